@@ -16,6 +16,7 @@ import {
   outputsListener,
 } from './features/local-outputs/local-outputs.ts';
 import { openHistory } from './history/open.ts';
+import type { Access } from './lib/access.ts';
 import type { Env } from './lib/env.ts';
 import { stringifyJson } from './lib/text/json.ts';
 import { programFile } from './lib/files/program-file.ts';
@@ -35,6 +36,7 @@ import { createRuns } from './runs/service/run-service.ts';
 import { createVerify } from './features/verify/verify-service.ts';
 import { createWorkerPool } from './runs/worker/worker-pool.ts';
 import { loadAuth } from './server/auth/auth-settings.ts';
+import type { Authenticator } from './server/auth/auth.ts';
 import { createServer } from './server/http/http.ts';
 import { parseListen } from './server/http/listen.ts';
 
@@ -49,6 +51,9 @@ const PIPELINES_MEASURED = 1000;
 
 const FAILED_START_GRACE_SECS = 5;
 
+/** Characters from which on a token that stands inside of another value is no accident. */
+const LONG_TOKEN = 12;
+
 /** For jobs that are no runs: no run waits for them, and runs never get more than theirs. */
 const JOB_WORKERS = 24;
 /** Most of them take a millisecond. */
@@ -60,9 +65,11 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   });
   const env: Env = { ...options.env, metrics: registry.metrics };
   const { host, port } = parseListen(options.listen);
-  const authenticate = loadAuth(options.auth, env, host);
+  const { authenticate, access } = openDoors(options, env, host);
   const baseDocument =
-    options.defaultConfig === undefined ? undefined : await openBase(options.defaultConfig, env);
+    options.defaultConfig === undefined
+      ? undefined
+      : await openBase(options.defaultConfig, env, access);
   const base = (): BaseDocument | undefined => baseDocument;
   const history = await openHistory(
     options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`,
@@ -72,9 +79,16 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const ledger = { env, store: history.outputs };
   const entry = programFile('worker');
   const threads = threadsToSpare(availableParallelism(), options.maxConcurrentRuns);
-  const executor = createWorkerPool({ env, entry, maxWorkers: options.maxConcurrentRuns, threads });
+  const executor = createWorkerPool({
+    env,
+    access,
+    entry,
+    maxWorkers: options.maxConcurrentRuns,
+    threads,
+  });
   const jobExecutor = createWorkerPool({
     env,
+    access,
     entry,
     purpose: 'jobs',
     maxWorkers: JOB_WORKERS,
@@ -184,14 +198,62 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   }
 }
 
+/** Who may call, and what the documents of those who may can reach. */
+function openDoors(
+  options: ServeOptions,
+  env: Env,
+  host: string,
+): { readonly authenticate: Authenticator; readonly access: Access } {
+  const { auth, history, credentialVariables, allowEnv: allowed, dataRoot: root } = options;
+  const files: string[] = [];
+  const authenticate = loadAuth(auth, env, host, (path) => files.push(path));
+  // At this point the redactor knows the tokens and nothing else.
+  const tokens = env.redactor.values();
+  const holdsToken = ([, value = '']: readonly [string, string | undefined]): boolean =>
+    tokens.some(
+      (token) =>
+        value.trim() === token.trim() || (token.length >= LONG_TOKEN && value.includes(token)),
+    );
+  const credentials = [
+    ...credentialVariables,
+    ...Object.entries(env.variables)
+      .filter(holdsToken)
+      .map(([name]) => name),
+  ];
+  if (history.kind === 'sqlite') files.push(history.path);
+  const access: Access = {
+    variables: {
+      credentials: [...new Set(credentials)],
+      ...(allowed === undefined ? {} : { allowed }),
+    },
+    files: { refused: files, ...(root === undefined ? {} : { root }) },
+  };
+  logOpenDoors(env, access);
+  return { authenticate, access };
+}
+
+function logOpenDoors({ log }: Env, { variables, files }: Access): void {
+  if (variables.allowed === undefined) {
+    log.info('documents may read any environment variable but the credentials of the server', {
+      hint: 'name those they need with --allow-env',
+    });
+  }
+  if (files.root === undefined) {
+    log.info('documents may read and write any file that this process may', {
+      hint: 'name the folder of their files with --data-root',
+    });
+  }
+}
+
 /**
  * The default document, composed and not resolved: whoever executes a run resolves it. One that
  * cannot be resolved now is refused at the start.
  */
-async function openBase(path: string, env: Env): Promise<BaseDocument> {
+async function openBase(path: string, env: Env, access: Access): Promise<BaseDocument> {
   const profile = findVariable(VARIABLES.profile, env.variables)?.text;
   const loading = {
     variables: env.variables,
+    variableAccess: access.variables,
     redactor: env.redactor,
     readFile: localFiles(env.cwd),
     ...(profile === undefined || profile === '' ? {} : { profile }),

@@ -10,11 +10,12 @@ import { previewJob } from './features/local-outputs/preview-job.ts';
 import { rollbackJob } from './features/rollback/rollback-job.ts';
 import { runJob } from './features/run-job.ts';
 import { verifyJob } from './features/verify/verify-job.ts';
+import { OPEN_ACCESS, type Access } from './lib/access.ts';
 import { parts } from './parts.ts';
 import { prepareJob } from './runs/planning/prepare-job.ts';
 import { runWorkerLoop } from './runs/worker/worker-loop.ts';
 
-const [, , threads = '0', use] = process.argv;
+const [, , threads = '0', use, access] = process.argv;
 
 /** No `await` at the top: the bundle is CommonJS. */
 async function main(): Promise<void> {
@@ -34,6 +35,7 @@ async function main(): Promise<void> {
     ],
     parts,
     threads: Number(threads),
+    access: access === undefined ? OPEN_ACCESS : (JSON.parse(access) as Access),
   });
 }
 

@@ -35,6 +35,12 @@ export interface ServeOptions {
   readonly maxConcurrentRuns: number;
   readonly maxQueuedRuns: number;
   readonly corsOrigins: readonly string[];
+  /** Names of variables that may hold tokens and the like, whether they are set or not. */
+  readonly credentialVariables: readonly string[];
+  /** Patterns of the variables that documents may read; undefined: no bound. */
+  readonly allowEnv: readonly string[] | undefined;
+  /** Absolute folder that all files of documents lie in; undefined: no bound. */
+  readonly dataRoot: string | undefined;
   readonly bodyLimitBytes: number;
   readonly shutdownGraceSecs: number;
   readonly retainTerminalRunsSecs: number;

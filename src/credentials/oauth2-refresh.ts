@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { defineCredential } from '../kit/credential.ts';
 import type { CredentialContext } from '../kit/context.ts';
 import { optional, text } from '../kit/schema.ts';
+import { permittedFile } from '../lib/files/file-access.ts';
 import { isObject } from '../lib/text/json.ts';
 import { clientFields, expiryRatio } from './fields.ts';
 import { tokenOf } from './oauth2.ts';
@@ -81,7 +82,7 @@ class Refresh {
     context.env.redactor.register(value.refresh_token);
     if (value.persist !== undefined) {
       this.#file = new TokenFile(
-        resolve(context.env.cwd, value.persist.path),
+        permittedFile(resolve(context.env.cwd, value.persist.path)),
         value.persist.key ?? entryName(value),
       );
     }

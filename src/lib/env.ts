@@ -1,3 +1,4 @@
+import type { VariableAccess } from './access.ts';
 import type { Clock } from './time/clock.ts';
 import type { Ids } from './ids.ts';
 import type { Log } from './log.ts';
@@ -17,6 +18,8 @@ export interface Env {
   readonly fetch: typeof fetch;
   /** Environment variables that `${env:…}` sees. */
   readonly variables: Readonly<Record<string, string | undefined>>;
+  /** Which of them documents may read; absent: all. */
+  readonly variableAccess?: VariableAccess;
   /** Relative paths in documents are relative to this folder. */
   readonly cwd: string;
 }

@@ -4,6 +4,7 @@ import { defineCommand } from '../framework/command.ts';
 import type { CliContext } from '../framework/context.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import {
+  credentialVariables,
   integerOption,
   listOption,
   readOptions,
@@ -30,6 +31,7 @@ const options = withVariables('SERVE', {
   }),
   authToken: textOption({
     value: 'TOKEN',
+    credential: true,
     description: 'One token with all rights.',
   }),
   noAuth: switchOption({
@@ -40,9 +42,21 @@ const options = withVariables('SERVE', {
     completes: 'file',
     description: 'Names, tokens and roles, as YAML or JSON.',
   }),
-  readToken: textOption({ value: 'TOKEN', description: 'Token of the role viewer.' }),
-  writeToken: textOption({ value: 'TOKEN', description: 'Token of the role operator.' }),
-  adminToken: textOption({ value: 'TOKEN', description: 'Token of the role admin.' }),
+  readToken: textOption({
+    value: 'TOKEN',
+    credential: true,
+    description: 'Token of the role viewer.',
+  }),
+  writeToken: textOption({
+    value: 'TOKEN',
+    credential: true,
+    description: 'Token of the role operator.',
+  }),
+  adminToken: textOption({
+    value: 'TOKEN',
+    credential: true,
+    description: 'Token of the role admin.',
+  }),
   maxConcurrentRuns: integerOption({
     value: 'N',
     min: 1,
@@ -70,9 +84,21 @@ const options = withVariables('SERVE', {
   }),
   history: textOption({
     value: 'WHERE',
+    credential: true,
     defaultText: 'history.db in --data-dir',
     description:
       'Where runs, logs and audit are stored: `sqlite:PATH`, or `memory`, which loses everything when the server stops.',
+  }),
+  allowEnv: listOption({
+    value: 'PATTERN',
+    description:
+      'Environment variables that documents may read, for example `ETL_*`; `*` and `?` stand for any letters. Without it they may read all but the credentials of the server.',
+  }),
+  dataRoot: textOption({
+    value: 'DIR',
+    completes: 'directory',
+    description:
+      'Folder that every file of a document must lie in, links resolved: sources, sinks, dead letters, state, `${file:…}`. Without it documents may use every file that the server may.',
   }),
   corsOrigin: listOption({
     value: 'ORIGIN',
@@ -242,6 +268,9 @@ export function readServeOptions(
     maxConcurrentRuns: values.maxConcurrentRuns,
     maxQueuedRuns: values.maxQueuedRuns ?? 8 * values.maxConcurrentRuns,
     corsOrigins: values.corsOrigin,
+    credentialVariables: credentialVariables(options),
+    allowEnv: values.allowEnv.length === 0 ? undefined : values.allowEnv,
+    dataRoot: values.dataRoot === undefined ? undefined : path.resolve(world.cwd, values.dataRoot),
     bodyLimitBytes: values.bodyLimitBytes,
     shutdownGraceSecs: values.shutdownGraceSecs,
     retainTerminalRunsSecs: values.retainTerminalRunsSecs,

@@ -31,6 +31,8 @@ export interface Option<T> {
   readonly completes?: 'file' | 'directory';
   /** Recognised only to be refused; left out of help. */
   readonly refused?: boolean;
+  /** Its value lets somebody in: no document may read its variables. */
+  readonly credential?: boolean;
   read(given: Given | undefined): T;
 }
 
@@ -51,6 +53,7 @@ interface Described {
   readonly short?: string;
   readonly env?: Variable;
   readonly conflicts?: readonly string[];
+  readonly credential?: boolean;
 }
 
 export function switchOption(about: Described): Option<boolean> {
@@ -145,6 +148,13 @@ export function withVariables<O extends Options>(prefix: string, options: O): O 
   ]);
   // Same keys, same values: only `env` was added.
   return Object.fromEntries(named) as O;
+}
+
+/** Every name under which a variable may hold a credential. */
+export function credentialVariables(options: Options): readonly string[] {
+  return Object.values(options).flatMap(({ credential, env }) =>
+    credential === true ? (env ?? []) : [],
+  );
 }
 
 /** What the command line gave, else the environment variable, else nothing. */

@@ -1,5 +1,6 @@
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { join, matchesGlob, relative, sep } from 'node:path';
+import { permittedFile } from '../../lib/files/file-access.ts';
 import { onDisk } from './io-error.ts';
 import { isTemporaryName } from './output/temporary-path.ts';
 
@@ -34,13 +35,13 @@ interface Walk extends ListOptions {
 
 async function walk(folder: string, state: Walk): Promise<void> {
   state.signal.throwIfAborted();
-  const real = await onDisk('list', folder, () => realpath(folder));
+  const real = await onDisk('list', folder, () => realpath(permittedFile(folder)));
   if (state.seen.has(real)) return;
   state.seen.add(real);
   for (const name of await onDisk('list', folder, () => readdir(folder))) {
     if (isTemporaryName(name)) continue;
     const path = join(folder, name);
-    const entry = await onDisk('read', path, () => stat(path));
+    const entry = await onDisk('read', path, () => stat(permittedFile(path)));
     if (entry.isDirectory()) {
       if (state.recursive) await walk(path, state);
     } else if (state.accept?.(path) ?? true) {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { batchSize, boolean, text } from '../../kit/schema.ts';
 import { openDuckdb, type Duckdb } from '../../lib/sql/duckdb.ts';
 import { ConnectorError } from '../../lib/errors.ts';
+import { permittedFile } from '../../lib/files/file-access.ts';
 import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
 
 /** The path of a database without a file. */
@@ -57,5 +58,5 @@ export async function openToRead(
 }
 
 export function pathOf(written: string, cwd: string): string {
-  return written === MEMORY ? MEMORY : resolve(cwd, written);
+  return written === MEMORY ? MEMORY : permittedFile(resolve(cwd, written));
 }

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { permittedFile } from '../../lib/files/file-access.ts';
 import { withoutCodecSuffix } from '../_files/compression/compression.ts';
 import { codeOf, onDisk } from '../_files/io-error.ts';
 import { resolvePath } from '../_files/paths.ts';
@@ -41,7 +42,7 @@ export function template(config: FileSinkConfig, cwd: string): string {
 }
 
 export function partPath(pattern: string, part: number): string {
-  return pattern.replaceAll('{part}', String(part).padStart(5, '0'));
+  return permittedFile(pattern.replaceAll('{part}', String(part).padStart(5, '0')));
 }
 
 /** Parts that are there already, by number; a single file counts as part 1. */

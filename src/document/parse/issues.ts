@@ -29,6 +29,7 @@ export const ISSUES = {
   evolve_unsupported: 'The sink has no columns that could be changed, or replaces everything.',
   exactly_once_quarantine: 'A quarantining policy cannot be combined with exactly-once delivery.',
   exactly_once_unreachable: 'The parts of the row cannot deliver exactly once.',
+  file_refused: 'The server does not let documents use this file.',
   file_unreadable: 'A file cannot be read.',
   interpolation_cycle: 'Tokens refer to each other in a circle.',
   invalid_cron: 'A cron expression cannot be read, or never comes true.',
@@ -84,6 +85,8 @@ export const ISSUES = {
   unknown_param: 'A token names a parameter that is not declared.',
   unknown_policy: 'The policy for parents is not known.',
   unknown_profile: 'The document does not declare the profile.',
+  variable_refused:
+    'The server does not let documents read this environment variable: it holds a credential of the server, or `--allow-env` does not name it.',
   unknown_reference: 'A token names a variable or template that does not exist.',
   unknown_row: 'There is no such row.',
   unknown_status: 'There is no such status of a row.',

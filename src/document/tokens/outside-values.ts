@@ -2,6 +2,8 @@
  * Values that do not stand in the document: variables, files, secrets. Each is known to the
  * redactor, and is plain data.
  */
+import { variableRefusal, type VariableAccess } from '../../lib/access.ts';
+import { FileRefusedError } from '../../lib/files/file-access.ts';
 import { NotRegularFileError } from '../../lib/files/regular-file.ts';
 import type { Redactor } from '../../lib/redact.ts';
 import type { ReadFile } from '../text/file-text.ts';
@@ -19,6 +21,8 @@ import { PENDING, protectTokens, restoreEscapes } from './tokens.ts';
 export interface TokenSources {
   /** Environment variables that `${env:…}` and `${secret:…}` see. */
   readonly variables: Readonly<Record<string, string | undefined>>;
+  /** Which of them may be read; absent: all. */
+  readonly variableAccess?: VariableAccess;
   /**
    * Bytes of a file for `${file:…}`, at most `limitBytes` of them; throws when it cannot be read.
    */
@@ -58,7 +62,12 @@ export class OutsideValues {
       );
       return '';
     }
-    const { variables, keepSecrets } = this.#sources;
+    const { variables, variableAccess, keepSecrets } = this.#sources;
+    const refusal = variableAccess && variableRefusal(name, variableAccess);
+    if (refusal !== undefined) {
+      this.#report(refusal.code, refusal.message, refusal.hint);
+      return '';
+    }
     if (prefix === 'secret' && keepSecrets === true) return `\${secret:${name}}`;
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
     if (value !== undefined) return this.#data(value, `the environment variable \`${name}\``);
@@ -75,6 +84,10 @@ export class OutsideValues {
     try {
       bytes = this.#sources.readFile(path, MAX_FILE_BYTES + 1);
     } catch (error) {
+      if (error instanceof FileRefusedError) {
+        this.#report('file_refused', `\`\${file:${path}}\`: ${error.message}`, error.hint);
+        return '';
+      }
       const isOther = error instanceof NotRegularFileError;
       this.#report(
         'file_unreadable',

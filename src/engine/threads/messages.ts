@@ -3,6 +3,7 @@
  * handed over, not copied).
  */
 import type { ColumnBatch } from '../../kit/column-batch.ts';
+import type { FileAccess } from '../../lib/access.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Measurements } from '../../lib/metrics/metric-relay.ts';
 import type { Governance } from '../stages/governance.ts';
@@ -17,6 +18,8 @@ export interface ThreadSetup extends Omit<StageContext, 'env'> {
   readonly governance: Omit<Governance, 'schema'>;
   /** Whether the sink takes lines of JSON: they are made by the thread, too. */
   readonly asLines: boolean;
+  /** Which files its transforms may open, as in the process that starts it. */
+  readonly files: FileAccess | undefined;
 }
 
 export type ToThread = PagesRequest | { readonly type: 'exit' };

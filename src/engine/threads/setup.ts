@@ -1,6 +1,7 @@
 import { governanceOf } from '../stages/governance.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { SinkCapabilities } from '../../kit/sink.ts';
+import { fileAccess } from '../../lib/files/file-access.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { resolveConfig, type RuntimeTokens } from '../../plan/resolve.ts';
 import { stagePlace } from '../stages/stage.ts';
@@ -23,5 +24,6 @@ export function setupOf({ plan, row, tokens, encodings }: SetupOptions): ThreadS
     })),
     governance: { masking, quality, contract },
     asLines: encodings.includes(JSON_LINES.name),
+    files: fileAccess(),
   };
 }

@@ -6,6 +6,7 @@ import { Page } from '../../kit/page.ts';
 import type { TransformDefinition } from '../../kit/transform.ts';
 import { systemClock } from '../../lib/time/clock.ts';
 import type { Env } from '../../lib/env.ts';
+import { restrictFiles } from '../../lib/files/file-access.ts';
 import { uuidIds } from '../../lib/ids.ts';
 import { createLog } from '../../lib/log.ts';
 import { createMetricRelay, type MetricRelay } from '../../lib/metrics/metric-relay.ts';
@@ -29,6 +30,7 @@ export async function serveStages(
   setup: ThreadSetup,
   transforms: readonly TransformDefinition[],
 ): Promise<void> {
+  restrictFiles(setup.files);
   const relay = createMetricRelay();
   const work = await compileWork(setup, transforms, threadEnv(relay));
   const handler = new PageHandler({ work, relay, asLines: setup.asLines });

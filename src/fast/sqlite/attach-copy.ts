@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { onConflict, quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import { rollBack } from '../../lib/sql/sqlite.ts';
+import { quoteText } from '../../lib/sql/duckdb.ts';
 import type { Page } from '../../kit/page.ts';
 import { rowsOfPage, selectRows, type RowsOfBlock } from './row-blocks.ts';
 import { addMovedValue, isPlainKey, movedValue } from './moved-values.ts';
@@ -84,7 +85,8 @@ export class AttachCopy {
       if (this.#attached === path) return this.#db;
       if (this.#attached !== undefined) this.#db.exec(`DETACH ${SCHEMA}`);
       this.#attached = undefined;
-      this.#db.prepare(`ATTACH ? AS ${SCHEMA}`).run(`${pathToFileURL(path).href}?mode=ro`);
+      // Written out: what a statement computes cannot be judged where files are restricted.
+      this.#db.exec(`ATTACH ${quoteText(`${pathToFileURL(path).href}?mode=ro`)} AS ${SCHEMA}`);
       this.#attached = path;
       return this.#db;
     } catch {

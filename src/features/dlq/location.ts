@@ -2,6 +2,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
+import { FileRefusedError, permittedFile } from '../../lib/files/file-access.ts';
 import { findFiles } from '../../lib/files/find-files.ts';
 
 /** Letters that were put aside by `discard`; a queue does not hold them any more. */
@@ -23,7 +24,7 @@ export async function locate(
     throw new RefusedError('bad_config', 'the location of the dead letters is empty', {
       hint: 'name a file',
     });
-  const path = resolve(cwd, location);
+  const path = permitted(resolve(cwd, location));
   const found = await stat(path).catch(() => undefined);
   if (found?.isFile() === true)
     return { files: [path], failedAgain: beside(path, 'replay-failed') };
@@ -33,7 +34,11 @@ export async function locate(
     return { files, failedAgain: join(path, 'replay-failed.jsonl') };
   }
   if (!/[*?[]/.test(location)) throw nothingAt(location, 'there is no such file or folder');
-  const files = await findFiles(path, { signal, accepts: (file) => !file.endsWith(ARCHIVE) });
+  const files = await findFiles(path, {
+    signal,
+    accepts: (file) => file.endsWith('.jsonl') && !file.endsWith(ARCHIVE),
+  });
+  files.forEach(permitted);
   const [first] = files;
   if (first === undefined) throw nothingAt(location, 'no file matches');
   return {
@@ -43,6 +48,16 @@ export async function locate(
         ? beside(first, 'replay-failed')
         : join(dirname(first), 'replay-failed.jsonl'),
   };
+}
+
+function permitted(path: string): string {
+  try {
+    return permittedFile(path);
+  } catch (error) {
+    if (!(error instanceof FileRefusedError)) throw error;
+    const hint = error.hint === undefined ? {} : { hint: error.hint };
+    throw new RefusedError('bad_config', error.message, { ...hint, cause: error });
+  }
 }
 
 /** The archive that belongs to a file. */

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path';
 import type { LineageTransport } from '../../blocks/lineage/schema.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
+import { permittedFile } from '../../lib/files/file-access.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 import { LEFT_ALONE, type Outages } from '../../lib/outages.ts';
 import { splitLogin } from '../../lib/http/outgoing-request.ts';
@@ -88,7 +89,7 @@ function whyNot(error: unknown, signal: AbortSignal): string {
 }
 
 function fileTransport(path: string, cwd: string): Transport {
-  const file = resolve(cwd, path);
+  const file = permittedFile(resolve(cwd, path));
   return {
     graceMs: FILE_GRACE_MS,
     async send(event) {

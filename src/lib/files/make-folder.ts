@@ -5,11 +5,13 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { FileRefusedError, permittedFile } from './file-access.ts';
 
 export async function makeFolder(folder: string): Promise<void> {
   try {
-    await mkdir(folder);
+    await mkdir(permittedFile(folder));
   } catch (error) {
+    if (error instanceof FileRefusedError) throw error;
     if (await isFolder(folder)) return;
     if (!lacksFolder(error)) throw error;
     // Somebody else may have made the one above in the meantime.
@@ -22,8 +24,9 @@ export async function makeFolder(folder: string): Promise<void> {
 
 export function makeFolderSync(folder: string): void {
   try {
-    mkdirSync(folder);
+    mkdirSync(permittedFile(folder));
   } catch (error) {
+    if (error instanceof FileRefusedError) throw error;
     if (isFolderSync(folder)) return;
     if (!lacksFolder(error)) throw error;
     if (!isFolderSync(dirname(folder))) makeFolderSync(dirname(folder));

@@ -12,6 +12,8 @@ import {
   type Stats,
 } from 'node:fs';
 
+import { permittedFile } from './file-access.ts';
+
 type Done<T> = (error: NodeJS.ErrnoException | null, value: T) => void;
 
 /**
@@ -29,12 +31,12 @@ export class OpenFile {
   }
 
   static async open(path: string, flags: string | number): Promise<OpenFile> {
-    return new OpenFile(await asked<number>((done) => open(path, flags, done)));
+    return new OpenFile(await asked<number>((done) => open(permittedFile(path), flags, done)));
   }
 
   /** For a folder that was just looked into. */
   static openNow(path: string): OpenFile {
-    return new OpenFile(openSync(path, 'r'));
+    return new OpenFile(openSync(permittedFile(path), 'r'));
   }
 
   stat(): Stats {

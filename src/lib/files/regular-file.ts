@@ -6,6 +6,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs';
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { AppError } from '../errors.ts';
+import { permittedFile } from './file-access.ts';
 
 export class NotRegularFileError extends AppError {
   /** What it is, with its article: `a pipe`. */
@@ -30,7 +31,7 @@ const TO_APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | 
 
 /** Throws `NotRegularFileError`, or what the system says. */
 export function openRegularSync(path: string): number {
-  assertRegular(statSync(path));
+  assertRegular(statSync(permittedFile(path)));
   const file = openSync(path, TO_READ);
   try {
     assertRegular(fstatSync(file));
@@ -61,13 +62,13 @@ export function readRegularSync(path: string, limitBytes = Number.POSITIVE_INFIN
 
 /** To be closed by the caller. Rejects with `NotRegularFileError`, or with what the system says. */
 export async function openRegular(path: string): Promise<FileHandle> {
-  assertRegular(await stat(path));
+  assertRegular(await stat(permittedFile(path)));
   return checked(await open(path, TO_READ));
 }
 
 /** The same to write at the end of a file, which is made when it is missing. */
 export async function appendRegular(path: string, mode: number): Promise<FileHandle> {
-  const found = await stat(path).catch((error: unknown) => {
+  const found = await stat(permittedFile(path)).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     return undefined;
   });

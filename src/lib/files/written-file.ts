@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { permittedFile } from './file-access.ts';
 
 /** A file of this machine that was written. */
 export interface WrittenFile {
@@ -10,6 +11,6 @@ export interface WrittenFile {
 
 /** To be asked before the file is opened. */
 export function fileToWrite(path: string, { append }: { readonly append: boolean }): WrittenFile {
-  if (!existsSync(path)) return { path, before: 'nothing' };
+  if (!existsSync(permittedFile(path))) return { path, before: 'nothing' };
   return { path, before: append ? 'kept' : 'replaced' };
 }

@@ -11,6 +11,7 @@ import type {
   DuckDBValue,
 } from '@duckdb/node-api';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+import { filesRoot, permittedFile } from '../files/file-access.ts';
 import { jsonReader } from './duckdb-values.ts';
 import { setField, stringifyJson, type JsonObject, type JsonValue } from '../text/json.ts';
 import { lazyLibrary } from '../lazy.ts';
@@ -68,11 +69,13 @@ export async function openDuckdb(
   const { DuckDBInstance } = duckdbLibrary();
   let instance: DuckDBInstance | undefined;
   try {
+    if (path !== ':memory:') permittedFile(path);
     instance =
       path === ':memory:'
         ? await DuckDBInstance.create(path, { ...settings })
         : await DuckDBInstance.fromCache(path, { ...settings });
     const opened = instance;
+    await confine(opened);
     const connections: DuckDBConnection[] = [];
     const connect = async (): Promise<DuckDBConnection> => {
       const connection = await opened.connect();
@@ -90,6 +93,26 @@ export async function openDuckdb(
   } catch (error) {
     instance?.closeSync();
     throw duckdbError(error, 'connection failed');
+  }
+}
+
+/**
+ * Statements of documents name files, too. What is set here cannot be taken back by a statement,
+ * and a database that is open already has it.
+ */
+async function confine(instance: DuckDBInstance): Promise<void> {
+  const root = filesRoot();
+  if (root === undefined) return;
+  const connection = await instance.connect();
+  try {
+    const [[isOpen] = []] = (
+      await connection.runAndReadAll(`SELECT current_setting('enable_external_access')`)
+    ).getRows();
+    if (isOpen !== true) return;
+    await connection.run(`SET allowed_directories = [${quoteText(root)}]`);
+    await connection.run('SET enable_external_access = false');
+  } finally {
+    connection.closeSync();
   }
 }
 

@@ -4,8 +4,10 @@
  */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { constants, DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+import { filesRoot, permittedFile } from '../files/file-access.ts';
 import { makeFolderSync } from '../files/make-folder.ts';
 
 export interface SqliteAddress {
@@ -55,7 +57,7 @@ export function openSqlite(url: string, options: OpenSqlite): DatabaseSync {
   if ('error' in address) throw new ConnectorError('data', address.error);
   const inMemory = address.path === MEMORY;
   const mode = address.mode ?? options.mode;
-  const path = inMemory ? MEMORY : resolve(options.cwd, address.path);
+  const path = inMemory ? MEMORY : permittedFile(resolve(options.cwd, address.path));
   if (!inMemory && mode !== 'rwc' && !existsSync(path)) {
     throw new ConnectorError(
       'missing',
@@ -67,12 +69,34 @@ export function openSqlite(url: string, options: OpenSqlite): DatabaseSync {
   }
   if (mode === 'rwc' && !inMemory) makeFolderOf(path, address.path);
   try {
-    return new DatabaseSync(path, {
+    const db = new DatabaseSync(path, {
       readOnly: mode === 'ro' && !inMemory,
       timeout: options.busyTimeoutMs ?? 5000,
     });
+    if (filesRoot() !== undefined) confine(db);
+    return db;
   } catch (error) {
     throw sqliteError(error, 'connection failed');
+  }
+}
+
+/** Statements of documents can open further files: those, too, lie where files may lie. */
+function confine(db: DatabaseSync): void {
+  db.setAuthorizer((action, file) => {
+    if (action !== constants.SQLITE_ATTACH || isPermitted(file)) return constants.SQLITE_OK;
+    return constants.SQLITE_DENY;
+  });
+}
+
+/** A name that a statement computes is not known yet. */
+function isPermitted(name: string | null): boolean {
+  if (name === '' || name === MEMORY) return true;
+  if (name === null) return false;
+  try {
+    permittedFile(name.startsWith('file:') ? fileURLToPath(new URL(name)) : resolve(name));
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -15,7 +15,7 @@ export const UNNAMED = 'serve';
 
 export interface OpenOptions {
   /** Its redactor learns the secrets of the document. */
-  readonly env: Pick<Env, 'variables' | 'redactor' | 'fetch' | 'clock' | 'cwd'>;
+  readonly env: Pick<Env, 'variables' | 'variableAccess' | 'redactor' | 'fetch' | 'clock' | 'cwd'>;
   readonly parts: Parts;
   /** Of the machine; decides how many rows run at once by default. */
   readonly cpus: number;
@@ -45,7 +45,7 @@ export function outsideOf({ env, parts }: Pick<OpenOptions, 'env' | 'parts'>): O
 /** Throws `ConfigError`, whose stage decides the status. */
 export async function readDocument(
   { config, config_format, name, base }: SubmittedDocument,
-  { redactor }: Pick<Env, 'redactor'>,
+  { redactor, variableAccess }: Pick<Env, 'redactor' | 'variableAccess'>,
   { variables, readFile, ask, unnamed = UNNAMED }: Outside & { readonly unnamed?: string },
 ): Promise<ReadDocument> {
   const given = name ?? '';
@@ -53,6 +53,7 @@ export async function readDocument(
     format: config_format,
     origin: { kind: 'submitted' as const },
     variables,
+    ...(variableAccess === undefined ? {} : { variableAccess }),
     redactor,
     readFile,
     ...(base === null ? {} : { base: parseJson(base) as JsonObject }),

@@ -1,6 +1,7 @@
 /** One worker process as the pool sees it. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { getCompileCacheDir } from 'node:module';
+import type { Access } from '../../lib/access.ts';
 import type { Env } from '../../lib/env.ts';
 import type { CrashCause, Job, JobEnd, StopCause } from '../../wire/job.ts';
 import type { HearEvent, JobHandle } from './executor.ts';
@@ -50,6 +51,7 @@ export class PoolJob implements JobHandle {
 export interface PoolWorkerOptions {
   /** Where relative paths start, and what the process sees of the environment. */
   readonly env: Pick<Env, 'cwd' | 'variables'>;
+  readonly access: Access;
   readonly entry: string;
   readonly heapMb: number;
   readonly threads: number;
@@ -77,11 +79,13 @@ export class PoolWorker {
 
   constructor(options: PoolWorkerOptions) {
     this.#options = options;
-    this.#child = fork(options.entry, [String(options.threads), options.purpose], {
+    const { access } = options;
+    const words = [String(options.threads), options.purpose, JSON.stringify(access)];
+    this.#child = fork(options.entry, words, {
       execArgv: [`--max-old-space-size=${options.heapMb}`],
       serialization: 'advanced',
       cwd: options.env.cwd,
-      env: { ...options.env.variables, ...compileCache() },
+      env: { ...withoutCredentials(options.env.variables, access), ...compileCache() },
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     });
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -218,6 +222,16 @@ export class PoolWorker {
   #say(message: ToWorker): void {
     if (this.#child.connected) this.#child.send(message, () => {});
   }
+}
+
+/** Documents are executed there: what they must not read is not there. */
+function withoutCredentials(
+  variables: Env['variables'],
+  { variables: { credentials } }: Access,
+): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(variables).filter(([name]) => !credentials.includes(name)),
+  );
 }
 
 /**

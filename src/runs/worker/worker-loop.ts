@@ -1,6 +1,8 @@
 /** Life of a worker process: one job at a time, until it is told to end or its server is gone. */
 import { availableParallelism } from 'node:os';
 import { systemClock } from '../../lib/time/clock.ts';
+import type { Access } from '../../lib/access.ts';
+import { restrictFiles } from '../../lib/files/file-access.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { Env } from '../../lib/env.ts';
 import { AppError, messageOf, RefusedError, StopReason } from '../../lib/errors.ts';
@@ -28,12 +30,15 @@ const STOP_SENTENCES: Readonly<Record<StopCause, string>> = {
 export interface WorkerOptions {
   readonly jobs: readonly AnyJobDefinition[];
   readonly parts: Parts;
+  /** What the documents of its jobs may take from this process. */
+  readonly access?: Access;
   /** Threads that a job may use beside this process. */
   readonly threads: number;
 }
 
 /** Call once, in a process made by `child_process.fork`. */
 export function runWorkerLoop(options: WorkerOptions): void {
+  restrictFiles(options.access?.files);
   watchParent(process.ppid);
   // The server decides about stopping; a signal to the whole process group must not end a run
   // halfway.
@@ -132,7 +137,7 @@ class WorkerProcess {
   }
 
   #contextOf(job: Job, { sender, redactor, stop }: Current): JobContext {
-    const { parts, threads } = this.#options;
+    const { parts, threads, access } = this.#options;
     const logAt = (level: LogLevel | undefined): Env['log'] =>
       createLog({
         level: job.is_level_chosen ? job.log_level : (level ?? job.log_level),
@@ -149,6 +154,7 @@ class WorkerProcess {
       redactor,
       fetch: globalThis.fetch,
       variables: process.env,
+      ...(access === undefined ? {} : { variableAccess: access.variables }),
       cwd: process.cwd(),
     };
     return {

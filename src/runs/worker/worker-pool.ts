@@ -3,6 +3,7 @@
  * of memory is a failed run, not a slow or dead control plane. Processes are kept for the next job,
  * and a spare one is started ahead.
  */
+import { OPEN_ACCESS, type Access } from '../../lib/access.ts';
 import type { Env } from '../../lib/env.ts';
 import type { Job } from '../../wire/job.ts';
 import type { HearEvent, JobExecutor, JobHandle } from './executor.ts';
@@ -10,6 +11,8 @@ import { PoolJob, PoolWorker } from './pool-worker.ts';
 
 export interface WorkerPoolOptions {
   readonly env: Pick<Env, 'log' | 'cwd' | 'variables'>;
+  /** What documents may take from its processes; by default everything. */
+  readonly access?: Access;
   /** Path of the module that calls `runWorkerLoop`. */
   readonly entry: string;
   readonly maxWorkers: number;
@@ -53,6 +56,7 @@ class WorkerPool implements JobExecutor {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = {
+      access: OPEN_ACCESS,
       heapMb: DEFAULT_HEAP_MB,
       threads: 0,
       purpose: 'runs',
@@ -106,9 +110,10 @@ class WorkerPool implements JobExecutor {
   }
 
   #spawn(): void {
-    const { env, entry, heapMb, threads, purpose } = this.#options;
+    const { env, access, entry, heapMb, threads, purpose } = this.#options;
     const worker = new PoolWorker({
       env,
+      access,
       entry,
       heapMb,
       threads,

@@ -2,6 +2,7 @@
  * From the authentication options of `serve` to an authenticator. Refuses to start rather than
  * guess.
  */
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import { interpolate } from '../../document/tokens/interpolate.ts';
 import { MAX_DOCUMENT_BYTES } from '../../document/text/limits.ts';
@@ -41,8 +42,16 @@ const TRIO: readonly {
 
 type AuthEnv = Pick<Env, 'redactor' | 'variables' | 'cwd' | 'log'>;
 
-/** Every token is registered for redaction before anything else can print it. */
-export function loadAuth(flags: AuthFlags, env: AuthEnv, listenHost?: string): Authenticator {
+/**
+ * Every token is registered for redaction before anything else can print it. `onFile` is told each
+ * file that tokens are read from.
+ */
+export function loadAuth(
+  flags: AuthFlags,
+  env: AuthEnv,
+  listenHost?: string,
+  onFile: (path: string) => void = () => {},
+): Authenticator {
   refuseMixedModes(flags);
   if (flags.noAuth === true) {
     if (listenHost !== undefined && !isLoopback(listenHost)) {
@@ -56,7 +65,7 @@ export function loadAuth(flags: AuthFlags, env: AuthEnv, listenHost?: string): A
   const holders =
     flags.authConfig === undefined
       ? holdersFromFlags(flags)
-      : holdersFromFile(flags.authConfig, env);
+      : holdersFromFile(flags.authConfig, env, onFile);
   for (const { token } of holders) env.redactor.register(token);
   return bearerAuth(holders);
 }
@@ -150,8 +159,16 @@ const authFileSchema = z.strictObject({
  * Read as a document is: the same YAML or JSON, the same references, the same findings with line
  * and column.
  */
-function holdersFromFile(path: string, env: AuthEnv): TokenHolder[] {
-  const readFile = localFiles(env.cwd);
+function holdersFromFile(
+  path: string,
+  env: AuthEnv,
+  onFile: (path: string) => void,
+): TokenHolder[] {
+  const read = localFiles(env.cwd);
+  const readFile: typeof read = (name, limitBytes) => {
+    onFile(resolve(env.cwd, name));
+    return read(name, limitBytes);
+  };
   const { tree, locate } = parseAuthFile(path, readFile);
   const filled = interpolate(tree, { variables: env.variables, redactor: env.redactor, readFile });
   const issues = [...filled.issues, ...leftovers(filled.tree)];

@@ -8,6 +8,7 @@ import {
   type DuckDBConnection,
 } from '../../lib/sql/duckdb.ts';
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { permittedFile } from '../../lib/files/file-access.ts';
 import { readRegular } from '../../lib/files/regular-file.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
 import { learnShapes, loadColumn, twice, type Shape } from './sql-shapes.ts';
@@ -25,7 +26,10 @@ export async function loadRelation(
   relation: SqlRelation,
   cwd: string,
 ): Promise<LoadedRelation> {
-  const path = relation.source.type === 'values' ? undefined : resolve(cwd, relation.source.path);
+  const path =
+    relation.source.type === 'values'
+      ? undefined
+      : permittedFile(resolve(cwd, relation.source.path));
   const loaded: LoadedRelation = { relation, path, version: '' };
   await reloadRelation(connection, loaded);
   return loaded;

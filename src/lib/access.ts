@@ -1,0 +1,52 @@
+/** What documents that come from others may take from the process that executes them. */
+import type { Issue } from './errors.ts';
+
+export interface Access {
+  readonly variables: VariableAccess;
+  readonly files: FileAccess;
+}
+
+/** Of a process that works for its own user. */
+export const OPEN_ACCESS: Access = { variables: { credentials: [] }, files: { refused: [] } };
+
+export interface VariableAccess {
+  /** They hold credentials of the server: never readable. */
+  readonly credentials: readonly string[];
+  /** Patterns with `*` and `?`, of which a readable name must match one; absent: every other name. */
+  readonly allowed?: readonly string[];
+}
+
+export interface FileAccess {
+  /** Absolute folder that no file may lie outside of; absent: every folder. */
+  readonly root?: string;
+  /** Absolute paths of files that belong to the server. */
+  readonly refused: readonly string[];
+}
+
+/** Why a document must not read a variable; undefined when it may. */
+export function variableRefusal(
+  name: string,
+  { credentials, allowed }: VariableAccess,
+): Omit<Issue, 'path'> | undefined {
+  if (credentials.includes(name)) {
+    return {
+      code: 'variable_refused',
+      message: `the environment variable \`${name}\` holds a credential of the server, which no document may read`,
+      hint: 'give the document a credential of its own, under another name',
+    };
+  }
+  if (allowed === undefined || allowed.some((pattern) => matches(name, pattern))) return undefined;
+  return {
+    code: 'variable_refused',
+    message: `the environment variable \`${name}\` is not one that documents may read`,
+    hint: 'ask the operator of the server to add it with `--allow-env`',
+  };
+}
+
+function matches(name: string, pattern: string): boolean {
+  const shape = pattern
+    .replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
+    .replaceAll(/\*+/g, '.*')
+    .replaceAll('?', '.');
+  return new RegExp(`^${shape}$`, 's').test(name);
+}

@@ -1,0 +1,88 @@
+/**
+ * Which files this process may open in the name of a document. It is one setting of the whole
+ * process, made before the first document is read: whatever opens a file asks here, and no part can
+ * forget to pass it on. Without it every file is open, as on the command line.
+ */
+import { readlinkSync, realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve, sep } from 'node:path';
+import type { FileAccess } from '../access.ts';
+import { ConnectorError } from '../errors.ts';
+
+const MAX_LINKS = 40;
+/** Environments, command lines and open files of processes, the server among them. */
+const OF_PROCESSES = /^\/proc\/\d+(?:\/|$)/;
+
+export class FileRefusedError extends ConnectorError {
+  constructor(path: string, why: string, hint: string) {
+    super('refused', `the file \`${path}\` may not be used: ${why}`, { hint });
+  }
+}
+
+let access: FileAccess | undefined;
+
+/** For worker processes and their threads; `undefined` opens everything again. */
+export function restrictFiles(chosen: FileAccess | undefined): void {
+  access =
+    chosen === undefined
+      ? undefined
+      : {
+          refused: chosen.refused.map(realPlace),
+          ...(chosen.root === undefined ? {} : { root: realPlace(chosen.root) }),
+        };
+}
+
+/** What was set, for another thread of this process. */
+export function fileAccess(): FileAccess | undefined {
+  return access;
+}
+
+/** The folder that all files lie in, its links resolved; undefined without such a bound. */
+export function filesRoot(): string | undefined {
+  return access?.root;
+}
+
+/** The path, when it may be opened. Throws `FileRefusedError`. */
+export function permittedFile(path: string): string {
+  if (access === undefined) return path;
+  const place = realPlace(resolve(path));
+  const { root, refused } = access;
+  if (root !== undefined && !isWithin(place, root)) {
+    throw new FileRefusedError(
+      path,
+      'it lies outside of the folder that documents may use',
+      'use a path in the folder that the server was given with `--data-root`',
+    );
+  }
+  if (refused.includes(place) || OF_PROCESSES.test(place))
+    throw new FileRefusedError(path, 'it belongs to the server', 'use a file of your own');
+  return path;
+}
+
+function isWithin(place: string, root: string): boolean {
+  return place === root || place.startsWith(root.endsWith(sep) ? root : root + sep);
+}
+
+/**
+ * Where a path leads, links resolved, also when there is nothing yet: opened to write, a link that
+ * leads nowhere makes the file that it names.
+ */
+function realPlace(path: string, links = 0): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    const folder = dirname(path);
+    if (folder === path) return path;
+    const parent = realPlace(folder, links);
+    const own = join(parent, basename(path));
+    const target = links < MAX_LINKS ? linkTarget(own) : undefined;
+    return target === undefined ? own : realPlace(resolve(parent, target), links + 1);
+  }
+}
+
+function linkTarget(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}

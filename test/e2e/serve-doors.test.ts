@@ -1,0 +1,219 @@
+/** What a submitted document can take from the server that it is sent to. */
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { csvToJsonl } from './serve-documents.ts';
+import { workshop, type Answer, type Body, type Program } from './serve-program.ts';
+
+const ADMIN = 'admin-token-that-nobody-may-read';
+const WRITE = 'write-token-of-the-operator';
+const AS_OPERATOR = { authorization: `Bearer ${WRITE}` };
+const shop = workshop();
+let program: Program;
+
+beforeAll(async () => {
+  writeFileSync(shop.path('in.csv'), 'id\n1\n');
+  writeFileSync(shop.path('outside.txt'), 'outside');
+  mkdirSync(shop.path('root/deep'), { recursive: true });
+  writeFileSync(shop.path('root/in.csv'), 'id\n1\n');
+  writeFileSync(shop.path('root/key.txt'), 'inside');
+  symlinkSync(shop.path('outside.txt'), shop.path('root/link.txt'));
+  symlinkSync(shop.path('not-there.jsonl'), shop.path('root/dangling.jsonl'));
+  symlinkSync(shop.dir, shop.path('root/deep/up'));
+  program = await shop.start({
+    args: ['--write-token', WRITE],
+    variables: {
+      HEADGATE_SERVE_ADMIN_TOKEN: ADMIN,
+      HEADER_OF_ADMIN: `Bearer ${ADMIN}`,
+      TOKEN_FROM_ELSEWHERE: WRITE,
+      ETL_REGION: 'north',
+    },
+  });
+});
+afterAll(() => shop.dispose());
+
+function setting(value: string, more: Body = {}): Body {
+  const document = csvToJsonl(shop.path('root/in.csv'), shop.path('root/out.jsonl'), more);
+  const transforms = [{ type: 'set', config: { values: { taken: value } } }];
+  return { ...document, pipeline: { ...(document['pipeline'] as Body), transforms } };
+}
+
+function submit(to: Program, config: Body): Promise<Answer> {
+  return to.call('POST', '/v1/runs', { config: JSON.stringify(config) }, AS_OPERATOR);
+}
+
+describe('the credentials of the server', () => {
+  test.each([
+    '${env:HEADGATE_SERVE_ADMIN_TOKEN}',
+    '${secret:HEADGATE_SERVE_ADMIN_TOKEN}',
+    '${env:SVC_SERVE_ADMIN_TOKEN}',
+    '${env:SVC_SERVE_HISTORY}',
+    '${env:HEADER_OF_ADMIN}',
+    '${secret:TOKEN_FROM_ELSEWHERE}',
+  ])('cannot be read as %s', async (token) => {
+    const answer = await submit(program, setting(token));
+    expect([answer.status, answer.text]).toEqual([
+      400,
+      expect.stringContaining('holds a credential of the server'),
+    ]);
+    expect(answer.text).toContain('variable_refused');
+    expect(answer.text).not.toContain(ADMIN);
+  });
+
+  test('are not in a name either, nor in the environment of the processes that execute documents', async () => {
+    const answer = await submit(program, {
+      ...csvToJsonl(shop.path('root/in.csv'), shop.path('root/out.jsonl')),
+      name: '${env:HEADGATE_SERVE_ADMIN_TOKEN}',
+    });
+    expect(answer.text).toContain('variable_refused');
+    const [worker] = program.workers();
+    const environment = readFileSync(`/proc/${worker}/environ`, 'utf8');
+    expect(environment).toContain('ETL_REGION=north');
+    expect(environment).not.toContain(ADMIN);
+    expect(environment).not.toContain(WRITE);
+  });
+
+  test('nor are they read from the process itself', async () => {
+    const pid = String(program.process.pid);
+    const document = csvToJsonl(`/proc/${pid}/environ`, shop.path('root/out.jsonl'));
+    const answer = await submit(program, document);
+    const { run_id } = answer.json() as { run_id: string };
+    await expect
+      .poll(
+        async () => (await program.call('GET', `/v1/runs/${run_id}`, undefined, AS_OPERATOR)).text,
+      )
+      .toContain('it belongs to the server');
+  });
+
+  test('the start says what is open, and how it is closed', () => {
+    expect(program.output()).toContain('documents may read any environment variable');
+    expect(program.output()).toContain('--allow-env');
+    expect(program.output()).toContain('documents may read and write any file');
+    expect(program.output()).toContain('--data-root');
+  });
+});
+
+describe('a server with `--allow-env` and `--data-root`', () => {
+  let closed: Program;
+  beforeAll(async () => {
+    closed = await shop.start({
+      args: [
+        ...['--write-token', WRITE, '--data-dir', shop.path('closed')],
+        ...['--allow-env', 'ETL_*', '--data-root', shop.path('root')],
+      ],
+      variables: { ETL_REGION: 'north', OTHER: 'value' },
+    });
+  });
+
+  async function endOf(config: Body): Promise<string> {
+    const answer = await submit(closed, config);
+    if (answer.status !== 202) return answer.text;
+    const { run_id } = answer.json() as { run_id: string };
+    const read = async (): Promise<string> =>
+      (await closed.call('GET', `/v1/runs/${run_id}`, undefined, AS_OPERATOR)).text;
+    await expect.poll(read, { timeout: 15_000 }).toMatch(/"status":"(?:completed|failed)"/);
+    return read();
+  }
+
+  const REFUSED = 'outside of the folder that documents may use';
+  const out = (): string => shop.path('root/closed.jsonl');
+
+  test('reads what is allowed and says nothing of open doors', async () => {
+    expect(
+      await endOf(setting('${env:ETL_REGION} ${file:' + shop.path('root/key.txt') + '}')),
+    ).toContain('"completed"');
+    expect(readFileSync(shop.path('root/out.jsonl'), 'utf8')).toContain('north inside');
+    expect(closed.output()).not.toContain('documents may');
+  });
+
+  test('reads no other variable', async () => {
+    const answer = await submit(closed, setting('${env:OTHER}'));
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('`--allow-env`')]);
+  });
+
+  test.each(['outside.txt', 'root/link.txt', 'root/deep/up/outside.txt', 'root/../outside.txt'])(
+    'has no `${file:}` %s',
+    async (path) => {
+      const answer = await submit(closed, setting('${file:' + shop.path(path) + '}'));
+      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('file_refused')]);
+    },
+  );
+
+  const query = 'select 1 as id';
+  test.each<[string, () => Body]>([
+    ['a source', () => csvToJsonl(shop.path('in.csv'), out())],
+    ['a source behind a link', () => csvToJsonl(shop.path('root/deep/up/in.csv'), out())],
+    ['a sink', () => csvToJsonl(shop.path('root/in.csv'), shop.path('stolen.jsonl'))],
+    [
+      'a sink behind a link that leads nowhere',
+      () => csvToJsonl(shop.path('root/in.csv'), shop.path('root/dangling.jsonl')),
+    ],
+    [
+      'files that a pattern finds behind a link',
+      () => ({
+        version: 1,
+        pipeline: {
+          source: { type: 'file', config: { path: shop.path('root/*.txt'), format: 'raw_text' } },
+          sink: { type: 'jsonl', config: { path: out() } },
+        },
+      }),
+    ],
+    [
+      'a SQLite database',
+      () => ({
+        version: 1,
+        pipeline: {
+          source: { type: 'csv', config: { path: shop.path('root/in.csv') } },
+          sink: {
+            type: 'sqlite',
+            config: { database_url: shop.path('stolen.db'), table_name: 't' },
+          },
+        },
+      }),
+    ],
+    [
+      'a DuckDB database',
+      () => ({
+        version: 1,
+        pipeline: {
+          source: { type: 'duckdb', config: { database: shop.path('stolen.duckdb'), query } },
+          sink: { type: 'jsonl', config: { path: out() } },
+        },
+      }),
+    ],
+    [
+      'a state file',
+      () => ({
+        version: 1,
+        pipeline: {
+          source: { type: 'csv', config: { path: shop.path('root/in.csv') } },
+          sink: { type: 'jsonl', config: { path: out() } },
+          state: { type: 'file', config: { path: shop.path('stolen-state') } },
+        },
+      }),
+    ],
+  ])('keeps %s inside', async (_, document) => {
+    expect(await endOf(document())).toContain(REFUSED);
+    for (const name of ['stolen.jsonl', 'stolen.db', 'stolen-state', 'not-there.jsonl'])
+      expect(existsSync(shop.path(name)), name).toBe(false);
+  });
+
+  test('keeps the statements of DuckDB inside', async () => {
+    const content = `select content from read_text('${shop.path('outside.txt')}')`;
+    const end = await endOf({
+      version: 1,
+      pipeline: {
+        source: { type: 'duckdb', config: { database: ':memory:', query: content } },
+        sink: { type: 'jsonl', config: { path: out() } },
+      },
+    });
+    expect(end).toContain('"failed"');
+    expect(existsSync(out()) ? readFileSync(out(), 'utf8') : '').not.toContain('outside');
+  });
+
+  test('shows no dead letters from elsewhere', async () => {
+    writeFileSync(shop.path('elsewhere.jsonl'), '{"payload":1}\n');
+    const body = { location: shop.path('elsewhere.jsonl') };
+    const answer = await closed.call('POST', '/v1/dlq/inspect', body, AS_OPERATOR);
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(REFUSED)]);
+  });
+});
