@@ -4,7 +4,7 @@
  */
 import { doctorJob } from './features/doctor/doctor-job.ts';
 import { replayJob } from './features/dlq/replay-job.ts';
-import { discardJob } from './features/dlq/discard-job.ts';
+import { purgeJob } from './features/dlq/purge-job.ts';
 import { inspectJob } from './features/dlq/inspect-job.ts';
 import { previewJob } from './features/local-outputs/preview-job.ts';
 import { rollbackJob } from './features/rollback/rollback-job.ts';
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
       rollbackJob,
       previewJob,
       inspectJob,
-      discardJob,
+      purgeJob,
     ],
     parts,
     threads: Number(threads),

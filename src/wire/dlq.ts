@@ -1,4 +1,4 @@
-/** Dead letters as the HTTP API and the command line tell of them. */
+/** Requests and reports of dead letters, shared by the HTTP API and the command line. */
 import { z } from 'zod';
 import type { JsonValue } from '../lib/text/json.ts';
 import { DEAD_REASONS, type DeadReason } from './dead-reasons.ts';
@@ -26,28 +26,30 @@ export const inspectRequestSchema = z
 
 const count = (description: string) => z.int().min(0).meta({ description });
 const anyJson = z.unknown() as z.ZodType<JsonValue>;
-const told = (description: string) => z.string().nullable().meta({ description });
+const nullableText = (description: string) => z.string().nullable().meta({ description });
 
 export const inspectionSchema = z
   .object({
     location: z.string().meta({ description: 'As asked for.' }),
     files_read: count('Files that were read.'),
-    total_envelopes: count('Letters that pass the filter.'),
+    total_envelopes: count('Dead letters that pass the filter.'),
     malformed: count('Lines that are no JSON, whatever the filter says.'),
     non_envelope: count('Lines without a payload, whatever the filter says.'),
     undecryptable: count('Sealed lines that no key opens, whatever the filter says.'),
     by_reason: z
       .record(z.string(), z.int())
-      .meta({ description: 'Letters by reason; `unknown` counts those that tell none.' }),
-    by_error_kind: z.record(z.string(), z.int()).meta({ description: 'Letters by kind of error.' }),
+      .meta({ description: 'Dead letters by reason; `unknown` counts those without one.' }),
+    by_error_kind: z
+      .record(z.string(), z.int())
+      .meta({ description: 'Dead letters by kind of error.' }),
     sample: z
       .array(
         z.object({
-          reason: told('Why the record was put aside.'),
-          error_kind: told('Kind of the error.'),
-          error_message: told('Redacted sentence.'),
-          pipeline: told('Pipeline that wrote the letter.'),
-          row: told('Its row.'),
+          reason: nullableText('Why the record was put aside.'),
+          error_kind: nullableText('Kind of the error.'),
+          error_message: nullableText('Redacted sentence.'),
+          pipeline: nullableText('Pipeline that wrote the dead letter.'),
+          row: nullableText('Its row.'),
           record_index: z
             .number()
             .nullable()
@@ -55,7 +57,7 @@ export const inspectionSchema = z
           payload: anyJson.meta({ description: 'The record, after transforms and masking.' }),
         }),
       )
-      .meta({ description: 'The first letters.' }),
+      .meta({ description: 'The first dead letters.' }),
   })
   .meta({ description: 'What a queue of dead letters holds.' });
 export type Inspection = Readonly<z.infer<typeof inspectionSchema>>;
@@ -73,7 +75,7 @@ export const replayRequestSchema = z
     reason,
     failed_dlq: z.string().min(1).optional().meta({
       description:
-        'File for records that fail again; `<name>.replay-failed.jsonl` beside the letters when absent.',
+        'File for records that fail again; `<name>.replay-failed.jsonl` beside the dead letters when absent.',
     }),
     row: z.string().min(1).optional().meta({
       description:
@@ -85,12 +87,12 @@ export const replayRequestSchema = z
       .meta({ description: 'Count the dead letters and write nothing.' }),
     encryption_keys: encryptionKeys,
   })
-  .meta({ description: 'Which letters to send through which document.' });
+  .meta({ description: 'Which dead letters to send through which document.' });
 export type ReplayBody = z.infer<typeof replayRequestSchema>;
 
 export const replayReportSchema = z
   .object({
-    candidates: count('Letters that pass the filter.'),
+    candidates: count('Dead letters that pass the filter.'),
     records_written: count('Records the sink took.'),
     failed_dlq: z
       .string()
@@ -108,19 +110,19 @@ export const replayReportSchema = z
         description: 'What was read and not replayed; absent when there was nothing of that kind.',
       }),
   })
-  .meta({ description: 'What became of the letters.' });
+  .meta({ description: 'What became of the dead letters.' });
 export type ReplayReport = Readonly<z.infer<typeof replayReportSchema>>;
 
-/** A replay, whoever asks for it. */
+/** A replay from the command line or over HTTP. */
 export interface ReplayTask {
   readonly from: string;
   readonly reason?: DeadReason | undefined;
   readonly row?: string | undefined;
   readonly failedDlq?: string | undefined;
   readonly dryRun: boolean;
-  /** Leave out transforms and masking: payloads had passed both when they were put aside. */
+  /** Skip transforms and masking: the payloads had passed both when they were stored. */
   readonly asWritten: boolean;
-  /** Of the queue; the row's own dead-letter sink says them when empty. */
+  /** Keys of the queue; when empty, those of the row's own dead-letter sink. */
   readonly keys: readonly string[];
 }
 
@@ -131,16 +133,16 @@ export const discardRequestSchema = z
     before_ms: z
       .int()
       .optional()
-      .meta({ description: 'Only letters strictly older than this, in epoch milliseconds.' }),
+      .meta({ description: 'Only dead letters strictly older than this, in epoch milliseconds.' }),
     delete: z.boolean().default(false).meta({ description: 'Delete them instead of archiving.' }),
     encryption_keys: encryptionKeys,
   })
-  .meta({ description: 'Which letters to take out of their queue.' });
+  .meta({ description: 'Which dead letters to take out of their queue.' });
 
 export const discardReportSchema = z
   .object({
-    discarded: count('Letters taken out.'),
-    files_rewritten: count('Files that held such letters.'),
+    discarded: count('Dead letters taken out.'),
+    files_rewritten: count('Files that held such dead letters.'),
     archived_to: z
       .array(z.string())
       .meta({ description: 'Archives they went to; empty when they were deleted.' }),

@@ -34,10 +34,10 @@ export const dlqDiscardCommand = defineCommand({
     },
   ],
   async run(context, { options, positionals: [location = ''] }) {
-    const { discard } = await import('../../features/dlq/discard.ts');
+    const { purge } = await import('../../features/dlq/purge.ts');
     const { terminal, world } = context;
     const filter = { reason: options.reason, beforeMs: options.before?.(world.clock.now()) };
-    const report = await discard({
+    const report = await purge({
       location,
       filter,
       delete: options.delete,

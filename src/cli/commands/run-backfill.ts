@@ -5,15 +5,20 @@ import { availableParallelism } from 'node:os';
 import { bookmarkRangeOf, type BookmarkRange } from '../../features/backfill/bookmark-range.ts';
 import { isFailed, Marker } from '../../features/backfill/marker.ts';
 import { runUnits, type UnitResult } from '../../features/backfill/run-units.ts';
-import { StateKeys, subjectOf, withSink, type Subject } from '../../features/backfill/subject.ts';
+import {
+  StateKeys,
+  subjectOf,
+  withSink,
+  type BackfillSubject,
+} from '../../features/backfill/subject.ts';
 import {
   bookmarkWork,
   windowWork,
   type UnitWork,
   type Working,
 } from '../../features/backfill/unit-work.ts';
-import { openUnitState, type UnitState } from '../../features/backfill/unit-state.ts';
-import { MANY_UNITS, planUnits, type UnitPlan } from '../../features/backfill/units.ts';
+import { openBackfillState, type BackfillState } from '../../features/backfill/backfill-state.ts';
+import { MANY_UNITS, planUnits, type BackfillPlan } from '../../features/backfill/units.ts';
 import { createNotifier } from '../../features/notifications/index.ts';
 import { observed } from '../../features/observers.ts';
 import { execute } from '../../engine/execute.ts';
@@ -64,7 +69,7 @@ export interface BackfillValues extends Values<typeof DOCUMENT_OPTIONS> {
 /** A backfill that is ready to run. */
 interface Prepared {
   readonly loaded: Loaded;
-  readonly subject: Subject;
+  readonly subject: BackfillSubject;
   readonly keys: StateKeys;
   readonly hash: string;
   readonly descriptor: string;
@@ -97,7 +102,7 @@ export async function backfill(
     kill: new AbortController().signal,
     credentials,
   };
-  const state = await openUnitState(subject.row, partContext(opener));
+  const state = await openBackfillState(subject.row, partContext(opener));
   try {
     if (options.dryRun) return await printUnits(context, prepared, state, options);
     warn(context, prepared, state);
@@ -180,8 +185,8 @@ async function prepare(
 
 interface Preparing {
   readonly loaded: Loaded;
-  readonly subject: Subject;
-  readonly range: Pick<UnitPlan, 'hash' | 'descriptor'>;
+  readonly subject: BackfillSubject;
+  readonly range: Pick<BackfillPlan, 'hash' | 'descriptor'>;
 }
 
 function preparedOf(
@@ -223,7 +228,7 @@ function spanOf(
 }
 
 /** Every window must read something else. */
-function checkScope(plan: Plan, { row }: Subject): void {
+function checkScope(plan: Plan, { row }: BackfillSubject): void {
   const about = plan.topology === undefined ? { ...plan, rows: [row] } : plan;
   const sweeping = unscopedCleanUps(about);
   if (sweeping.length > 0)
@@ -270,7 +275,7 @@ function checkBookmarks({ topology }: Plan, row: RowPlan, { from }: BookmarkRang
 function warn(
   { terminal }: CliContext,
   { loaded, subject, units }: Prepared,
-  { forgets }: UnitState,
+  { forgets }: BackfillState,
 ): void {
   if (forgets !== undefined)
     terminal.warn(
@@ -302,7 +307,7 @@ function warn(
 async function printUnits(
   { terminal }: CliContext,
   prepared: Prepared,
-  { store }: UnitState,
+  { store }: BackfillState,
   { json }: BackfillValues,
 ): Promise<number> {
   const { hash, descriptor, keys, units } = prepared;

@@ -16,9 +16,9 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
-import type { Unit } from './units.ts';
+import type { BackfillUnit } from './units.ts';
 
-interface Filling extends Pick<Unit, 'tokens' | 'startsAt'> {
+interface Filling extends Pick<BackfillUnit, 'tokens' | 'startsAt'> {
   readonly timezone: string;
 }
 

@@ -13,7 +13,7 @@ import { rootSources } from '../../plan/rules/backfill.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { refuse } from './units.ts';
 
-export interface Subject {
+export interface BackfillSubject {
   /** The row whose source reads the windows; of a graph its first sink. */
   readonly row: RowPlan;
   /** Tells backfills of one document apart: `orders`, `orders::eu`, `orders::into::archive`. */
@@ -25,7 +25,7 @@ export interface Subject {
 export function subjectOf(
   plan: Plan,
   wanted: { readonly row: string | undefined; readonly into: string | undefined },
-): Subject {
+): BackfillSubject {
   const { row: id, into } = wanted;
   const graph = plan.topology !== undefined;
   if (graph && (id !== undefined || into !== undefined)) {
@@ -70,7 +70,7 @@ function rowCalled(id: string, roots: readonly RowPlan[]): RowPlan {
 }
 
 /** The tree with another sink template for a row. */
-export function withSink(tree: JsonObject, { row, into }: Subject): JsonObject {
+export function withSink(tree: JsonObject, { row, into }: BackfillSubject): JsonObject {
   if (into === undefined) return tree;
   const { matrix, pipeline } = tree;
   const templates = isObject(pipeline) && isObject(pipeline['sinks']) ? pipeline['sinks'] : {};
@@ -104,7 +104,7 @@ export class StateKeys {
   readonly #prefix: readonly string[];
   readonly #hash: string;
 
-  constructor(plan: Pick<Plan, 'name'>, subject: Pick<Subject, 'name'>, hash: string) {
+  constructor(plan: Pick<Plan, 'name'>, subject: Pick<BackfillSubject, 'name'>, hash: string) {
     this.marker = `${plan.name}::__backfill__::${hash}`;
     const suffix = subject.name
       .slice(plan.name.length)
@@ -136,7 +136,11 @@ export class StateKeys {
 /**
  * The plan of one unit: only what the backfill is about, under state keys that no other run uses.
  */
-export function isolated(plan: Plan, subject: Subject, keyOf: (row: RowPlan) => string): Plan {
+export function isolated(
+  plan: Plan,
+  subject: BackfillSubject,
+  keyOf: (row: RowPlan) => string,
+): Plan {
   const rows =
     plan.topology === undefined
       ? familyOf(subject.row.id, [...plan.rows, ...plan.unselected])

@@ -13,7 +13,7 @@ import type { PlanSummary, RangeSummary } from '../../wire/plan-summary.ts';
 import type { Caller, Runs } from '../../runs/service/runs.ts';
 import type { BackfillReceipt, BackfillRequest, BackfillUnitReceipt } from '../../wire/backfill.ts';
 import { fillUnit } from './fill-unit.ts';
-import { MANY_UNITS, planUnits, type Unit, type UnitPlan } from './units.ts';
+import { MANY_UNITS, planUnits, type BackfillUnit, type BackfillPlan } from './units.ts';
 
 export interface BackfillOptions {
   readonly env: Pick<Env, 'log'>;
@@ -93,7 +93,7 @@ interface Submitting {
   readonly name: string;
   /** As it was written. */
   readonly tree: JsonObject;
-  readonly plan: UnitPlan;
+  readonly plan: BackfillPlan;
   readonly caller: Caller;
 }
 
@@ -129,7 +129,7 @@ async function submitAll(
 }
 
 function submissionOf(
-  unit: Unit,
+  unit: BackfillUnit,
   { request, name, tree, plan }: Submitting,
 ): Parameters<Runs['submit']>[0] {
   const { timezone, hash } = plan;

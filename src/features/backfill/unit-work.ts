@@ -6,8 +6,8 @@ import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import { withinRange, type BookmarkRange } from './bookmark-range.ts';
 import { asUnit, fillUnit } from './fill-unit.ts';
-import { isolated, withSink, type StateKeys, type Subject } from './subject.ts';
-import type { UnitPlan } from './units.ts';
+import { isolated, withSink, type StateKeys, type BackfillSubject } from './subject.ts';
+import type { BackfillPlan } from './units.ts';
 
 export interface UnitWork {
   readonly id: string;
@@ -26,11 +26,11 @@ export interface Working {
   readonly document: Document;
   readonly parts: Parts;
   readonly cpus: number;
-  readonly subject: Subject;
+  readonly subject: BackfillSubject;
   readonly keys: StateKeys;
 }
 
-export function windowWork({ units, timezone }: UnitPlan, working: Working): UnitWork[] {
+export function windowWork({ units, timezone }: BackfillPlan, working: Working): UnitWork[] {
   return units.map((unit) => ({
     id: unit.id,
     start: unit.start,

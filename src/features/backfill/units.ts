@@ -31,7 +31,7 @@ export interface RangeSpec {
   readonly timezone: string;
 }
 
-export interface Unit {
+export interface BackfillUnit {
   /** The start in UTC, as `YYYYMMDDTHHMMSSZ`. */
   readonly id: string;
   readonly startsAt: Date;
@@ -42,17 +42,17 @@ export interface Unit {
   readonly tokens: JsonObject;
 }
 
-export interface UnitPlan {
+export interface BackfillPlan {
   /** Tells backfills apart: `time|from|to|window|name`. */
   readonly descriptor: string;
   /** Of the descriptor. */
   readonly hash: string;
   readonly timezone: string;
-  readonly units: readonly Unit[];
+  readonly units: readonly BackfillUnit[];
 }
 
 /** `name`: what is run again. Throws `RefusedError` (`bad_config`). */
-export function planUnits(range: RangeSpec, name: string): UnitPlan {
+export function planUnits(range: RangeSpec, name: string): BackfillPlan {
   const { timezone, window } = range;
   if (!isZone(timezone))
     throw refuse(
@@ -91,7 +91,7 @@ function boundOf(key: 'from' | 'to', { timezone, ...range }: RangeSpec): DateTim
   );
 }
 
-function unitOf(window: Window): Unit {
+function unitOf(window: Window): BackfillUnit {
   const tokens = windowTokens(window);
   return {
     id: window.id,

@@ -1,4 +1,4 @@
-/** Queues of dead letters as the server works with them: in worker processes. */
+/** Queues of dead letters, read and changed in worker processes of the server. */
 import type { z } from 'zod';
 import type { Jobs } from '../../runs/service/jobs.ts';
 import type {
@@ -7,16 +7,16 @@ import type {
   Inspection,
   inspectRequestSchema,
 } from '../../wire/dlq.ts';
-import { discardJob } from './discard-job.ts';
+import { purgeJob } from './purge-job.ts';
 import { inspectJob } from './inspect-job.ts';
 
-/** Both reject with a `RefusedError`; what they do ends when the signal fires. */
+/** Both reject with a `RefusedError` and stop when the signal fires. */
 export interface DeadLetterFiles {
   inspect(
     request: Readonly<z.infer<typeof inspectRequestSchema>>,
     signal: AbortSignal,
   ): Promise<Inspection>;
-  discard(
+  purge(
     request: Readonly<z.infer<typeof discardRequestSchema>>,
     signal: AbortSignal,
   ): Promise<DiscardReport>;
@@ -30,11 +30,11 @@ export function createDeadLetterFiles(jobs: Jobs): DeadLetterFiles {
         { kind: 'inspect', location, reason: reason ?? null, limit, keys },
         { signal },
       ),
-    discard: (request, signal) => {
+    purge: (request, signal) => {
       const { location, reason, before_ms, delete: isFinal, encryption_keys: keys } = request;
       const filter = { reason: reason ?? null, before_ms: before_ms ?? null };
       return jobs.run(
-        discardJob,
+        purgeJob,
         { kind: 'discard', location, ...filter, is_final: isFinal, keys },
         { signal },
       );

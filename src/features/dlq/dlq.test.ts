@@ -10,7 +10,7 @@ import { Redactor } from '../../lib/redact.ts';
 import { seal } from '../../lib/crypto/seal.ts';
 import { parts } from '../../parts.ts';
 import { planDocument } from '../../plan/plan-document.ts';
-import { discard } from './discard.ts';
+import { purge } from './purge.ts';
 import { inspect } from './inspect.ts';
 import { replay, type ReplayRequest } from './replay.ts';
 
@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(cwd, { recursive: true, force: true }));
 
-const letter = (payload: unknown, reason = 'quality', tsMs = 1000): string =>
+const deadLetter = (payload: unknown, reason = 'quality', tsMs = 1000): string =>
   JSON.stringify({
     error: { kind: 'QualityFailure', message: 'no' },
     reason,
@@ -41,11 +41,11 @@ function look(location: string, overrides: Partial<Parameters<typeof inspect>[0]
   return inspect({ location, limit: 5, keys: [], cwd, ...overrides });
 }
 
-describe('looking into a queue', () => {
-  it('counts letters by reason and kind, and everything else by what it is', async () => {
+describe('inspecting a queue', () => {
+  it('counts dead letters by reason and kind, and everything else by what it is', async () => {
     await put('dead.jsonl', [
-      letter({ id: 1 }),
-      letter({ id: 2 }, 'contract'),
+      deadLetter({ id: 1 }),
+      deadLetter({ id: 2 }, 'contract'),
       'garbage',
       '{"id":3}',
       '{"payload":null}',
@@ -92,8 +92,8 @@ describe('looking into a queue', () => {
     });
   });
 
-  it('filters by reason, which a letter that tells none never has, and still counts what is no letter', async () => {
-    await put('dead.jsonl', [letter(1), letter(2, 'contract'), '{"payload":3}', 'garbage']);
+  it('filters by reason; dead letters without one never match, and other lines are still counted', async () => {
+    await put('dead.jsonl', [deadLetter(1), deadLetter(2, 'contract'), '{"payload":3}', 'garbage']);
     const found = await look('dead.jsonl', { reason: 'contract', limit: 0 });
     expect(found).toMatchObject({
       total_envelopes: 1,
@@ -103,13 +103,13 @@ describe('looking into a queue', () => {
     });
   });
 
-  it('opens sealed letters with any of the keys, and counts those it cannot open', async () => {
+  it('opens sealed dead letters with any of the keys, and counts those it cannot open', async () => {
     const sealed = (key: string, text: string): string =>
       Buffer.from(seal(key, Buffer.from(text))).toString('base64');
     await put('dead.jsonl', [
-      sealed('old', letter(1)),
-      sealed('new', letter(2)),
-      sealed('lost', letter(3)),
+      sealed('old', deadLetter(1)),
+      sealed('new', deadLetter(2)),
+      sealed('lost', deadLetter(3)),
     ]);
     expect(await look('dead.jsonl', { keys: ['new', 'old'] })).toMatchObject({
       total_envelopes: 2,
@@ -127,7 +127,7 @@ describe('looking into a queue', () => {
       'q/notes.txt',
       'q/below/c.jsonl',
     ])
-      await put(name, [letter(name)]);
+      await put(name, [deadLetter(name)]);
     const payloads = async (location: string): Promise<unknown[]> =>
       (await look(location)).sample.map(({ payload }) => payload);
     expect(await payloads('q')).toEqual(['q/a.jsonl', 'q/b.jsonl']);
@@ -135,7 +135,7 @@ describe('looking into a queue', () => {
   });
 
   it.each(['', 'nowhere.jsonl', 'empty', 'none-*.jsonl'])(
-    'refuses a place where there is nothing: %j',
+    'refuses a location without dead letters: %j',
     async (location) => {
       await mkdir(join(cwd, 'empty'));
       await expect(look(location)).rejects.toMatchObject({ code: 'bad_config' });
@@ -143,11 +143,11 @@ describe('looking into a queue', () => {
   );
 });
 
-describe('discarding', () => {
-  it('archives the letters that match and leaves every other line as it is', async () => {
-    await put('dead.jsonl', [letter(1), 'garbage', letter(2, 'contract'), '{"a": 1}']);
+describe('purging', () => {
+  it('archives the dead letters that match and leaves every other line as it is', async () => {
+    await put('dead.jsonl', [deadLetter(1), 'garbage', deadLetter(2, 'contract'), '{"a": 1}']);
     await put('dead.archived.jsonl', ['earlier']);
-    const report = await discard({
+    const report = await purge({
       location: 'dead.jsonl',
       filter: { reason: 'quality' },
       delete: false,
@@ -159,43 +159,43 @@ describe('discarding', () => {
       files_rewritten: 1,
       archived_to: [join(cwd, 'dead.archived.jsonl')],
     });
-    expect(await lines('dead.jsonl')).toEqual(['garbage', letter(2, 'contract'), '{"a": 1}']);
-    expect(await lines('dead.archived.jsonl')).toEqual(['earlier', letter(1)]);
+    expect(await lines('dead.jsonl')).toEqual(['garbage', deadLetter(2, 'contract'), '{"a": 1}']);
+    expect(await lines('dead.archived.jsonl')).toEqual(['earlier', deadLetter(1)]);
   });
 
-  it('loses no letter to what a killed discard left half written in the archive', async () => {
-    await put('dead.jsonl', [letter(1), letter(2)]);
-    await writeFile(join(cwd, 'dead.archived.jsonl'), letter(1).slice(0, 20));
-    await discard({ location: 'dead.jsonl', filter: {}, delete: false, keys: [], cwd });
+  it('starts a new line in an archive in which a killed purge left half a line', async () => {
+    await put('dead.jsonl', [deadLetter(1), deadLetter(2)]);
+    await writeFile(join(cwd, 'dead.archived.jsonl'), deadLetter(1).slice(0, 20));
+    await purge({ location: 'dead.jsonl', filter: {}, delete: false, keys: [], cwd });
     expect(await lines('dead.archived.jsonl')).toEqual([
-      letter(1).slice(0, 20),
-      letter(1),
-      letter(2),
+      deadLetter(1).slice(0, 20),
+      deadLetter(1),
+      deadLetter(2),
     ]);
   });
 
-  it('takes turns, so that none puts back what another took out', async () => {
+  it('runs one at a time, so that none restores what another removed', async () => {
     const reasons = ['quality', 'contract', 'partial'] as const;
     await put(
       'dead.jsonl',
-      Array.from({ length: 900 }, (_, id) => letter({ id }, reasons[id % 3])),
+      Array.from({ length: 900 }, (_, id) => deadLetter({ id }, reasons[id % 3])),
     );
     const request = { location: 'dead.jsonl', delete: false, keys: [], cwd };
     const reports = await Promise.all(
-      [...reasons, ...reasons].map((reason) => discard({ ...request, filter: { reason } })),
+      [...reasons, ...reasons].map((reason) => purge({ ...request, filter: { reason } })),
     );
     expect(reports.map(({ discarded }) => discarded)).toEqual([300, 300, 300, 0, 0, 0]);
     expect(await lines('dead.jsonl')).toEqual([]);
     expect(await lines('dead.archived.jsonl')).toHaveLength(900);
   });
 
-  it('deletes where that is asked for, and takes only what is strictly older', async () => {
+  it('deletes on request, and only what is strictly older', async () => {
     await put('dead.jsonl', [
-      letter(1, 'quality', 999),
-      letter(2, 'quality', 1000),
+      deadLetter(1, 'quality', 999),
+      deadLetter(2, 'quality', 1000),
       '{"payload":3}',
     ]);
-    const report = await discard({
+    const report = await purge({
       location: 'dead.jsonl',
       filter: { beforeMs: 1000 },
       delete: true,
@@ -204,12 +204,12 @@ describe('discarding', () => {
     });
     expect(report).toEqual({ discarded: 1, files_rewritten: 1, archived_to: [] });
     expect(await readdir(cwd)).toEqual(['dead.jsonl']);
-    expect(await lines('dead.jsonl')).toEqual([letter(2), '{"payload":3}']);
+    expect(await lines('dead.jsonl')).toEqual([deadLetter(2), '{"payload":3}']);
   });
 
-  it('does not touch a file that holds nothing of what is meant', async () => {
-    await put('dead.jsonl', ['garbage', letter(1)]);
-    const report = await discard({
+  it('does not touch a file in which no line matches', async () => {
+    await put('dead.jsonl', ['garbage', deadLetter(1)]);
+    const report = await purge({
       location: 'dead.jsonl',
       filter: { reason: 'partial' },
       delete: false,
@@ -219,9 +219,9 @@ describe('discarding', () => {
     expect(report).toEqual({ discarded: 0, files_rewritten: 0, archived_to: [] });
   });
 
-  it('keeps every byte of what it leaves, whatever stands in the file', async () => {
+  it('keeps every byte of all other lines, whatever the file contains', async () => {
     const line = fc.oneof(
-      fc.constantFrom(letter(1), letter(2, 'contract'), '', '  ', 'x\r', '{"payload":'),
+      fc.constantFrom(deadLetter(1), deadLetter(2, 'contract'), '', '  ', 'x\r', '{"payload":'),
       fc.string({ unit: 'grapheme' }),
     );
     await fc.assert(
@@ -229,14 +229,14 @@ describe('discarding', () => {
         const content =
           texts.map((text) => text.replaceAll('\n', ' ')).join('\n') + (ended ? '\n' : '');
         await writeFile(join(cwd, 'any.jsonl'), content);
-        await discard({
+        await purge({
           location: 'any.jsonl',
           filter: { reason: 'quality' },
           delete: true,
           keys: [],
           cwd,
         });
-        const kept = content.split(/(?<=\n)/).filter((text) => text.trim() !== letter(1));
+        const kept = content.split(/(?<=\n)/).filter((text) => text.trim() !== deadLetter(1));
         expect(await readFile(join(cwd, 'any.jsonl'), 'utf8')).toBe(kept.join(''));
       }),
       { numRuns: 60 },
@@ -295,8 +295,8 @@ const needsName = {
 const queue = { sink: { type: 'jsonl', config: { path: 'dead.jsonl' } } };
 
 describe('replaying', () => {
-  it('writes what passes now, and puts what fails again into a fresh file', async () => {
-    await put('dead.jsonl', [letter({ name: 'a' }), letter({ name: null }), 'garbage']);
+  it('writes records that pass now, and puts those that fail again into a new file', async () => {
+    await put('dead.jsonl', [deadLetter({ name: 'a' }), deadLetter({ name: null }), 'garbage']);
     const { report, failedAgain } = await again({ dlq: queue, more: needsName });
     expect(report).toEqual({
       candidates: 2,
@@ -315,8 +315,8 @@ describe('replaying', () => {
     ).toEqual([{ name: null }]);
   });
 
-  it('counts and writes nothing when it is only tried', async () => {
-    await put('dead.jsonl', [letter({ name: 'a' }), letter({ name: 'b' }, 'contract')]);
+  it('only counts in a dry run', async () => {
+    await put('dead.jsonl', [deadLetter({ name: 'a' }), deadLetter({ name: 'b' }, 'contract')]);
     const { report } = await again({}, { dryRun: true, reason: 'contract' });
     expect(report).toMatchObject({ candidates: 1, records_written: 0, dry_run: true });
     expect(await readdir(cwd)).toEqual(['dead.jsonl']);
@@ -325,15 +325,15 @@ describe('replaying', () => {
   it.each([
     [{ type: 'jsonl', config: { path: 'out.jsonl' } }],
     [{ type: 'file', config: { path: 'out.jsonl', format: 'json_lines' } }],
-  ])('adds to what a sink wrote before, also where a run would replace it: %j', async (sink) => {
+  ])('appends to what a sink wrote before, also where a run would replace it: %j', async (sink) => {
     await put('out.jsonl', ['{"name":"before"}']);
-    await put('dead.jsonl', [letter({ name: 'a' })]);
+    await put('dead.jsonl', [deadLetter({ name: 'a' })]);
     await again({ sink });
     expect(await lines('out.jsonl')).toEqual(['{"name":"before"}', '{"name":"a"}']);
   });
 
   it('refuses a sink that can only replace', async () => {
-    await put('dead.jsonl', [letter({ name: 'a' })]);
+    await put('dead.jsonl', [deadLetter({ name: 'a' })]);
     const refused = again({
       sink: {
         type: 'parquet',
@@ -343,8 +343,8 @@ describe('replaying', () => {
     await expect(refused).rejects.toMatchObject({ code: 'unprocessable' });
   });
 
-  it('sends payloads through the transforms, or leaves them as they were written', async () => {
-    await put('dead.jsonl', [letter({ name: 'a' })]);
+  it('applies transforms and masking to payloads, or skips both', async () => {
+    await put('dead.jsonl', [deadLetter({ name: 'a' })]);
     const more = {
       transforms: [{ type: 'set', config: { values: { seen: true } } }],
       masking: { rules: [{ match: { fields: ['name'] }, action: { type: 'redact' } }] },
@@ -362,7 +362,7 @@ describe('replaying', () => {
       },
     };
     await put('dead.jsonl', [
-      Buffer.from(seal('before', Buffer.from(letter({ name: null })))).toString('base64'),
+      Buffer.from(seal('before', Buffer.from(deadLetter({ name: null })))).toString('base64'),
     ]);
     const { report } = await again({ dlq, more: needsName });
     expect(report).toMatchObject({ candidates: 1, records_written: 0 });
@@ -372,7 +372,7 @@ describe('replaying', () => {
     });
   });
 
-  it('takes only the letters of the row, where they are of rows of the document', async () => {
+  it('skips dead letters of other rows of the document', async () => {
     const of = (row: string | undefined, id: number): string =>
       JSON.stringify({ reason: 'quality', payload: { id }, row });
     await put('dead.jsonl', [
@@ -408,28 +408,28 @@ describe('replaying', () => {
     expect(await lines('b.jsonl')).toEqual([2, 4, 5].map((id) => `{"id":${id}}`));
   });
 
-  it('is refused, as is discarding, where no key opens anything: that is not an empty queue', async () => {
+  it('is refused, like purging, when no key opens any line: that is not an empty queue', async () => {
     await put('dead.jsonl', [
-      Buffer.from(seal('lost', Buffer.from(letter({ name: 'a' })))).toString('base64'),
+      Buffer.from(seal('lost', Buffer.from(deadLetter({ name: 'a' })))).toString('base64'),
     ]);
     for (const dryRun of [true, false]) {
       await expect(again({}, { keys: ['wrong'], dryRun })).rejects.toThrow(
-        'no key opens the letters',
+        'no key opens the dead letters',
       );
     }
-    const discarding = discard({
+    const purging = purge({
       location: 'dead.jsonl',
       filter: {},
       delete: true,
       keys: ['wrong'],
       cwd,
     });
-    await expect(discarding).rejects.toMatchObject({ code: 'bad_config' });
+    await expect(purging).rejects.toMatchObject({ code: 'bad_config' });
     expect(await lines('dead.jsonl')).toHaveLength(1);
   });
 
-  it('that is stopped before the last letter is no success', async () => {
-    await put('dead.jsonl', [letter({ name: 'a' })]);
+  it('fails when it is stopped before the last dead letter', async () => {
+    await put('dead.jsonl', [deadLetter({ name: 'a' })]);
     const { report, error } = await again(
       {},
       { signal: AbortSignal.abort(new StopReason('cancel', 'enough')) },
@@ -437,8 +437,8 @@ describe('replaying', () => {
     expect([report.records_written, error]).toMatchObject([0, { code: 'replay_stopped' }]);
   });
 
-  it('refuses a sink that can only replace also when it is only tried', async () => {
-    await put('dead.jsonl', [letter({ name: 'a' })]);
+  it('refuses a sink that can only replace, also in a dry run', async () => {
+    await put('dead.jsonl', [deadLetter({ name: 'a' })]);
     const sink = {
       type: 'parquet',
       config: { destination: { type: 'local_path', path: 'out.parquet' } },
@@ -449,14 +449,14 @@ describe('replaying', () => {
   });
 
   it('never writes failures into a file that it reads', async () => {
-    await put('dead.jsonl', [letter({ name: 'a' })]);
+    await put('dead.jsonl', [deadLetter({ name: 'a' })]);
     await expect(again({}, { failedDlq: './dead.jsonl' })).rejects.toMatchObject({
       code: 'bad_config',
     });
   });
 
-  it('never does so under another name of the file, and reads no letters that come while it reads', async () => {
-    await put('dead.jsonl', [letter({ name: null })]);
+  it('recognizes that file under another name, and reads no dead letters appended while it reads', async () => {
+    await put('dead.jsonl', [deadLetter({ name: null })]);
     await symlink('dead.jsonl', join(cwd, 'other.jsonl'));
     await expect(again({}, { failedDlq: 'other.jsonl' })).rejects.toMatchObject({
       code: 'bad_config',
@@ -471,14 +471,14 @@ describe('replaying', () => {
   });
 
   it('takes a root row by its id only', async () => {
-    await put('dead.jsonl', [letter({ name: 'a' })]);
+    await put('dead.jsonl', [deadLetter({ name: 'a' })]);
     await expect(again({}, { row: 'none' })).rejects.toMatchObject({
       code: 'bad_config',
       hint: 'root rows: row-0',
     });
   });
 
-  it('is not held against the source of the row, which it does not read', async () => {
+  it('is not checked against the source of the row, which it does not read', async () => {
     const table = {
       database_url: `sqlite:${join(cwd, 'shop.db')}?mode=rwc`,
       table_name: 'shop',
@@ -486,14 +486,14 @@ describe('replaying', () => {
     };
     const sink = { type: 'sqlite', config: { ...table, write_mode: 'upsert', key: ['id'] } };
     for (const id of [1, 2]) {
-      await put('dead.jsonl', [letter({ id })]);
+      await put('dead.jsonl', [deadLetter({ id })]);
       const { error, report } = await again({ sink, beside: { verify: {} } });
       expect([error, report.records_written]).toEqual([null, 1]);
     }
   });
 
-  it('stops at the budget of the row, and tells so', async () => {
-    await put('dead.jsonl', [letter({ name: null }), letter({ name: null })]);
+  it('stops at the budget of the row and reports it', async () => {
+    await put('dead.jsonl', [deadLetter({ name: null }), deadLetter({ name: null })]);
     const { error, report } = await again({
       dlq: { ...queue, max_failures_total: 1 },
       more: needsName,

@@ -1,18 +1,18 @@
-/** What a queue of dead letters holds. */
+/** Counts the dead letters of a queue and shows the first ones. */
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 import type { Inspection } from '../../wire/dlq.ts';
-import { isWanted, linesOf, type Letter } from './letters.ts';
+import { isWanted, linesOf, type DeadLetter } from './dead-letters.ts';
 import { locate } from './location.ts';
 
 export interface InspectRequest {
   readonly location: string;
   readonly reason?: DeadReason | undefined;
-  /** Letters to show; none with 0. */
+  /** Dead letters to show; none with 0. */
   readonly limit: number;
   /** Keys of sealed queues, the current one first. */
   readonly keys: readonly string[];
   readonly cwd: string;
-  /** Fires when nobody waits for the answer any more. */
+  /** Fires when the caller no longer waits. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -35,12 +35,12 @@ export async function inspect({
     for await (const line of linesOf(file, keys)) {
       signal?.throwIfAborted();
       if (line.kind === 'blank') continue;
-      if (line.kind !== 'letter') odd[line.kind] += 1;
-      else if (isWanted(line.letter, { reason })) {
+      if (line.kind !== 'dead_letter') odd[line.kind] += 1;
+      else if (isWanted(line.deadLetter, { reason })) {
         total += 1;
-        count(reasons, line.letter.reason);
-        count(kinds, line.letter.errorKind);
-        if (sample.length < limit) sample.push(sampleOf(line.letter));
+        count(reasons, line.deadLetter.reason);
+        count(kinds, line.deadLetter.errorKind);
+        if (sample.length < limit) sample.push(sampleOf(line.deadLetter));
       }
     }
   }
@@ -72,7 +72,7 @@ function sampleOf({
   row,
   recordIndex,
   payload,
-}: Letter): Inspection['sample'][number] {
+}: DeadLetter): Inspection['sample'][number] {
   return {
     reason,
     error_kind: errorKind,

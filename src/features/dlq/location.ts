@@ -1,17 +1,17 @@
-/** Where dead letters lie: a file, the `.jsonl` files of a folder, or what a glob matches. */
+/** Where dead letters are stored: a file, the `.jsonl` files of a folder, or what a glob matches. */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { FileRefusedError, permittedFile } from '../../lib/files/file-access.ts';
 import { findFiles } from '../../lib/files/find-files.ts';
 
-/** Letters that were put aside by `discard`; a queue does not hold them any more. */
+/** Dead letters that `dlq discard` archived; they are no longer part of the queue. */
 const ARCHIVE = '.archived.jsonl';
 
 export interface Located {
   /** Absolute paths, sorted; never empty. */
   readonly files: readonly string[];
-  /** Where letters go that fail once more, when nobody says. */
+  /** The default file for dead letters that fail again. */
   readonly failedAgain: string;
 }
 
@@ -29,7 +29,7 @@ export async function locate(
   if (found?.isFile() === true)
     return { files: [path], failedAgain: beside(path, 'replay-failed') };
   if (found?.isDirectory() === true) {
-    const files = await lettersIn(path);
+    const files = await filesIn(path);
     if (files.length === 0) throw nothingAt(location, 'the folder holds no `.jsonl` file');
     return { files, failedAgain: join(path, 'replay-failed.jsonl') };
   }
@@ -70,7 +70,7 @@ function beside(file: string, word: string): string {
   return join(dirname(file), `${basename(file).replace(/\.jsonl$/, '')}.${word}.jsonl`);
 }
 
-async function lettersIn(folder: string): Promise<string[]> {
+async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
     throw new RefusedError('bad_config', `the folder cannot be read: ${messageOf(error)}`, {
       cause: error,

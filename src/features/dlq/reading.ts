@@ -1,8 +1,8 @@
-/** The letters of a replay, and what stands between them. */
+/** Reads the dead letters of a replay and counts the lines that are skipped. */
 import { RefusedError } from '../../lib/errors.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 import type { ReplayReport } from '../../wire/dlq.ts';
-import { isWanted, linesOf, type Letter } from './letters.ts';
+import { isWanted, linesOf, type DeadLetter } from './dead-letters.ts';
 
 export interface Wanted {
   readonly keys: readonly string[];
@@ -23,39 +23,39 @@ export class Reading {
     this.#wanted = wanted;
   }
 
-  async *letters(): AsyncGenerator<{ readonly letter: Letter; readonly size: number }> {
+  async *deadLetters(): AsyncGenerator<{ readonly deadLetter: DeadLetter; readonly size: number }> {
     const { keys, reason, isOther } = this.#wanted;
     for (const file of this.#files) {
       for await (const line of linesOf(file, keys)) {
         if (line.kind === 'blank') continue;
-        if (line.kind !== 'letter') {
+        if (line.kind !== 'dead_letter') {
           this.#passedOver[line.kind] += 1;
           continue;
         }
         this.#readable += 1;
-        const { letter, bytes } = line;
-        if (!isWanted(letter, { reason })) continue;
-        if (letter.row !== null && isOther(letter.row)) {
+        const { deadLetter, bytes } = line;
+        if (!isWanted(deadLetter, { reason })) continue;
+        if (deadLetter.row !== null && isOther(deadLetter.row)) {
           this.#passedOver.other_rows += 1;
           continue;
         }
         this.#candidates += 1;
-        yield { letter, size: bytes.length };
+        yield { deadLetter, size: bytes.length };
       }
     }
   }
 
   /**
-   * Throws `RefusedError` when there are letters and no key opens any of them: then nothing was
+   * Throws `RefusedError` when there are dead letters and no key opens any of them: nothing was
    * replayed.
    */
-  report(told: Pick<ReplayReport, 'records_written' | 'failed_dlq' | 'dry_run'>): ReplayReport {
+  report(result: Pick<ReplayReport, 'records_written' | 'failed_dlq' | 'dry_run'>): ReplayReport {
     const passed = this.#passedOver;
     assertOpened({ readable: this.#readable, undecryptable: passed.undecryptable });
     const isAny = Object.values(passed).some((lines) => lines > 0);
     return {
       candidates: this.#candidates,
-      ...told,
+      ...result,
       ...(isAny ? { passed_over: { ...passed } } : {}),
     };
   }
@@ -72,7 +72,7 @@ export function assertOpened({
   if (readable > 0 || undecryptable === 0) return;
   throw new RefusedError(
     'bad_config',
-    `no key opens the letters: ${undecryptable} sealed, and none that can be read`,
+    `no key opens the dead letters: ${undecryptable} sealed, and none readable`,
     {
       hint: 'name the key they were sealed with: `--key-env`, or `encryption_keys`',
     },

@@ -1,4 +1,4 @@
-/** Replays of dead letters that are asked for over HTTP. */
+/** Replays of dead letters over HTTP. */
 import { RefusedError } from '../../lib/errors.ts';
 import { actionOf, type Audit } from '../../runs/service/audit.ts';
 import type { Jobs } from '../../runs/service/jobs.ts';
@@ -24,8 +24,8 @@ export interface ReplayCall {
 }
 
 /**
- * Rejects with `ConfigError`, or `RefusedError`: 400 letters or a row that are not there, 422 a
- * replay that failed, 429 too many at once.
+ * Rejects with `ConfigError`, or `RefusedError`: 400 when the dead letters or the row do not exist, 422
+ * when the replay failed, 429 when too many run at once.
  */
 export type Replay = (call: ReplayCall) => Promise<ReplayReport>;
 
@@ -61,7 +61,7 @@ function jobOf(
   };
 }
 
-/** What was written before a replay failed stays written; the letters are still there. */
+/** What a failed replay wrote stays written; the dead letters are still in their queue. */
 function failureOf(error: OutcomeError): Error {
   if (error.kind === 'Panic' || error.code === 'bad_config')
     return refusalOf(error, replayJob.word);

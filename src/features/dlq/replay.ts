@@ -1,6 +1,6 @@
 /**
- * Gives dead letters another chance: their payloads go through a row's stages to its sink, and what
- * fails again to a fresh queue.
+ * Replays dead letters: their payloads pass the stages and the sink of a row, and records that fail
+ * again go to a new queue.
  */
 import { onlyBlocks } from '../../blocks/define-block.ts';
 import { schemaDriftBlock } from '../../blocks/schema-drift/index.ts';
@@ -22,7 +22,7 @@ import { isObject, type JsonObject } from '../../lib/text/json.ts';
 import type { DlqPlan, Plan, RowPlan, SinkPlan } from '../../plan/plan.ts';
 import type { ReplayReport, ReplayTask } from '../../wire/dlq.ts';
 import type { OutcomeError } from '../../wire/outcome.ts';
-import { letterSource } from './letter-source.ts';
+import { deadLetterSource } from './dead-letter-source.ts';
 import { locate } from './location.ts';
 import { Reading } from './reading.ts';
 
@@ -41,7 +41,7 @@ export interface Replayed {
   readonly error: OutcomeError | null;
 }
 
-/** Letters are read, never taken: `discard` does that. Throws `RefusedError`. */
+/** Leaves the dead letters in their queue; `purge` removes them. Throws `RefusedError`. */
 export async function replay(request: ReplayRequest): Promise<Replayed> {
   const { plan, parts, env, dryRun, reason } = request;
   const row = rootRow(plan, request.row);
@@ -63,13 +63,13 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
       hint: 'name another file with `failed_dlq`, or replay fewer files',
     });
   }
-  const sink = addingSink(row.sink);
+  const sink = appendingSink(row.sink);
   const others = new Set(
     [...plan.rows, ...plan.unselected].map(({ id }) => id).filter((id) => id !== row.id),
   );
   const reading = new Reading(files, { keys, reason, isOther: (id) => others.has(id) });
   if (dryRun) {
-    for await (const _letter of reading.letters()) request.signal.throwIfAborted();
+    for await (const _deadLetter of reading.deadLetters()) request.signal.throwIfAborted();
     return {
       report: reading.report({ records_written: 0, failed_dlq: failed, dry_run: true }),
       failedAgain: 0,
@@ -81,7 +81,7 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
     ...row.source,
     deferred: false,
     parsed: {},
-    definition: letterSource(() => reading.letters()),
+    definition: deadLetterSource(() => reading.deadLetters()),
   };
   const replayed: RowPlan = { ...rowAlone(row, request.asWritten), source, sink, dlq };
   const outcome = await execute({
@@ -109,29 +109,29 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
   };
 }
 
-/** Whoever discards the letters after a replay must know that it did not get to all of them. */
+/** A replay that did not read all dead letters is an error: the user may discard them afterwards. */
 const STOPPED: OutcomeError = {
   code: 'replay_stopped',
   kind: 'Custom',
   message:
-    'the replay was stopped before the last letter: what it wrote stays, and the letters stay where they are',
-  hint: 'replay them again before they are discarded; a sink that appends then has twice what was written already',
+    'the replay was stopped before the last dead letter: the records written so far stay, and all dead letters remain in their queue',
+  hint: 'replay them again before you discard them; a sink that appends will then hold the records written so far twice',
 };
 
 function rootRow({ rows }: Plan, id: string | undefined): RowPlan {
   const roots = rows.filter((row) => row.role === 'root');
   const row = id === undefined ? roots[0] : roots.find((one) => one.id === id);
   if (row !== undefined) return row;
-  const told =
+  const message =
     id === undefined ? 'the document has no root row' : `there is no root row called \`${id}\``;
-  throw new RefusedError('bad_config', told, {
+  throw new RefusedError('bad_config', message, {
     hint: `root rows: ${roots.map((one) => one.id).join(', ')}`,
   });
 }
 
 /**
- * The row without what belongs to reading its own source: remembering how far that got, and
- * comparing the destination with it.
+ * The row without what concerns its own source: its bookmarks, and the comparison of the destination
+ * with it.
  */
 function rowAlone(row: RowPlan, asWritten: boolean): RowPlan {
   const { cleanUp: _cleanUp, ...rest } = row;
@@ -157,20 +157,20 @@ function withoutGraph({ topology: _topology, ...plan }: Plan): Plan {
   return plan;
 }
 
-/** What makes a sink add to what is there, by the name of its setting. */
-const ADDING: readonly JsonObject[] = [
+/** Settings that make a sink append, by its name for them. */
+const APPEND_SETTINGS: readonly JsonObject[] = [
   { append: true },
   { if_exists: 'append' },
   { write_mode: 'append' },
 ];
 
 /**
- * A replay brings a few records of many: a sink that replaces its content with each run would keep
- * only those.
+ * A replay writes a few records of many: a sink that replaces its content with each run would lose all
+ * others.
  */
-function addingSink(sink: SinkPlan): SinkPlan {
+function appendingSink(sink: SinkPlan): SinkPlan {
   if (!replaces(sink, sink.judged ?? sink.parsed)) return sink;
-  for (const setting of ADDING) {
+  for (const setting of APPEND_SETTINGS) {
     const config = { ...sink.config, ...setting };
     const checked = check(sink.definition.config, config);
     if (!checked.ok || replaces(sink, checked.value)) continue;
@@ -211,13 +211,13 @@ interface FreshQueue {
   readonly sealing: Sealing | undefined;
 }
 
-/** A queue of its own, with the budgets of the row's; sealed when that is. */
+/** A new queue with the budgets of the row's own, and sealed when that one is. */
 function freshQueue({ row, parts, failed, sealing }: FreshQueue): DlqPlan {
   const definition = parts.sinks.get('jsonl');
   if (definition === undefined)
     throw new RefusedError(
       'unprocessable',
-      'this build has no `jsonl` sink for letters that fail again',
+      'this build has no `jsonl` sink for dead letters that fail again',
     );
   const config: JsonObject = {
     path: failed,

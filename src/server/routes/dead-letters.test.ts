@@ -5,14 +5,14 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startFixture } from '../../../test/support/server.ts';
 
 let cwd = '';
-const letter = (payload: number, reason: string): string =>
+const deadLetter = (payload: number, reason: string): string =>
   `${JSON.stringify({ reason, payload, ts_ms: payload })}\n`;
 
 beforeEach(async () => {
   cwd = await mkdtemp(join(tmpdir(), 'headgate-dlq-'));
   await writeFile(
     join(cwd, 'dead.jsonl'),
-    `${letter(1, 'quality')}garbage\n${letter(2, 'contract')}`,
+    `${deadLetter(1, 'quality')}garbage\n${deadLetter(2, 'contract')}`,
   );
 });
 afterEach(() => rm(cwd, { recursive: true, force: true }));
@@ -42,7 +42,9 @@ test('an operator discards, a viewer may not, and both are in the audit log', as
     files_rewritten: 1,
     archived_to: [join(cwd, 'dead.archived.jsonl')],
   });
-  expect(await readFile(join(cwd, 'dead.jsonl'), 'utf8')).toBe(`garbage\n${letter(2, 'contract')}`);
+  expect(await readFile(join(cwd, 'dead.jsonl'), 'utf8')).toBe(
+    `garbage\n${deadLetter(2, 'contract')}`,
+  );
   expect(audited.map(({ action, result, role }) => [action, result, role])).toEqual([
     ['dlq.discard', 'denied', 'viewer'],
     ['dlq.discard', 'ok', 'operator'],
@@ -53,7 +55,7 @@ test.each([
   ['an unknown reason', { location: 'dead.jsonl', reason: 'bored' }],
   ['no location', {}],
   ['a location where nothing is', { location: 'nowhere.jsonl' }],
-  ['a negative number of letters', { location: 'dead.jsonl', limit: -1 }],
+  ['a negative number of dead letters', { location: 'dead.jsonl', limit: -1 }],
 ])('%s is a 400', async (_what, body) => {
   const { ask } = await startFixture({ cwd });
   expect((await ask('POST', '/v1/dlq/inspect', { body })).status).toBe(400);

@@ -1,4 +1,4 @@
-/** Queues of dead letters on the server's disk: look, replay, discard. */
+/** Queues of dead letters on the server's disk: inspect, replay, discard. */
 import { actionOf } from '../../runs/service/audit.ts';
 import type { Caller } from '../../runs/service/runs.ts';
 import {
@@ -13,7 +13,7 @@ import {
 import type { Services } from '../services.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 
-const inspectLetters = defineRoute({
+const inspectDeadLetters = defineRoute({
   method: 'POST',
   path: '/v1/dlq/inspect',
   permission: 'dlq_read',
@@ -29,7 +29,7 @@ const inspectLetters = defineRoute({
   },
 });
 
-const replayLetters = defineRoute({
+const replayDeadLetters = defineRoute({
   method: 'POST',
   path: '/v1/dlq/replay',
   permission: 'dlq_manage',
@@ -47,7 +47,7 @@ const replayLetters = defineRoute({
   },
 });
 
-const discardLetters = defineRoute({
+const discardDeadLetters = defineRoute({
   method: 'POST',
   path: '/v1/dlq/discard',
   permission: 'dlq_manage',
@@ -61,8 +61,8 @@ const discardLetters = defineRoute({
   responses: { 200: { description: 'What was taken out.', schema: discardReportSchema } },
   refusals: ['queue_full', 'unavailable'],
   async handle({ body, caller, signal }, { audit, deadLetters }) {
-    const discard = (): Promise<DiscardReport> => deadLetters.discard(body, signal);
-    return json(200, await audited('dlq.discard', caller, audit, discard));
+    const purge = (): Promise<DiscardReport> => deadLetters.purge(body, signal);
+    return json(200, await audited('dlq.discard', caller, audit, purge));
   },
 });
 
@@ -83,4 +83,8 @@ async function audited<T>(
   }
 }
 
-export const deadLetterRoutes: readonly Route[] = [inspectLetters, replayLetters, discardLetters];
+export const deadLetterRoutes: readonly Route[] = [
+  inspectDeadLetters,
+  replayDeadLetters,
+  discardDeadLetters,
+];

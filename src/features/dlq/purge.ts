@@ -1,6 +1,6 @@
 /**
- * Takes dead letters out of a queue: into an archive beside it, or away. Lines that are not meant
- * stay as they are.
+ * Removes dead letters from a queue: archives them beside it, or deletes them. Lines that do not match
+ * the filter stay as they are.
  */
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -8,59 +8,59 @@ import { randomUUID } from 'node:crypto';
 import { appendRegular, openRegular } from '../../lib/files/regular-file.ts';
 import { Gate } from '../../lib/gate.ts';
 import type { DiscardReport } from '../../wire/dlq.ts';
-import { isWanted, linesOf, type LetterFilter, type Line } from './letters.ts';
+import { isWanted, linesOf, type DeadLetterFilter, type Line } from './dead-letters.ts';
 import { archiveOf, locate } from './location.ts';
 import { assertOpened } from './reading.ts';
 
-export interface DiscardRequest {
+export interface PurgeRequest {
   readonly location: string;
-  readonly filter: LetterFilter;
-  /** Whether they are gone for good. */
+  readonly filter: DeadLetterFilter;
+  /** Deletes them instead of archiving. */
   readonly delete: boolean;
   readonly keys: readonly string[];
   readonly cwd: string;
-  /** Fires when nobody waits for the answer any more: files that are done stay so. */
+  /** Fires when the caller no longer waits. Files that were already rewritten stay rewritten. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Each rewrites a whole file: of two at once, one would put back what the other took out. */
-const turn = new Gate(1);
+/** Each rewrites a whole file: of two at once, one would restore what the other removed. */
+const gate = new Gate(1);
 
 /** Throws `RefusedError` when there is nothing to read. */
-export async function discard(request: DiscardRequest): Promise<DiscardReport> {
-  const release = await turn.enter(request.signal);
+export async function purge(request: PurgeRequest): Promise<DiscardReport> {
+  const release = await gate.enter(request.signal);
   try {
-    return await discardAll(request);
+    return await purgeAll(request);
   } finally {
     release();
   }
 }
 
-async function discardAll(request: DiscardRequest): Promise<DiscardReport> {
+async function purgeAll(request: PurgeRequest): Promise<DiscardReport> {
   const { files } = await locate(request.location, request);
   const seen = { readable: 0, undecryptable: 0 };
-  let discarded = 0;
+  let purged = 0;
   let rewritten = 0;
   const archives: string[] = [];
   for (const file of files) {
-    const gone = await discardFrom(file, request, seen);
-    if (gone === 0) continue;
-    discarded += gone;
+    const removed = await purgeFrom(file, request, seen);
+    if (removed === 0) continue;
+    purged += removed;
     rewritten += 1;
     if (!request.delete) archives.push(archiveOf(file));
   }
   assertOpened(seen);
-  return { discarded, files_rewritten: rewritten, archived_to: archives };
+  return { discarded: purged, files_rewritten: rewritten, archived_to: archives };
 }
 
 /**
- * The number of letters taken out. The archive is on disk before the file is replaced, so that a
- * crash leaves letters twice rather than nowhere.
+ * Returns the number of dead letters removed. The archive is on disk before the file is replaced, so that a
+ * crash leaves dead letters twice rather than nowhere.
  */
-async function discardFrom(file: string, request: DiscardRequest, seen: Seen): Promise<number> {
-  const isMeant = (line: Line): boolean =>
-    line.kind === 'letter' && isWanted(line.letter, request.filter);
-  if (!(await holdsAny(file, request.keys, { isMeant, seen, signal: request.signal }))) return 0;
+async function purgeFrom(file: string, request: PurgeRequest, seen: Seen): Promise<number> {
+  const isMatch = (line: Line): boolean =>
+    line.kind === 'dead_letter' && isWanted(line.deadLetter, request.filter);
+  if (!(await holdsAny(file, request.keys, { isMatch, seen, signal: request.signal }))) return 0;
   const fresh = join(dirname(file), `.${basename(file)}.${randomUUID()}.tmp`);
   const { mode } = await stat(file);
   try {
@@ -68,21 +68,21 @@ async function discardFrom(file: string, request: DiscardRequest, seen: Seen): P
     await using archive = request.delete
       ? undefined
       : writer(await appendRegular(archiveOf(file), mode));
-    // What was killed in the middle of a line ends there.
+    // A process that was killed may have left half a line.
     if (archive !== undefined && !(await endsWithLine(archiveOf(file))))
       await archive.write(Buffer.of(LINE_FEED));
-    let gone = 0;
+    let removed = 0;
     let read = 0;
-    // A run may add letters meanwhile: they are taken over before the file is replaced.
+    // A run may append dead letters meanwhile: they are copied before the file is replaced.
     while (read < (await stat(file)).size) {
       for await (const line of linesOf(file, request.keys, read)) {
         request.signal?.throwIfAborted();
         read += line.bytes.length;
-        if (!isMeant(line)) {
+        if (!isMatch(line)) {
           await kept.write(line.bytes);
           continue;
         }
-        gone += 1;
+        removed += 1;
         await archive?.write(
           line.bytes.at(-1) === LINE_FEED
             ? line.bytes
@@ -93,7 +93,7 @@ async function discardFrom(file: string, request: DiscardRequest, seen: Seen): P
     await archive?.sync();
     await kept.sync();
     await rename(fresh, file);
-    return gone;
+    return removed;
   } catch (error) {
     await rm(fresh, { force: true });
     throw error;
@@ -108,14 +108,14 @@ async function endsWithLine(file: string): Promise<boolean> {
   return buffer[0] === LINE_FEED;
 }
 
-/** Lines that were looked at for the first letter that is meant. */
+/** Lines read up to the first dead letter that matches. */
 interface Seen {
   readable: number;
   undecryptable: number;
 }
 
-interface Looking {
-  readonly isMeant: (line: Line) => boolean;
+interface Search {
+  readonly isMatch: (line: Line) => boolean;
   readonly seen: Seen;
   readonly signal: AbortSignal | undefined;
 }
@@ -123,13 +123,13 @@ interface Looking {
 async function holdsAny(
   file: string,
   keys: readonly string[],
-  { isMeant, seen, signal }: Looking,
+  { isMatch, seen, signal }: Search,
 ): Promise<boolean> {
   for await (const line of linesOf(file, keys)) {
     signal?.throwIfAborted();
-    if (line.kind === 'letter') seen.readable += 1;
+    if (line.kind === 'dead_letter') seen.readable += 1;
     if (line.kind === 'undecryptable') seen.undecryptable += 1;
-    if (isMeant(line)) return true;
+    if (isMatch(line)) return true;
   }
   return false;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads queues of dead letters line by line: whatever stands there is told, nothing is thrown away,
- * and memory stays bounded.
+ * Reads queues of dead letters line by line. Every line is reported, also one that is not a dead
+ * letter, and memory stays bounded.
  */
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
@@ -9,7 +9,7 @@ import { isSealed, open } from '../../lib/crypto/seal.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 
 /** What an envelope says; what it does not say, or says in another type, is null. */
-export interface Letter {
+export interface DeadLetter {
   readonly reason: string | null;
   readonly errorKind: string | null;
   readonly errorMessage: string | null;
@@ -21,24 +21,21 @@ export interface Letter {
 }
 
 export type Line =
-  | { readonly kind: 'letter'; readonly letter: Letter; readonly bytes: Buffer }
-  /**
-   * Not JSON; JSON without a payload; sealed with a key that is not at hand; nothing but white
-   * space.
-   */
+  | { readonly kind: 'dead_letter'; readonly deadLetter: DeadLetter; readonly bytes: Buffer }
+  /** Not JSON; JSON without a payload; sealed with an unknown key; only white space. */
   | {
       readonly kind: 'malformed' | 'non_envelope' | 'undecryptable' | 'blank';
       readonly bytes: Buffer;
     };
 
-export interface LetterFilter {
-  /** Letters without a reason match none. */
+export interface DeadLetterFilter {
+  /** Dead letters without a reason match none. */
   readonly reason?: DeadReason | undefined;
-  /** Strictly older than this, in epoch milliseconds; letters without a time match none. */
+  /** Strictly older than this, in epoch milliseconds; dead letters without a time match none. */
   readonly beforeMs?: number | undefined;
 }
 
-export function isWanted({ reason, tsMs }: Letter, filter: LetterFilter): boolean {
+export function isWanted({ reason, tsMs }: DeadLetter, filter: DeadLetterFilter): boolean {
   if (filter.reason !== undefined && reason !== filter.reason) return false;
   return filter.beforeMs === undefined || (tsMs !== null && tsMs < filter.beforeMs);
 }
@@ -80,7 +77,7 @@ export async function* linesOf(
 async function* blocksOf(file: string, start: number): AsyncGenerator<Buffer> {
   try {
     await using opened = await openRegular(file);
-    // A replay may add to what it reads: what is there now is all that is read.
+    // A replay may append to the file that it reads: only what is there now is read.
     const { size } = await opened.stat();
     if (size <= start) return;
     const blocks = opened.createReadStream({ start, end: size - 1, autoClose: false });
@@ -102,7 +99,7 @@ function lineOf(bytes: Buffer, keys: readonly string[]): Line {
   try {
     const value = parseJson(opened);
     if (!isObject(value) || value['payload'] === undefined) return { kind: 'non_envelope', bytes };
-    return { kind: 'letter', letter: letterOf(value, value['payload']), bytes };
+    return { kind: 'dead_letter', deadLetter: deadLetterOf(value, value['payload']), bytes };
   } catch {
     return { kind: 'malformed', bytes };
   }
@@ -120,7 +117,7 @@ function unsealed(line: string, keys: readonly string[]): string | undefined {
   }
 }
 
-function letterOf(envelope: JsonObject, payload: JsonValue): Letter {
+function deadLetterOf(envelope: JsonObject, payload: JsonValue): DeadLetter {
   const error = isObject(envelope['error']) ? envelope['error'] : {};
   return {
     reason: text(envelope['reason']),

@@ -5,17 +5,17 @@ import type { StateStore } from '../../kit/state-store.ts';
 import { resolvePart } from '../../plan/resolve.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 
-export interface UnitState {
+export interface BackfillState {
   readonly store: StateStore;
   /** Why nothing outlives this process; `undefined` when it does. */
   readonly forgets: string | undefined;
 }
 
 /** The state store of the row; memory where that would not outlive the process. */
-export async function openUnitState(
+export async function openBackfillState(
   { state }: Pick<RowPlan, 'state'>,
   context: PartContext,
-): Promise<UnitState> {
+): Promise<BackfillState> {
   if (state === undefined) return { store: memory(), forgets: 'the document has no `state`' };
   if (!state.definition.durable)
     return {

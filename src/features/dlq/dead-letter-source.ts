@@ -3,13 +3,13 @@ import { z } from 'zod';
 import { Page } from '../../kit/page.ts';
 import { defineSource, type SourceDefinition } from '../../kit/source.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { Letter } from './letters.ts';
+import type { DeadLetter } from './dead-letters.ts';
 
 /** A page ends after this many records, or when its lines take this many bytes. */
 const PAGE_RECORDS = 1000;
 
-export function letterSource(
-  letters: () => AsyncIterable<{ readonly letter: Letter; readonly size: number }>,
+export function deadLetterSource(
+  deadLetters: () => AsyncIterable<{ readonly deadLetter: DeadLetter; readonly size: number }>,
 ): SourceDefinition {
   return defineSource({
     type: 'dlq',
@@ -20,20 +20,20 @@ export function letterSource(
     datasetUri: () => 'dlq://',
     open: (_config, { pageBytes }) =>
       Promise.resolve({
-        pages: () => pagesOf(letters(), pageBytes),
+        pages: () => pagesOf(deadLetters(), pageBytes),
         close: () => Promise.resolve(),
       }),
   });
 }
 
 async function* pagesOf(
-  letters: AsyncIterable<{ readonly letter: Letter; readonly size: number }>,
+  deadLetters: AsyncIterable<{ readonly deadLetter: DeadLetter; readonly size: number }>,
   most: number,
 ): AsyncGenerator<Page> {
   let records: JsonValue[] = [];
   let bytes = 0;
-  for await (const { letter, size } of letters) {
-    records.push(letter.payload);
+  for await (const { deadLetter, size } of deadLetters) {
+    records.push(deadLetter.payload);
     bytes += size;
     if (records.length < PAGE_RECORDS && bytes < most) continue;
     yield Page.ofRecords(records, { bytes });

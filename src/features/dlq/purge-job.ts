@@ -3,10 +3,10 @@ import { discardJobSchema } from '../../wire/job.ts';
 import type { DiscardReport } from '../../wire/dlq.ts';
 
 /**
- * Rewrites the files of a queue. Only one at a time: of two in the same file, one would put back
- * what the other took out.
+ * Rewrites the files of a queue. Only one at a time: of two in the same file, one would
+ * restore what the other removed.
  */
-export const discardJob = defineJob({
+export const purgeJob = defineJob({
   kind: 'discard',
   word: 'removal of dead letters',
   request: discardJobSchema,
@@ -15,8 +15,8 @@ export const discardJob = defineJob({
     { location, reason, before_ms: beforeMs, is_final: isFinal, keys },
     { env, signal },
   ): Promise<DiscardReport> => {
-    const { discard } = await import('./discard.ts');
+    const { purge } = await import('./purge.ts');
     const filter = { reason: reason ?? undefined, beforeMs: beforeMs ?? undefined };
-    return discard({ location, filter, delete: isFinal, keys, cwd: env.cwd, signal });
+    return purge({ location, filter, delete: isFinal, keys, cwd: env.cwd, signal });
   },
 });
