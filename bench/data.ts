@@ -76,7 +76,7 @@ export function personAt(index: number): Person {
     amount: (random() % 1_000_000) / 100,
     ts: new Date(FIRST_MOMENT + (random() / 2 ** 32) * SPAN_MS).toISOString(),
     active: random() % 8 !== 0,
-    payload: `{"plan":"${pick(PLANS, random())}","seats":${random() % 500}}`,
+    payload: `{"plan":"${pick(PLANS, random())}","contenders":${random() % 500}}`,
   };
 }
 

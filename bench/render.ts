@@ -1,5 +1,5 @@
 /** A result as Markdown, for the terminal and for the report. */
-import type { Comparison, Figure, MoveResult, SideResult, Sitting } from './result.ts';
+import type { Comparison, Figure, MoveResult, SideResult, Session } from './result.ts';
 import { summarize } from './statistics.ts';
 
 export function renderMove(move: MoveResult): string {
@@ -9,7 +9,7 @@ export function renderMove(move: MoveResult): string {
 function body(move: MoveResult): string[] {
   switch (move.kind) {
     case 'failed':
-      return ['Failed:', '', '```', move.error, '```', '', sittingLine(move.sitting)];
+      return ['Failed:', '', '```', move.error, '```', '', sessionLine(move.session)];
     case 'processes':
       return [
         ...table(
@@ -31,7 +31,7 @@ function body(move: MoveResult): string[] {
         '',
         `Checked after every run: ${checks(move.sides)}.`,
         '',
-        `${count(move.rows)} rows. ${sittingLine(move.sitting)}`,
+        `${count(move.rows)} rows. ${sessionLine(move.session)}`,
       ];
     case 'service':
       return [
@@ -42,7 +42,7 @@ function body(move: MoveResult): string[] {
         '',
         move.how,
         '',
-        sittingLine(move.sitting),
+        sessionLine(move.session),
       ];
     default:
       return move satisfies never;
@@ -112,7 +112,7 @@ function checks(sides: readonly SideResult[]): string {
   return bySide.join('; ');
 }
 
-function sittingLine({ taken, commit, build = 'sources', load }: Sitting): string {
+function sessionLine({ taken, commit, build = 'sources', load }: Session): string {
   return `Taken ${taken.slice(0, 16).replace('T', ' ')} UTC at ${commit}, Headgate run from its ${build}; load average ${load[0]} before, ${load[1]} after.`;
 }
 

@@ -39,7 +39,7 @@ Headgate takes part as it is installed: as a bundle, which is built first. \`--s
 take longer to start, and every move says below its title which of the two it was.
 
 Nothing else has to be installed: PostgreSQL comes with \`npm ci\`, \`psql\` is used when it is there. Data is generated from a seed, the
-same for everybody, into \`HEADGATE_BENCH_DIR\`. Each move and its baselines are whole processes that take turns in one sitting, after one
+same for everybody, into \`HEADGATE_BENCH_DIR\`. Each move and its baselines are whole processes that take turns in one session, after one
 run each that is not counted; every output of every run is checked by content with programs that share nothing with Headgate.
 `;
 

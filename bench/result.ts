@@ -33,7 +33,7 @@ export interface Comparison extends Ratio {
   readonly target: number | undefined;
 }
 
-export interface Sitting {
+export interface Session {
   readonly taken: string;
   readonly commit: string;
   /** What was measured; results stored before there was a choice have the sources. */
@@ -60,7 +60,7 @@ export type MoveResult =
       readonly name: string;
       readonly title: string;
       readonly error: string;
-      readonly sitting: Sitting;
+      readonly session: Session;
     }
   | {
       readonly kind: 'processes';
@@ -69,7 +69,7 @@ export type MoveResult =
       readonly rows: number;
       readonly sides: readonly SideResult[];
       readonly comparisons: readonly Comparison[];
-      readonly sitting: Sitting;
+      readonly session: Session;
     }
   | {
       readonly kind: 'service';
@@ -77,7 +77,7 @@ export type MoveResult =
       readonly title: string;
       readonly how: string;
       readonly figures: readonly Figure[];
-      readonly sitting: Sitting;
+      readonly session: Session;
     };
 
 export interface Result {
@@ -86,8 +86,20 @@ export interface Result {
   readonly moves: readonly MoveResult[];
 }
 
+/** Results stored under an earlier name of `session` are read too. */
+type StoredMove = MoveResult | (Omit<MoveResult, 'session'> & { readonly sitting: Session });
+
 export function readResult(path: string): Result {
-  return JSON.parse(readFileSync(path, 'utf8')) as Result;
+  const { moves, ...rest } = JSON.parse(readFileSync(path, 'utf8')) as Omit<Result, 'moves'> & {
+    readonly moves: readonly StoredMove[];
+  };
+  return { ...rest, moves: moves.map(withSession) };
+}
+
+function withSession(move: StoredMove): MoveResult {
+  if (!('sitting' in move)) return move;
+  const { sitting, ...rest } = move;
+  return { ...rest, session: sitting } as MoveResult;
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Bench, Move } from './move.ts';
 import { readOptions, USAGE, type Options } from './options.ts';
 import { renderMove } from './render.ts';
 import { storeResult, type Result } from './result.ts';
-import { sit } from './sitting.ts';
+import { runSession } from './session.ts';
 
 try {
   await main(readOptions(process.argv.slice(2)));
@@ -37,10 +37,10 @@ async function main(options: Options): Promise<void> {
   try {
     for (const move of moves) {
       bench.say(move.name);
-      const result: Result = { format: 1, machine, moves: [await sit(move, bench)] };
+      const result: Result = { format: 1, machine, moves: [await runSession(move, bench)] };
       console.log(result.moves.map(renderMove).join('\n'));
       if (result.moves.some(({ kind }) => kind === 'failed')) process.exitCode = 1;
-      // After every move: a sitting takes long, and what is measured is measured.
+      // After every move: a session takes long, and what is measured is measured.
       if (options.store !== undefined) storeResult(options.store, result);
     }
   } finally {

@@ -1,23 +1,23 @@
-/** One sitting: every side of a contest in alternation, the program twice in every round. */
+/** One session: runs every side of a contest in alternation, the program twice in every round. */
 import { loadavg } from 'node:os';
 import { currentCommit } from './machine.ts';
 import type { Bench, Contest, Move, Side } from './move.ts';
 import { measure, type Usage } from './process.ts';
-import type { Comparison, MoveResult, Role, SideResult, Sitting } from './result.ts';
+import type { Comparison, MoveResult, Role, SideResult, Session } from './result.ts';
 import { median, speedRatio, summarize } from './statistics.ts';
 
 /** What runs in a round, with its measurements. */
-interface Seat {
+interface Contender {
   readonly side: Side;
   readonly role: Role;
   readonly target: number | undefined;
   readonly usages: Usage[];
 }
 
-export async function sit(move: Move, bench: Bench): Promise<MoveResult> {
+export async function runSession(move: Move, bench: Bench): Promise<MoveResult> {
   const { name, title } = move;
   const before = loadavg()[0] ?? 0;
-  const sitting = (): Sitting => ({
+  const session = (): Session => ({
     taken: new Date().toISOString(),
     commit: currentCommit(),
     build: bench.build,
@@ -31,19 +31,19 @@ export async function sit(move: Move, bench: Bench): Promise<MoveResult> {
         title,
         how: move.how,
         figures: await move.measure(bench),
-        sitting: sitting(),
+        session: session(),
       };
     const contest = await move.contest(bench);
-    const seats = await compete(contest, bench);
-    const sides = seats.map((seat) => sideResult(seat, contest.rows));
+    const contenders = await compete(contest, bench);
+    const sides = contenders.map((contender) => sideResult(contender, contest.rows));
     return {
       kind: 'processes',
       name,
       title,
       rows: contest.rows,
       sides,
-      comparisons: comparisons(seats),
-      sitting: sitting(),
+      comparisons: comparisons(contenders),
+      session: session(),
     };
   } catch (error) {
     return {
@@ -51,32 +51,32 @@ export async function sit(move: Move, bench: Bench): Promise<MoveResult> {
       name,
       title,
       error: error instanceof Error ? error.message : String(error),
-      sitting: sitting(),
+      session: session(),
     };
   }
 }
 
-async function compete({ subject, others }: Contest, bench: Bench): Promise<readonly Seat[]> {
-  const seat = (side: Side, role: Role, target?: number): Seat => ({
+async function compete({ subject, others }: Contest, bench: Bench): Promise<readonly Contender[]> {
+  const contender = (side: Side, role: Role, target?: number): Contender => ({
     side,
     role,
     target,
     usages: [],
   });
-  const seats = [
-    seat(subject, 'subject'),
-    ...others.map((side) => seat(side, side.role, side.target)),
-    // The same command again: what it differs by is what the figures cannot tell.
-    seat({ ...subject, name: `${subject.name} again` }, 'control'),
+  const contenders = [
+    contender(subject, 'subject'),
+    ...others.map((side) => contender(side, side.role, side.target)),
+    // The same command again: its difference from the first is the noise of the measurement.
+    contender({ ...subject, name: `${subject.name} again` }, 'control'),
   ];
-  for (const { side, role } of seats) if (role !== 'control') await perform(side);
+  for (const { side, role } of contenders) if (role !== 'control') await perform(side);
   for (let round = 0; round < bench.runs; round++) {
     bench.say(`  round ${round + 1} of ${bench.runs}`);
-    // Whoever goes first in one round goes last in the next.
-    for (const { side, usages } of round % 2 === 0 ? seats : seats.toReversed())
+    // The order is reversed in every other round.
+    for (const { side, usages } of round % 2 === 0 ? contenders : contenders.toReversed())
       usages.push(await perform(side));
   }
-  return seats;
+  return contenders;
 }
 
 async function perform(side: Side): Promise<Usage> {
@@ -86,7 +86,7 @@ async function perform(side: Side): Promise<Usage> {
   return usage;
 }
 
-function sideResult({ side, role, usages }: Seat, rows: number): SideResult {
+function sideResult({ side, role, usages }: Contender, rows: number): SideResult {
   const wallMs = summarize(usages.map((usage) => usage.wallMs));
   const cpu = usages.flatMap(({ cpuMs }) => cpuMs ?? []);
   const rss = usages.flatMap(({ peakRssBytes }) => peakRssBytes ?? []);
@@ -102,10 +102,10 @@ function sideResult({ side, role, usages }: Seat, rows: number): SideResult {
   };
 }
 
-function comparisons(seats: readonly Seat[]): Comparison[] {
-  const [subject, ...others] = seats;
+function comparisons(contenders: readonly Contender[]): Comparison[] {
+  const [subject, ...others] = contenders;
   if (subject === undefined) return [];
-  const times = ({ usages }: Seat): number[] => usages.map(({ wallMs }) => wallMs);
+  const times = ({ usages }: Contender): number[] => usages.map(({ wallMs }) => wallMs);
   return others.map((other) => ({
     against: other.side.name,
     target: other.target,
@@ -114,8 +114,8 @@ function comparisons(seats: readonly Seat[]): Comparison[] {
   }));
 }
 
-function cpuRatio(subject: Seat, other: Seat): number | null {
-  const times = ({ usages }: Seat): number[] => usages.flatMap(({ cpuMs }) => cpuMs ?? []);
+function cpuRatio(subject: Contender, other: Contender): number | null {
+  const times = ({ usages }: Contender): number[] => usages.flatMap(({ cpuMs }) => cpuMs ?? []);
   const ratio = median(times(other)) / median(times(subject));
   return Number.isFinite(ratio) ? ratio : null;
 }
