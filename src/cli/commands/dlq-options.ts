@@ -1,5 +1,6 @@
 /** What the commands about dead letters share. */
 import { DEAD_REASONS, type DeadReason } from '../../wire/dead-reasons.ts';
+import { parseDuration, secondsOf } from '../../lib/time/duration.ts';
 import { parseMoment } from '../../lib/time/rfc3339.ts';
 import type { ArgumentDefinition } from '../framework/command.ts';
 import type { CliContext } from '../framework/context.ts';
@@ -44,8 +45,6 @@ export function keysOf({ env }: CliContext, names: readonly string[]): string[] 
   });
 }
 
-const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
-
 /** A time, or how long ago: `7d`, `24h`, `30m`. */
 export const BEFORE_OPTION: Option<((now: Date) => number) | undefined> = {
   ...textOption({
@@ -56,11 +55,8 @@ export const BEFORE_OPTION: Option<((now: Date) => number) | undefined> = {
   read: (given) => {
     const written = given?.texts.at(-1);
     if (written === undefined) return undefined;
-    const [, amount, unit] = /^(\d+)([mhdw])$/.exec(written) ?? [];
-    if (amount !== undefined && unit !== undefined) {
-      const ms = Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS];
-      return (now) => now.getTime() - ms;
-    }
+    const age = parseDuration(written);
+    if (age?.unit !== undefined) return (now) => now.getTime() - secondsOf(age) * 1000;
     const moment = parseMoment(written);
     if (moment !== undefined) return () => moment.getTime();
     throw usageError(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseDuration, secondsOf } from '../../lib/time/duration.ts';
 import { finding, integer, optional, text } from '../../kit/schema.ts';
 import { spelled, tagged } from '../_http/fields.ts';
 import { jsonPath } from '../_http/json-path.ts';
@@ -73,10 +74,11 @@ function duration(description: string) {
   return z
     .union([z.number(), z.string()])
     .transform((value, ctx) => {
-      const seconds = parseDuration(value);
-      if (seconds !== undefined) return seconds;
+      const parsed = parseDuration(value);
+      const seconds = parsed === undefined ? 0 : secondsOf(parsed);
+      if (seconds > 0) return seconds;
       ctx.addIssue({
-        ...finding('invalid_value', `${JSON.stringify(value)} is not a length of time`, {
+        ...finding('invalid_value', `${JSON.stringify(value)} is not a duration`, {
           hint: 'e.g. `45s`, `30m`, `6h`, `30d` or a number of seconds',
         }),
       });
@@ -107,15 +109,3 @@ export const windowBlock = z.lazy(() =>
 
 export type WindowBlock = z.infer<typeof windowBlock>;
 
-const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
-
-/**
- * `45s`, `30m`, `6h`, `30d`, `2w` or a number of seconds, as seconds; `undefined` when it is none
- * of these or not positive.
- */
-function parseDuration(value: number | string): number | undefined {
-  const match = /^\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*$/.exec(String(value));
-  if (match === null) return undefined;
-  const seconds = Number(match[1]) * (UNITS[match[2] ?? ''] ?? 1);
-  return Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
-}

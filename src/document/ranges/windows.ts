@@ -4,6 +4,7 @@
 import type { DateTime } from 'luxon';
 import { luxon } from '../../lib/lazy.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
+import { parseDuration, secondsOf } from '../../lib/time/duration.ts';
 import { isCalendarDate, parseRfc3339 } from '../../lib/time/rfc3339.ts';
 import { rfc3339 } from '../tokens/now-tokens.ts';
 import { strftime } from '../tokens/strftime.ts';
@@ -36,20 +37,18 @@ export const WINDOW_TOKENS = [
   'end_unix',
 ] as const;
 
-const STEP_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
+const MAX_STEP = 999_999_999;
 
 type Step = { readonly days: number } | { readonly seconds: number };
 
-/**
- * A window as documents write it: seconds, or a number and a unit; days and weeks are those of the
- * calendar.
- */
+/** Reads the length of a window; days and weeks are those of the calendar, not 24 hours each. */
 export function parseWindow(text: string | number): Step | undefined {
-  const [, digits = '', unit = 's'] = /^(\d{1,9})([smhdw]?)$/.exec(String(text)) ?? [];
-  const count = Number(digits);
-  if (digits === '' || count === 0) return undefined;
-  if (unit === 'd' || unit === 'w') return { days: unit === 'w' ? count * 7 : count };
-  return { seconds: count * (STEP_SECONDS[unit] ?? 1) };
+  const parsed = parseDuration(text);
+  if (parsed === undefined) return undefined;
+  const { amount, unit } = parsed;
+  if (!Number.isInteger(amount) || amount === 0 || amount > MAX_STEP) return undefined;
+  if (unit === 'd' || unit === 'w') return { days: unit === 'w' ? amount * 7 : amount };
+  return { seconds: secondsOf(parsed) };
 }
 
 export function isZone(name: string): boolean {
