@@ -1,13 +1,13 @@
 /**
- * The rules of delimited text (RFC 4180 and what files in the wild need), for whoever reads it:
+ * The rules of delimited text (RFC 4180, and what real files need besides):
  *
- * - A row ends with LF, CR or CRLF; an empty line is no row, and the last row needs no line end.
+ * - A row ends with LF, CR or CRLF. An empty line is not a row. The last row needs no line end.
  * - Cells are separated by the delimiter. A cell that starts with the quote runs to the closing
- *   quote, whatever stands between; a doubled quote is one quote. What follows the closing quote
- *   belongs to the cell as it stands. A quote elsewhere is an ordinary character.
+ *   quote, whatever is between; a doubled quote is one quote. Text after the closing quote still
+ *   belongs to the cell, as it is written. A quote elsewhere is an ordinary character.
  * - A byte order mark before the first row is left out.
  *
- * `csv-grammar.test.ts` holds every reader to them.
+ * `connectors/_files/csv/csv-grammar.test.ts` tests every reader against them.
  */
 export interface CsvDialect {
   /** One ASCII byte each. */

@@ -154,7 +154,7 @@ export function jsonSchemaOf(schema: ZodType): JsonSchema {
       io: 'input',
       unrepresentable: 'any',
       reused: 'inline',
-      override: tellAsWritten,
+      override: describeAsWritten,
     }) as JsonSchema;
     shapes.set(schema, shape);
   }
@@ -165,7 +165,7 @@ export function jsonSchemaOf(schema: ZodType): JsonSchema {
  * The library leaves out what our lenient fields take and default to: the text form of numbers and
  * booleans, and the default.
  */
-function tellAsWritten({
+function describeAsWritten({
   zodSchema,
   jsonSchema,
 }: {
