@@ -108,4 +108,3 @@ export const windowBlock = z.lazy(() =>
 );
 
 export type WindowBlock = z.infer<typeof windowBlock>;
-
