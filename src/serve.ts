@@ -56,6 +56,8 @@ const LONG_TOKEN = 12;
 
 /** For jobs that are no runs: no run waits for them, and runs never get more than theirs. */
 const JOB_WORKERS = 24;
+const JOB_THREADS = 8;
+const THREAD_HEAP_MB = 512;
 /** Most of them take a millisecond. */
 const JOBS_PER_WORKER = 50_000;
 
@@ -86,7 +88,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     maxWorkers: options.maxConcurrentRuns,
     threads,
   });
-  const jobExecutor = createWorkerPool({
+  const jobProcesses = createWorkerPool({
     env,
     access,
     entry,
@@ -94,9 +96,19 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     maxWorkers: JOB_WORKERS,
     jobsPerWorker: JOBS_PER_WORKER,
   });
+  const jobThreads = createWorkerPool({
+    env,
+    access,
+    entry,
+    purpose: 'jobs',
+    host: 'thread',
+    heapMb: THREAD_HEAP_MB,
+    maxWorkers: JOB_THREADS,
+    jobsPerWorker: JOBS_PER_WORKER,
+  });
   const jobs = createJobs({
     env,
-    executor: jobExecutor,
+    executors: { process: jobProcesses, thread: jobThreads },
     applyMetrics: registry.apply,
     isLevelChosen: options.isLevelChosen,
   });
@@ -170,7 +182,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     closing.abort();
     await collecting;
     await server.close();
-    await Promise.all([executor.close(), jobExecutor.close()]);
+    await Promise.all([executor.close(), jobProcesses.close(), jobThreads.close()]);
     await catalog.settled();
     await history.close();
   };

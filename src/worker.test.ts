@@ -33,7 +33,11 @@ beforeAll(async () => {
     entry: fileURLToPath(new URL('worker.ts', import.meta.url)),
     maxWorkers: 2,
   });
-  jobs = createJobs({ env, executor, applyMetrics: registry.apply });
+  jobs = createJobs({
+    env,
+    executors: { process: executor, thread: executor },
+    applyMetrics: registry.apply,
+  });
   runs = createRuns({
     env,
     history: new MemoryHistory(),

@@ -70,7 +70,11 @@ const inThisProcess: JobExecutor = {
 
 test('two that are undone at the same time leave nothing that the next run passes over', async () => {
   const rollback = createRollback({
-    jobs: createJobs({ env, executor: inThisProcess, applyMetrics: () => {} }),
+    jobs: createJobs({
+      env,
+      executors: { process: inThisProcess, thread: inThisProcess },
+      applyMetrics: () => {},
+    }),
     runs: {
       get: (id) =>
         Promise.resolve({

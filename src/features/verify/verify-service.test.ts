@@ -47,7 +47,11 @@ function world(end: JobEnd | Promise<JobEnd>): World {
     close: () => Promise.resolve(),
   };
   const verify = createVerify({
-    jobs: createJobs({ env: testEnv(), executor, applyMetrics: () => {} }),
+    jobs: createJobs({
+      env: testEnv(),
+      executors: { process: executor, thread: executor },
+      applyMetrics: () => {},
+    }),
     audit: {
       record: (entry) => {
         audited.push(entry);

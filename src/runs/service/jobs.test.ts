@@ -5,7 +5,7 @@ import { FakeClock, rest } from '../../../test/support/runs.ts';
 import { createPreflight } from '../../features/doctor/doctor-service.ts';
 import type { Job, JobEnd, StopCause } from '../../wire/job.ts';
 import { defineJob, type JobLimits } from '../worker/define-job.ts';
-import type { HearEvent } from '../worker/executor.ts';
+import type { HearEvent, JobExecutor } from '../worker/executor.ts';
 import { createJobs, JobOverdue } from './jobs.ts';
 
 interface Started {
@@ -27,19 +27,20 @@ const CRASH: JobEnd = { type: 'crashed', reason: 'it was killed', why: 'died' };
 function world(limits: Partial<JobLimits> = {}) {
   const clock = new FakeClock();
   const started: Started[] = [];
+  const executor: JobExecutor = {
+    start: (job, hear) => {
+      const done = Promise.withResolvers<JobEnd>();
+      const stops: Started['stops'] = [];
+      started.push({ job, hear, end: done.resolve, stops });
+      hear({ kind: 'begun' });
+      return { done: done.promise, stop: (why, graceMs) => void stops.push({ why, graceMs }) };
+    },
+    close: () => Promise.resolve(),
+  };
   const jobs = createJobs({
     env: testEnv({ clock }),
     applyMetrics: () => {},
-    executor: {
-      start: (job, hear) => {
-        const done = Promise.withResolvers<JobEnd>();
-        const stops: Started['stops'] = [];
-        started.push({ job, hear, end: done.resolve, stops });
-        hear({ kind: 'begun' });
-        return { done: done.promise, stop: (why, graceMs) => void stops.push({ why, graceMs }) };
-      },
-      close: () => Promise.resolve(),
-    },
+    executors: { process: executor, thread: executor },
   });
   const definition = defineJob({
     kind: 'preview',

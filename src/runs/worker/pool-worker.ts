@@ -1,11 +1,10 @@
-/** One worker process as the pool sees it. */
-import { fork, type ChildProcess } from 'node:child_process';
-import { getCompileCacheDir } from 'node:module';
+/** One worker as the pool sees it. */
 import type { Access } from '../../lib/access.ts';
 import type { Env } from '../../lib/env.ts';
 import type { CrashCause, Job, JobEnd, StopCause } from '../../wire/job.ts';
 import type { HearEvent, JobHandle } from './executor.ts';
 import type { Batch, FromWorker, ToWorker } from './protocol.ts';
+import { HOSTS, type HostEnd, type HostKind, type WorkerHost } from './worker-host.ts';
 
 /** Enough of what a dying process writes to tell why. */
 const STDERR_TAIL = 4096;
@@ -56,6 +55,7 @@ export interface PoolWorkerOptions {
   readonly heapMb: number;
   readonly threads: number;
   readonly purpose: 'runs' | 'jobs';
+  readonly host: HostKind;
   readonly onReady: (worker: PoolWorker) => void;
   readonly onDone: (worker: PoolWorker) => void;
   /** After the process has ended; `tail` is the end of what it wrote to its standard error. */
@@ -64,7 +64,7 @@ export interface PoolWorkerOptions {
 
 export class PoolWorker {
   readonly #options: PoolWorkerOptions;
-  readonly #child: ChildProcess;
+  readonly #host: WorkerHost;
   readonly #gone: Promise<void>;
   #job: PoolJob | undefined;
   #jobs = 0;
@@ -81,23 +81,20 @@ export class PoolWorker {
     this.#options = options;
     const { access } = options;
     const words = [String(options.threads), options.purpose, JSON.stringify(access)];
-    this.#child = fork(options.entry, words, {
-      execArgv: [`--max-old-space-size=${options.heapMb}`],
-      serialization: 'advanced',
-      cwd: options.env.cwd,
-      env: { ...withoutCredentials(options.env.variables, access), ...compileCache() },
-      stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
-    });
-    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#stderr = (this.#stderr + text).slice(-STDERR_TAIL);
-    });
-    this.#child.on('message', (message) => this.#hear(message as FromWorker));
-    this.#gone = new Promise((resolve) => {
-      this.#child.once('error', (error) =>
-        this.#end(`it could not be started: ${error.message}`, resolve),
-      );
-      this.#child.once('close', (code, signal) => this.#end(this.#whyGone(code, signal), resolve));
-    });
+    const gone = Promise.withResolvers<void>();
+    this.#gone = gone.promise;
+    const { entry, heapMb, env } = options;
+    const variables = withoutCredentials(env.variables, access);
+    this.#host = HOSTS[options.host](
+      { entry, words, heapMb, cwd: env.cwd, variables },
+      {
+        onMessage: (message) => this.#hear(message),
+        onStderr: (text) => {
+          this.#stderr = (this.#stderr + text).slice(-STDERR_TAIL);
+        },
+        onEnd: (end) => this.#end(this.#whyGone(end), gone.resolve),
+      },
+    );
   }
 
   get ready(): boolean {
@@ -140,7 +137,7 @@ export class PoolWorker {
     clearTimeout(this.#graceTimer);
     this.#graceTimer = setTimeout(() => {
       this.#killedAfterMs = graceMs;
-      this.#child.kill('SIGKILL');
+      this.#host.kill();
     }, graceMs);
   }
 
@@ -153,7 +150,7 @@ export class PoolWorker {
   /** Ends the process now; resolves when it is gone. */
   kill(): Promise<void> {
     this.#ready = false;
-    this.#child.kill('SIGKILL');
+    this.#host.kill();
     return this.#gone;
   }
 
@@ -207,7 +204,8 @@ export class PoolWorker {
     return this.#wasReady ? 'died' : 'not_started';
   }
 
-  #whyGone(code: number | null, signal: NodeJS.Signals | null): string {
+  #whyGone({ error, code = null, signal = null }: HostEnd): string {
+    if (error !== undefined) return `it could not be started: ${error.message}`;
     if (this.#killedAfterMs !== undefined)
       return `it did not stop within ${this.#killedAfterMs / 1000} s and was ended by force`;
     if (OUT_OF_MEMORY.test(this.#stderr)) {
@@ -218,9 +216,8 @@ export class PoolWorker {
     return `its worker process ended unexpectedly with exit status ${code}`;
   }
 
-  /** A process that is ending takes no messages; its end is noticed by itself. */
   #say(message: ToWorker): void {
-    if (this.#child.connected) this.#child.send(message, () => {});
+    this.#host.send(message);
   }
 }
 
@@ -232,13 +229,4 @@ function withoutCredentials(
   return Object.fromEntries(
     Object.entries(variables).filter(([name]) => !credentials.includes(name)),
   );
-}
-
-/**
- * Where this process keeps compiled code, a new one need not compile it again: it is ready in half
- * the time.
- */
-function compileCache(): { readonly NODE_COMPILE_CACHE?: string } {
-  const folder = getCompileCacheDir();
-  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
 }

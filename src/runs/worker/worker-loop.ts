@@ -1,4 +1,4 @@
-/** Life of a worker process: one job at a time, until it is told to end or its server is gone. */
+/** Life of a worker: one job at a time, until it is told to end or its server is gone. */
 import { availableParallelism } from 'node:os';
 import { systemClock } from '../../lib/time/clock.ts';
 import type { Access } from '../../lib/access.ts';
@@ -15,8 +15,8 @@ import { JOB_VERSION, jobSchema, type Job, type JobEnd, type StopCause } from '.
 import type { AnyJobDefinition, JobContext } from './define-job.ts';
 import { EventSender } from './event-sender.ts';
 import { faultOf } from './job-fault.ts';
-import type { FromWorker, ToWorker } from './protocol.ts';
-import { watchParent } from './watchdog.ts';
+import type { ToWorker } from './protocol.ts';
+import { serverChannel, type ServerChannel } from './server-channel.ts';
 
 /** Asked once: the system reads files to answer. */
 const CPUS = availableParallelism();
@@ -36,27 +36,14 @@ export interface WorkerOptions {
   readonly threads: number;
 }
 
-/** Call once, in a process made by `child_process.fork`. */
+/** Call once, in a process or a thread that `worker-host.ts` made. */
 export function runWorkerLoop(options: WorkerOptions): void {
   restrictFiles(options.access?.files);
-  watchParent(process.ppid);
-  // The server decides about stopping; a signal to the whole process group must not end a run
-  // halfway.
-  process.on('SIGINT', () => {});
-  process.on('SIGTERM', () => {});
-  process.on('disconnect', dieNow);
-  const worker = new WorkerProcess(options);
-  process.on('message', (message) => worker.hear(message as ToWorker));
+  const channel = serverChannel();
+  const worker = new WorkerLoop(options, channel);
+  channel.hear((message) => worker.hear(message));
   process.on('uncaughtException', (error) => worker.breakDown(error));
-  say({ type: 'ready' });
-}
-
-/**
- * An orderly exit waits for system calls under way; one that never returns (reading a silent pipe)
- * would keep this process for ever.
- */
-function dieNow(): void {
-  process.kill(process.pid, 'SIGKILL');
+  channel.say({ type: 'ready' });
 }
 
 interface Current {
@@ -65,13 +52,15 @@ interface Current {
   readonly redactor: Redactor;
 }
 
-class WorkerProcess {
+class WorkerLoop {
   readonly #options: WorkerOptions;
+  readonly #channel: ServerChannel;
   readonly #relay: MetricRelay = createMetricRelay();
   #current: Current | undefined;
 
-  constructor(options: WorkerOptions) {
+  constructor(options: WorkerOptions, channel: ServerChannel) {
     this.#options = options;
+    this.#channel = channel;
   }
 
   hear(message: ToWorker): void {
@@ -97,16 +86,16 @@ class WorkerProcess {
   breakDown(error: unknown): void {
     const text = messageOf(error);
     if (this.#current !== undefined)
-      say({ type: 'batch', batch: this.#current.sender.end(), isAwaited: false });
+      this.#channel.say({ type: 'batch', batch: this.#current.sender.end(), isAwaited: false });
     const reason = this.#current === undefined ? text : this.#current.redactor.text(text);
-    process.send?.({ type: 'broken', reason } satisfies FromWorker, dieNow);
+    this.#channel.breakDown(reason);
   }
 
   async #execute(job: Job): Promise<void> {
     const sender = new EventSender({
       clock: systemClock,
       relay: this.#relay,
-      send: (batch, isAwaited) => say({ type: 'batch', batch, isAwaited }),
+      send: (batch, isAwaited) => this.#channel.say({ type: 'batch', batch, isAwaited }),
     });
     const current = { stop: new AbortController(), sender, redactor: new Redactor() };
     this.#current = current;
@@ -118,7 +107,7 @@ class WorkerProcess {
       end = { type: 'refused', fault: faultOf(error, current.redactor) };
     }
     this.#current = undefined;
-    say({ type: 'done', end, rest: sender.end() });
+    this.#channel.say({ type: 'done', end, rest: sender.end() });
   }
 
   #answer(job: Job, current: Current): Promise<unknown> {
@@ -155,7 +144,7 @@ class WorkerProcess {
       fetch: globalThis.fetch,
       variables: process.env,
       ...(access === undefined ? {} : { variableAccess: access.variables }),
-      cwd: process.cwd(),
+      cwd: this.#channel.cwd,
     };
     return {
       id: job.id,
@@ -199,9 +188,4 @@ function announcing(metrics: Metrics, sender: EventSender): Metrics {
       sender.measured();
     },
   };
-}
-
-/** A channel that is gone ends this process through `disconnect`; there is nobody to tell. */
-function say(message: FromWorker): void {
-  process.send?.(message, () => {});
 }

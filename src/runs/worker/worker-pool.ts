@@ -1,6 +1,6 @@
 /**
- * Jobs execute in child processes, one at a time in each: a run that loops, blocks or runs out
- * of memory is a failed run, not a slow or dead control plane. Processes are kept for the next job,
+ * Jobs execute in workers, one at a time in each: a run that loops, blocks or runs out
+ * of memory is a failed run, not a slow or dead control plane. Workers are kept for the next job,
  * and a spare one is started ahead.
  */
 import { OPEN_ACCESS, type Access } from '../../lib/access.ts';
@@ -8,6 +8,7 @@ import type { Env } from '../../lib/env.ts';
 import type { Job } from '../../wire/job.ts';
 import type { HearEvent, JobExecutor, JobHandle } from './executor.ts';
 import { PoolJob, PoolWorker } from './pool-worker.ts';
+import type { HostKind } from './worker-host.ts';
 
 export interface WorkerPoolOptions {
   readonly env: Pick<Env, 'log' | 'cwd' | 'variables'>;
@@ -22,6 +23,8 @@ export interface WorkerPoolOptions {
   readonly threads?: number;
   /** What its processes are for: those for runs load the engine before they are ready. */
   readonly purpose?: 'runs' | 'jobs';
+  /** Threads only for jobs that load no native code and ask the system for nothing that blocks. */
+  readonly host?: HostKind;
   /** Idle processes kept ready. */
   readonly spares?: number;
   /** An idle process beyond the spares ends after this. */
@@ -60,6 +63,7 @@ class WorkerPool implements JobExecutor {
       heapMb: DEFAULT_HEAP_MB,
       threads: 0,
       purpose: 'runs',
+      host: 'process',
       spares: 1,
       idleMs: 60_000,
       jobsPerWorker: 1000,
@@ -110,7 +114,7 @@ class WorkerPool implements JobExecutor {
   }
 
   #spawn(): void {
-    const { env, access, entry, heapMb, threads, purpose } = this.#options;
+    const { env, access, entry, heapMb, threads, purpose, host } = this.#options;
     const worker = new PoolWorker({
       env,
       access,
@@ -118,6 +122,7 @@ class WorkerPool implements JobExecutor {
       heapMb,
       threads,
       purpose,
+      host,
       onReady: (ready) => this.#rest(ready),
       onDone: (done) => {
         if (done.wasStopped) void done.kill();
