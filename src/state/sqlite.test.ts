@@ -2,12 +2,23 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { check } from '../kit/schema.ts';
+import { holdLock } from '../../test/support/attacks.ts';
 import { openState } from '../../test/fakes/open-state.ts';
 import { sqliteState } from './sqlite.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'sqlite-state-'));
+
+/** Turns of the event loop until the work is done: about one for each millisecond. */
+async function ticksDuring(work: Promise<unknown>): Promise<number> {
+  let isOver = false;
+  void work.then(() => (isOver = true));
+  let ticks = 0;
+  for (; !isOver; ticks += 1) await setTimeout(1);
+  return ticks;
+}
 
 describe('the sqlite state store', () => {
   test('the table can be chosen', async () => {
@@ -23,6 +34,49 @@ describe('the sqlite state store', () => {
     const again = await openState(sqliteState, { database_url: 'other.db', table: 'marks' }, cwd);
     await expect(again.get('p::row')).rejects.toMatchObject({ kind: 'data' });
     await again.close();
+  });
+
+  test('waits for a lock of another process without blocking the event loop', async () => {
+    const lock = await holdLock(join(cwd, 'locked.db'));
+    const opening = openState(sqliteState, { database_url: 'locked.db' }, cwd);
+    expect(await ticksDuring(setTimeout(100))).toBeGreaterThan(5);
+    await lock.release();
+    const store = await opening;
+
+    await store.put('a', 0);
+    const again = await holdLock(join(cwd, 'locked.db'));
+    const writes = Promise.all([store.put('a', 1), store.put('a', 2), store.put('b', 3)]);
+    expect(await ticksDuring(setTimeout(100))).toBeGreaterThan(5);
+    await again.release();
+    await writes;
+    expect([await store.get('a'), await store.get('b')]).toEqual([2, 3]);
+    await store.close();
+  });
+
+  test('a write that waited for its lock is not overwritten by an older one', async () => {
+    const store = await openState(sqliteState, { database_url: 'order.db' }, cwd);
+    await store.put('a', 0);
+    const lock = await holdLock(join(cwd, 'order.db'));
+    const writes = [1, 2, 3, 4, 5].map(async (value) => {
+      await setTimeout(value * 7);
+      await store.put('a', value);
+    });
+    await setTimeout(40);
+    await lock.release();
+    await Promise.all(writes);
+    expect(await store.get('a')).toBe(5);
+    await store.close();
+  });
+
+  test('reports a lock that is held for too long', { timeout: 20_000 }, async () => {
+    const store = await openState(sqliteState, { database_url: 'held.db' }, cwd);
+    const lock = await holdLock(join(cwd, 'held.db'));
+    await expect(store.put('a', 1)).rejects.toMatchObject({
+      kind: 'timeout',
+      message: expect.stringContaining('the state cannot be written'),
+    });
+    await lock.release();
+    await store.close();
   });
 
   test.each([

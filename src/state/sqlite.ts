@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { ConnectorError } from '../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
+import { retryWhileLocked } from '../lib/sql/lock-retry.ts';
 import { openSqlite, parseSqliteUrl, sqliteError } from '../lib/sql/sqlite.ts';
 import { quoteName } from '../lib/sql/sql-name.ts';
 import { finding, text } from '../kit/schema.ts';
@@ -36,13 +37,10 @@ export const sqliteState = defineStateStore<z.output<typeof config>>({
   durable: true,
   examples: [{ database_url: 'sqlite:./state.db' }],
   open: async ({ database_url, table }, context) => {
-    const db = openSqlite(database_url, { mode: 'rwc', cwd: context.env.cwd });
+    const db = openSqlite(database_url, { mode: 'rwc', cwd: context.env.cwd, busyTimeoutMs: 0 });
     const name = quoteName(table);
     try {
-      db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
-      db.exec(
-        `CREATE TABLE IF NOT EXISTS ${name} (key TEXT PRIMARY KEY, value TEXT NOT NULL, updated_at TEXT NOT NULL) WITHOUT ROWID`,
-      );
+      await retryWhileLocked(() => prepareTable(db, name));
       return openTable(db, name);
     } catch (error) {
       db.close();
@@ -51,6 +49,13 @@ export const sqliteState = defineStateStore<z.output<typeof config>>({
   },
 });
 
+function prepareTable(db: DatabaseSync, table: string): void {
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+  db.exec(
+    `CREATE TABLE IF NOT EXISTS ${table} (key TEXT PRIMARY KEY, value TEXT NOT NULL, updated_at TEXT NOT NULL) WITHOUT ROWID`,
+  );
+}
+
 function openTable(db: DatabaseSync, table: string): StateStore {
   const select = db.prepare(`SELECT value FROM ${table} WHERE key = ?`);
   const upsert = db.prepare(
@@ -58,27 +63,36 @@ function openTable(db: DatabaseSync, table: string): StateStore {
      ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
   );
   const remove = db.prepare(`DELETE FROM ${table} WHERE key = ?`);
+  const inOrder = queueOfOne();
   return {
     get: async (key) =>
-      readValue(
-        key,
-        attempt('the state cannot be read', () => select.get(key)),
-      ),
-    put: async (key, value) =>
-      void attempt('the state cannot be written', () => upsert.run(key, stringifyJson(value))),
-    delete: async (key) => void attempt('the state cannot be deleted', () => remove.run(key)),
+      readValue(key, await inOrder('the state cannot be read', () => select.get(key))),
+    put: async (key, value) => {
+      const text = stringifyJson(value);
+      await inOrder('the state cannot be written', () => upsert.run(key, text));
+    },
+    delete: async (key) => {
+      await inOrder('the state cannot be deleted', () => remove.run(key));
+    },
     close: async () => {
-      if (db.isOpen) db.close();
+      await inOrder('the state cannot be closed', () => db.isOpen && db.close());
     },
   };
 }
 
-function attempt<T>(doing: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw sqliteError(error, doing);
-  }
+/**
+ * One operation at a time: while one waits for a lock, a later write of the same key must not
+ * overtake it.
+ */
+function queueOfOne(): <T>(doing: string, work: () => T) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (doing, work) => {
+    const result = last.then(() => retryWhileLocked(work));
+    last = result.catch(() => undefined);
+    return result.catch((error: unknown) => {
+      throw sqliteError(error, doing);
+    });
+  };
 }
 
 function readValue(key: string, row: Record<string, unknown> | undefined): JsonValue | undefined {

@@ -4,8 +4,8 @@
  * while another process holds one, writes stay in the queue and are tried again by a timer.
  */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../lib/errors.ts';
+import { LOCK_WAIT_MS, lockPauseMs, retryWhileLocked } from '../../lib/sql/lock-retry.ts';
 import { isBusy, openSqlite, rollBack } from '../../lib/sql/sqlite.ts';
 import { HistoryError } from '../history.ts';
 import { DiskSync, type SyncWaiter } from './disk-sync.ts';
@@ -23,14 +23,10 @@ const GATHER_MS = 1;
 /** A deferred write waits for the writes of others for this long at most. */
 const DEFER_MS = 20;
 
-/** How long somebody who waits for an answer is kept waiting for a lock of another process. */
-const LOCK_WAIT_MS = 5000;
-/** The same for what nobody waits for, and what would be lost. */
+/** How long a deferred write waits for a lock: no caller waits for it, and it would be lost. */
 const BACKGROUND_LOCK_WAIT_MS = 300_000;
-/** What is left when the database is closed. */
+/** How long writes that remain when the database is closed wait for a lock. */
 const CLOSE_LOCK_WAIT_MS = 5000;
-/** Pauses between attempts to get a lock; the last one is repeated. Other processes commit often. */
-const LOCK_RETRY_MS = [1, 2, 5, 10, 15, 20, 25, 25, 50] as const;
 
 export interface WriteOptions {
   /** After this time the write is rejected because another process holds the lock. */
@@ -98,19 +94,16 @@ export class SqliteClient {
    * nothing it returned can be lost. Writes that wait for a lock are not seen.
    */
   async read(sql: string, ...values: SQLInputValue[]): Promise<Row[]> {
-    const deadline = performance.now() + LOCK_WAIT_MS;
-    for (let attempt = 0; ; attempt += 1) {
-      if (this.#over !== undefined) throw this.#over;
-      try {
+    try {
+      const { rows, onDisk } = await retryWhileLocked(() => {
+        if (this.#over !== undefined) throw this.#over;
         if (this.#takeDeferred()) this.#commitAll();
-        const rows = this.all(sql, ...values);
-        await this.#disk.pending();
-        return rows;
-      } catch (error) {
-        if (!isBusy(error)) throw historyError(error);
-        if (performance.now() >= deadline) throw lockedError(error);
-        await sleep(retryMs(attempt));
-      }
+        return { rows: this.all(sql, ...values), onDisk: this.#disk.pending() };
+      });
+      await onDisk;
+      return rows;
+    } catch (error) {
+      throw isBusy(error) ? lockedError(error) : historyError(error);
     }
   }
 
@@ -268,7 +261,7 @@ export class SqliteClient {
     this.#retryTimer = setTimeout(() => {
       this.#retryTimer = undefined;
       this.#commitAll();
-    }, retryMs(this.#attempts));
+    }, lockPauseMs(this.#attempts));
     this.#attempts += 1;
   }
 
@@ -343,10 +336,6 @@ function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly
   const [first, rest]: [T[], T[]] = [[], []];
   for (const one of all) (isFirst(one) ? first : rest).push(one);
   return [first, rest];
-}
-
-function retryMs(attempt: number): number {
-  return LOCK_RETRY_MS[Math.min(attempt, LOCK_RETRY_MS.length - 1)] ?? 50;
 }
 
 /**
