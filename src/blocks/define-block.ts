@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { IssueList } from '../plan/issue-list.ts';
 import type { Plan, PlannedBlocks, RowPlan, SourcePlan } from '../plan/plan.ts';
 import type { AssembledRow } from '../plan/assembled-row.ts';
-import type { EventKind } from './notifications/events.ts';
+import type { EventKind } from '../kit/notification-event.ts';
 
 /**
  * `Spec` is what the document says, `Planned` what a row or the plan has of it, `Prepared` what is

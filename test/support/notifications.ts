@@ -1,8 +1,7 @@
 /** Runs, rules and receivers for tests of notifications. */
-import {
-  notificationsSchema,
-  type NotificationRule,
-} from '../../src/blocks/notifications/schema.ts';
+import { planRules, type PlannedRule } from '../../src/blocks/notifications/plan.ts';
+import { notificationsSchemaOf } from '../../src/blocks/notifications/schema.ts';
+import { CHANNELS } from '../../src/channels/index.ts';
 import type { JsonValue } from '../../src/lib/text/json.ts';
 import type { Plan, RowPlan } from '../../src/plan/plan.ts';
 import type { EndedRun } from '../../src/features/notifications/ended-run.ts';
@@ -15,10 +14,9 @@ export const START = '2026-01-31T12:00:00.000Z';
 
 export function rulesOf(
   ...rules: readonly Record<string, JsonValue>[]
-): readonly NotificationRule[] {
-  return notificationsSchema.parse(
-    rules.map((rule, index) => ({ name: `rule ${index}`, ...rule })),
-  );
+): readonly PlannedRule[] {
+  const named = rules.map((rule, index) => ({ name: `rule ${index}`, ...rule }));
+  return planRules(notificationsSchemaOf(CHANNELS).parse(named), CHANNELS);
 }
 
 /** A moment so many seconds after the start. */
@@ -62,7 +60,7 @@ export interface Setting {
   /** Rows of the plan by id, with what matters of them here. */
   readonly rows?: Readonly<Record<string, Partial<RowPlan>>>;
   readonly lists?: readonly string[];
-  readonly rules?: readonly NotificationRule[];
+  readonly rules?: readonly PlannedRule[];
   readonly isOneRow?: boolean;
 }
 

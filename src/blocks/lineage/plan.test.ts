@@ -1,6 +1,6 @@
-import { catalogBlock } from '../../blocks/catalog/index.ts';
-import { lineageBlock } from '../../blocks/lineage/index.ts';
-import { blockOf } from '../../blocks/define-block.ts';
+import { catalogBlock } from '../catalog/index.ts';
+import { lineageBlock } from './index.ts';
+import { blockOf } from '../define-block.ts';
 import { describe, expect, it } from 'vitest';
 import { issuesOf, plan } from '../../../test/fakes/documents.ts';
 

@@ -1,5 +1,5 @@
-import { notificationsBlock } from '../../blocks/notifications/index.ts';
-import { blockOf } from '../../blocks/define-block.ts';
+import { notificationsBlock } from './index.ts';
+import { blockOf } from '../define-block.ts';
 import { describe, expect, it } from 'vitest';
 import { issuesOf, plan } from '../../../test/fakes/documents.ts';
 

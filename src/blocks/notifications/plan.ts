@@ -1,21 +1,38 @@
 import type { Placed } from '../../document/parse/read-blocks.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
 import type { BlockPlace, BlockTools, PlanInMaking } from '../define-block.ts';
-import { EVENT_KINDS, wants, type EventKind } from './events.ts';
-import { keepsIncidents, type NotificationRule } from './schema.ts';
+import { findChannel, type ChannelDefinition } from '../../kit/channel.ts';
+import { EVENT_KINDS, type EventKind } from '../../kit/notification-event.ts';
+import { wants, type NotificationRule } from './schema.ts';
+
+export interface PlannedRule extends NotificationRule {
+  /** Failures open an incident at its channel, and the next success resolves it. */
+  readonly keepsIncidents: boolean;
+}
 
 /** Who is told how runs ended. */
 export interface NotificationsPlan {
-  readonly rules: readonly NotificationRule[];
+  readonly rules: readonly PlannedRule[];
   /** The document has neither matrix nor nodes: its one row has no name of its own. */
   readonly isOneRow: boolean;
 }
 
 export function planNotifications(
   { value: rules }: Placed<NotificationRule[]>,
-  { isOneRow }: BlockTools,
+  { isOneRow }: Pick<BlockTools, 'isOneRow'>,
+  channels: readonly ChannelDefinition[],
 ): NotificationsPlan | undefined {
-  return rules.length === 0 ? undefined : { rules, isOneRow };
+  return rules.length === 0 ? undefined : { rules: planRules(rules, channels), isOneRow };
+}
+
+export function planRules(
+  rules: readonly NotificationRule[],
+  channels: readonly ChannelDefinition[],
+): readonly PlannedRule[] {
+  return rules.map((rule) => ({
+    ...rule,
+    keepsIncidents: findChannel(channels, rule.channel.type)?.incidents !== undefined,
+  }));
 }
 
 /** Rules that can never send anything are told: nobody would miss what they do not send. */
@@ -36,9 +53,9 @@ export function checkNotifications(
   }
 }
 
-function silenceOf(rule: NotificationRule, { rows, events }: PlanInMaking): string | undefined {
+function silenceOf(rule: PlannedRule, { rows, events }: PlanInMaking): string | undefined {
   const wanted = EVENT_KINDS.filter((kind) => wants(rule, kind));
-  const sent = wanted.filter((kind) => kind !== 'run_success' || !keepsIncidents(rule.channel));
+  const sent = wanted.filter((kind) => kind !== 'run_success' || !rule.keepsIncidents);
   const needed = (kind: EventKind) => events.find((event) => event.kind === kind);
   if (sent.some((kind) => rows.some((row) => needed(kind)?.canHappen(row) ?? true)))
     return undefined;

@@ -1,5 +1,5 @@
-import { slaBlock } from '../../blocks/sla/index.ts';
-import { blockOf } from '../../blocks/define-block.ts';
+import { slaBlock } from './index.ts';
+import { blockOf } from '../define-block.ts';
 import { describe, expect, test } from 'vitest';
 import { issuesOf, plan } from '../../../test/fakes/documents.ts';
 

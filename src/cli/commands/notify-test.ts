@@ -1,6 +1,6 @@
 import { notificationsBlock } from '../../blocks/notifications/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
-import { EVENT_KINDS } from '../../blocks/notifications/events.ts';
+import { EVENT_KINDS } from '../../kit/notification-event.ts';
 import type { TriedRule } from '../../features/notifications/try-out.ts';
 import { AppError } from '../../lib/errors.ts';
 import { defineCommand } from '../framework/command.ts';

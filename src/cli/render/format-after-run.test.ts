@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { notificationsSchema } from '../../blocks/notifications/schema.ts';
+import { rulesOf } from '../../../test/support/notifications.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { notificationsDocument, formatNotifications } from './format-after-run.ts';
 
 const chat = { type: 'slack', config: { webhook_url: 'https://chat.test/canary' } };
 const pager = { type: 'pagerduty', config: { routing_key: 'canary' } };
 const plan = (...rules: JsonObject[]) => ({
-  blocks: { notifications: { rules: notificationsSchema.parse(rules), isOneRow: true } },
+  blocks: { notifications: { rules: rulesOf(...rules), isOneRow: true } },
 });
 
 test('each rule is told by what it sends, without what its channel keeps secret', () => {

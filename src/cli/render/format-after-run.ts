@@ -2,8 +2,9 @@ import { catalogBlock } from '../../blocks/catalog/index.ts';
 import { lineageBlock } from '../../blocks/lineage/index.ts';
 import { notificationsBlock } from '../../blocks/notifications/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
-import { keepsIncidents, type NotificationRule } from '../../blocks/notifications/schema.ts';
-import { EVENT_KINDS, SEVERITIES, wants } from '../../blocks/notifications/events.ts';
+import type { PlannedRule } from '../../blocks/notifications/plan.ts';
+import { wants } from '../../blocks/notifications/schema.ts';
+import { EVENT_KINDS, SEVERITIES } from '../../kit/notification-event.ts';
 import type { Plan } from '../../plan/plan.ts';
 
 /** Who is told how runs end, a sentence for each rule. */
@@ -14,7 +15,7 @@ export function formatNotifications(plan: Pick<Plan, 'blocks'>): string[] {
   );
 }
 
-function eventsOf(rule: NotificationRule): string {
+function eventsOf(rule: PlannedRule): string {
   const { on, min_severity: least } = rule;
   if (on.length === 0)
     return least === SEVERITIES[0]
@@ -24,8 +25,8 @@ function eventsOf(rule: NotificationRule): string {
   return kinds.length === 0 ? 'nothing' : kinds.join(', ');
 }
 
-function windowOf({ dedupe_window_secs: secs, channel }: NotificationRule): string {
-  const resolves = keepsIncidents(channel) ? ', and when the row succeeds again' : '';
+function windowOf({ dedupe_window_secs: secs, keepsIncidents }: PlannedRule): string {
+  const resolves = keepsIncidents ? ', and when the row succeeds again' : '';
   return `${resolves}${secs === 0 ? '' : `; equal events within ${secs} s count as one`}`;
 }
 

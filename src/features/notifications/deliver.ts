@@ -3,7 +3,8 @@ import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { splitLogin } from '../../lib/http/outgoing-request.ts';
 import { readStart } from '../../lib/http/response-text.ts';
-import { shortened, type Message } from './channels/message.ts';
+import { shortened } from '../../channels/message.ts';
+import type { ChannelMessage } from '../../kit/channel.ts';
 
 const ATTEMPTS = 2;
 const WAIT_MS = 250;
@@ -17,7 +18,7 @@ type Hide = (text: string) => string;
 
 /** Why it did not arrive, without any secret; undefined when it did. Never rejects. */
 export async function deliver(
-  message: Message,
+  message: ChannelMessage,
   { clock, fetch }: Pick<Env, 'clock' | 'fetch'>,
   hide: Hide,
 ): Promise<string | undefined> {
@@ -29,7 +30,7 @@ export async function deliver(
 }
 
 async function post(
-  { url: address, method, headers, body }: Message,
+  { url: address, method, headers, body }: ChannelMessage,
   fetch: Env['fetch'],
   hide: Hide,
 ): Promise<string | undefined> {

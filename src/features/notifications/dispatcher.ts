@@ -1,21 +1,19 @@
 /** Sends events through rules: who is told what, in which order, and what is remembered of it. */
 import { hash } from 'node:crypto';
+import type { PlannedRule } from '../../blocks/notifications/plan.ts';
+import { wants, type Channel } from '../../blocks/notifications/schema.ts';
 import {
-  keepsIncidents,
-  type Channel,
-  type IncidentConfig,
-  type NotificationRule,
-} from '../../blocks/notifications/schema.ts';
-import { wants } from '../../blocks/notifications/events.ts';
+  findChannel,
+  type ChannelDefinition,
+  type ChannelIncidents,
+  type ChannelMessage,
+} from '../../kit/channel.ts';
+import type { NotificationEvent } from '../../kit/notification-event.ts';
 import type { Env } from '../../lib/env.ts';
-import { stringifyJson } from '../../lib/text/json.ts';
+import { assert } from '../../lib/errors.ts';
+import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { Redactor } from '../../lib/redact.ts';
-import type { Message } from './channels/message.ts';
-import { opensIncident, resolveMessage, triggerMessage } from './channels/pagerduty.ts';
-import { chatMessage } from './channels/slack.ts';
-import { webhookMessage } from './channels/webhook.ts';
 import { deliver } from './deliver.ts';
-import type { NotificationEvent } from './event.ts';
 import { Lanes } from './lanes.ts';
 import { NotificationMemory } from './memory.ts';
 import { DROPPED, DURATION, SENT } from './metrics.ts';
@@ -29,23 +27,33 @@ const MAX_UNDERWAY = 1000;
 
 export interface Notice extends RunNews {
   readonly pipeline: string;
-  readonly rules: readonly NotificationRule[];
+  readonly rules: readonly PlannedRule[];
 }
 
 type Sent = Pick<NotificationEvent, 'pipeline' | 'row'> & {
   readonly event: NotificationEvent['event'] | 'resolve';
 };
 
+/** A resolved incident of one rule, about one row. */
+interface Recovery {
+  readonly name: string;
+  readonly channel: Channel;
+  readonly incidents: ChannelIncidents<unknown>;
+  readonly about: Pick<Sent, 'pipeline' | 'row'>;
+}
+
 export type DispatcherEnv = Pick<Env, 'clock' | 'fetch' | 'log' | 'metrics' | 'redactor'>;
 
 export class Dispatcher {
   readonly #env: DispatcherEnv;
+  readonly #channels: readonly ChannelDefinition[];
   readonly #memory: NotificationMemory;
   readonly #lanes = new Lanes();
   #underway = 0;
 
-  constructor(env: DispatcherEnv) {
+  constructor(env: DispatcherEnv, channels: readonly ChannelDefinition[]) {
     this.#env = env;
+    this.#channels = channels;
     this.#memory = new NotificationMemory(env.clock);
   }
 
@@ -55,11 +63,11 @@ export class Dispatcher {
       rules.filter((rule) => takes(rule, event)).map((rule) => ({ rule, event })),
     );
     if (this.#underway >= MAX_UNDERWAY) return this.#letGo(pipeline, sends);
-    const resolves = rules.flatMap(({ name, channel }) =>
-      isIncidents(channel)
-        ? recovered.map((row) => ({ name, channel, about: { pipeline, row } }))
-        : [],
-    );
+    const resolves = rules.flatMap(({ name, channel }): Recovery[] => {
+      const { incidents } = this.#definitionOf(channel);
+      if (incidents === undefined) return [];
+      return recovered.map((row) => ({ name, channel, incidents, about: { pipeline, row } }));
+    });
     this.#underway += 1;
     try {
       await Promise.all([
@@ -78,15 +86,23 @@ export class Dispatcher {
   /** One event to one channel, whatever was sent before. Gives why it did not arrive. */
   async dispatch(channel: Channel, event: NotificationEvent): Promise<string | undefined> {
     const told = redacted(event, this.#env.redactor);
-    return this.#deliver(channel, event, messageTo(channel, told));
+    return this.#deliver(channel, event, this.#definitionOf(channel).message(channel.config, told));
   }
 
   /** A receiver is told about a pipeline in the order in which things happened. */
   #inOrder(pipeline: string, channel: Channel, work: () => Promise<void>): Promise<void> {
-    return this.#lanes.run(`${new URL(addressOf(channel)).origin} ${pipeline}`, work);
+    const address = this.#definitionOf(channel).address(channel.config);
+    return this.#lanes.run(`${new URL(address).origin} ${pipeline}`, work);
   }
 
-  async #send(rule: NotificationRule, event: NotificationEvent): Promise<void> {
+  /** Rules were read by this build, so that it knows their channels. */
+  #definitionOf({ type }: Channel): ChannelDefinition {
+    const definition = findChannel(this.#channels, type);
+    assert(definition !== undefined, `there is a channel ${type}`);
+    return definition;
+  }
+
+  async #send(rule: PlannedRule, event: NotificationEvent): Promise<void> {
     const { name, channel, dedupe_window_secs: windowSecs } = rule;
     const key = keyOf(name, channel, event);
     const slot = `${event.event} ${key}`;
@@ -98,18 +114,11 @@ export class Dispatcher {
     if (fault !== undefined) {
       this.#memory.release(slot);
       this.#complain(name, channel, event, fault);
-    } else if (keepsIncidents(channel) && opensIncident(event.event)) this.#memory.open(key);
+    } else if (this.#definitionOf(channel).incidents?.opening.has(event.event) === true)
+      this.#memory.open(key);
   }
 
-  async #resolve({
-    name,
-    channel,
-    about,
-  }: {
-    name: string;
-    channel: IncidentChannel;
-    about: Omit<Sent, 'event'>;
-  }): Promise<void> {
+  async #resolve({ name, channel, incidents, about }: Recovery): Promise<void> {
     const key = keyOf(name, channel, about);
     if (!this.#memory.isOpen(key)) return;
     const told = {
@@ -119,16 +128,20 @@ export class Dispatcher {
     const fault = await this.#deliver(
       channel,
       { ...about, event: 'resolve' },
-      resolveMessage(channel.config, told.pipeline, told.row),
+      incidents.resolve(channel.config, told),
     );
     if (fault === undefined) this.#memory.resolved(key);
     else this.#complain(name, channel, { ...about, event: 'resolve' }, fault);
   }
 
-  async #deliver(channel: Channel, { event }: Sent, message: Message): Promise<string | undefined> {
+  async #deliver(
+    channel: Channel,
+    { event }: Sent,
+    message: ChannelMessage,
+  ): Promise<string | undefined> {
     const { clock, metrics, redactor } = this.#env;
     const own = new Redactor();
-    for (const secret of secretsOf(channel)) own.register(secret);
+    for (const secret of this.#definitionOf(channel).secrets(channel.config)) own.register(secret);
     const from = clock.elapsedMs();
     const fault = await deliver(message, this.#env, (text) => redactor.text(own.text(text)));
     metrics.observe(DURATION, { channel: channel.type }, (clock.elapsedMs() - from) / 1000);
@@ -158,7 +171,7 @@ export class Dispatcher {
     });
   }
 
-  #letGo(pipeline: string, sends: readonly { readonly rule: NotificationRule }[]): void {
+  #letGo(pipeline: string, sends: readonly { readonly rule: PlannedRule }[]): void {
     for (const { rule } of sends)
       this.#env.metrics.inc(DROPPED, { channel: rule.channel.type, reason: 'channel_error' });
     this.#log().warn('notifications were dropped: too many are on their way', {
@@ -172,15 +185,9 @@ export class Dispatcher {
   }
 }
 
-type IncidentChannel = Extract<Channel, { readonly config: IncidentConfig }>;
-
-function isIncidents(channel: Channel): channel is IncidentChannel {
-  return keepsIncidents(channel);
-}
-
 /** A success opens no incident, so there is nothing to tell where incidents are kept. */
-export function takes(rule: NotificationRule, { event, details }: NotificationEvent): boolean {
-  if (event === 'run_success' && keepsIncidents(rule.channel)) return false;
+export function takes(rule: PlannedRule, { event, details }: NotificationEvent): boolean {
+  if (event === 'run_success' && rule.keepsIncidents) return false;
   if (event === 'dlq_threshold' && Number(details['records_dlq'] ?? 0) < rule.dlq_threshold)
     return false;
   return wants(rule, event);
@@ -189,59 +196,10 @@ export function takes(rule: NotificationRule, { event, details }: NotificationEv
 /** The rule and what it tells about. Rules of one name in different documents are not the same. */
 function keyOf(
   name: string,
-  channel: Channel,
+  { type, config }: Channel,
   { pipeline, row }: Pick<Sent, 'pipeline' | 'row'>,
 ): string {
-  return hash(
-    'sha256',
-    stringifyJson([name, { ...channel, config: { ...channel.config } }, pipeline, row]),
-  );
-}
-
-function addressOf({ config }: Channel): string {
-  if ('webhook_url' in config) return config.webhook_url;
-  return 'endpoint' in config ? config.endpoint : config.url;
-}
-
-/** What must not turn up in a sentence, though it may stand in the document as it is. */
-function secretsOf(channel: Channel): readonly string[] {
-  switch (channel.type) {
-    case 'slack':
-    case 'chat_webhook':
-      return secretAddress(channel.config.webhook_url);
-    case 'pagerduty':
-    case 'incident_api':
-      return [channel.config.routing_key];
-    case 'webhook':
-      return [
-        ...secretAddress(channel.config.url),
-        channel.config.hmac_secret ?? '',
-        ...Object.values(channel.config.headers),
-      ];
-    default:
-      return channel satisfies never;
-  }
-}
-
-/** Servers and proxies tell what they were asked for without their own name in front. */
-function secretAddress(address: string): readonly string[] {
-  const { pathname, search } = new URL(address);
-  return [address, pathname + search, pathname];
-}
-
-function messageTo(channel: Channel, event: NotificationEvent): Message {
-  switch (channel.type) {
-    case 'slack':
-    case 'chat_webhook':
-      return chatMessage(channel.config, event);
-    case 'pagerduty':
-    case 'incident_api':
-      return triggerMessage(channel.config, event);
-    case 'webhook':
-      return webhookMessage(channel.config, event);
-    default:
-      return channel satisfies never;
-  }
+  return hash('sha256', stringifyJson([name, type, config as JsonValue, pipeline, row]));
 }
 
 function redacted(event: NotificationEvent, redactor: Redactor): NotificationEvent {

@@ -1,29 +1,9 @@
 import {
   EVENT_SEVERITY,
   type EventKind,
-  type Severity,
-} from '../../blocks/notifications/events.ts';
-import { jsonText, type JsonValue } from '../../lib/text/json.ts';
-
-/**
- * What receivers are told: the twelve keys of the specification, all of them always present, in its
- * order (spec 6).
- */
-export interface NotificationEvent {
-  readonly event: EventKind;
-  readonly severity: Severity;
-  readonly pipeline: string;
-  /** Empty where the document has no rows of its own. */
-  readonly row: string;
-  readonly run_id: string | null;
-  readonly invocation_id: string | null;
-  readonly started_at: string | null;
-  readonly finished_at: string | null;
-  readonly duration_secs: number | null;
-  readonly title: string;
-  readonly message: string;
-  readonly details: Readonly<Record<string, JsonValue>>;
-}
+  type NotificationEvent,
+} from '../../kit/notification-event.ts';
+import { jsonText } from '../../lib/text/json.ts';
 
 /** Who and when an event is about. */
 export type Owner = Pick<

@@ -4,8 +4,10 @@
  */
 import { notificationsBlock } from '../../blocks/notifications/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
+import { CHANNELS } from '../../channels/index.ts';
+import type { ChannelDefinition } from '../../kit/channel.ts';
 import { isWholeRun, type ObservedRun, type RunObserver } from '../../engine/observe/observer.ts';
-import type { NotificationRule } from '../../blocks/notifications/schema.ts';
+import type { PlannedRule } from '../../blocks/notifications/plan.ts';
 import { StopReason } from '../../lib/errors.ts';
 import type { Plan } from '../../plan/plan.ts';
 import { notifiedPlanOf } from '../../runs/planning/plan-summary.ts';
@@ -26,10 +28,13 @@ export interface Notifier extends RunListener {
   schedulerStuck(plan: Plan, message: string): Promise<void>;
 }
 
-export function createNotifier(env: DispatcherEnv): Notifier {
+export function createNotifier(
+  env: DispatcherEnv,
+  channels: readonly ChannelDefinition[] = CHANNELS,
+): Notifier {
   let loaded: Promise<Dispatcher> | undefined;
   const underway = new Set<Promise<void>>();
-  const dispatcher = (): Promise<Dispatcher> => (loaded ??= load(env));
+  const dispatcher = (): Promise<Dispatcher> => (loaded ??= load(env, channels));
 
   const tellEnd = async (run: EndedRun): Promise<void> => {
     const rules = rulesOf(run.plan);
@@ -96,13 +101,16 @@ export function createNotifier(env: DispatcherEnv): Notifier {
 }
 
 /** Rules were checked when their document was read, in a process of this build. */
-function rulesOf({ rules }: NotifiedPlan): readonly NotificationRule[] {
-  return rules as unknown as readonly NotificationRule[];
+function rulesOf({ rules }: NotifiedPlan): readonly PlannedRule[] {
+  return rules as unknown as readonly PlannedRule[];
 }
 
-async function load(env: DispatcherEnv): Promise<Dispatcher> {
+async function load(
+  env: DispatcherEnv,
+  channels: readonly ChannelDefinition[],
+): Promise<Dispatcher> {
   const { Dispatcher } = await import('./dispatcher.ts');
-  return new Dispatcher(env);
+  return new Dispatcher(env, channels);
 }
 
 /** Only runs that moved everything are told of. */

@@ -7,7 +7,8 @@ import { assert, type ErrorKind } from '../../lib/errors.ts';
 import type { EndedRun } from './ended-run.ts';
 import type { NotifiedPlan, NotifiedRow } from '../../wire/plan-summary.ts';
 import type { InvocationOutcome, OutcomeError, SlaViolation } from '../../wire/outcome.ts';
-import { notificationEvent, secondsBetween, type NotificationEvent, type Owner } from './event.ts';
+import type { NotificationEvent } from '../../kit/notification-event.ts';
+import { notificationEvent, secondsBetween, type Owner } from './event.ts';
 
 export interface RunNews {
   readonly events: readonly NotificationEvent[];

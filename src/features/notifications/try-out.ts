@@ -1,12 +1,13 @@
 /** One made-up event through every rule, to see whether it arrives. */
 import { notificationsBlock } from '../../blocks/notifications/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
-import { keepsIncidents } from '../../blocks/notifications/schema.ts';
-import type { EventKind } from '../../blocks/notifications/events.ts';
+import { CHANNELS } from '../../channels/index.ts';
+import type { ChannelDefinition } from '../../kit/channel.ts';
+import type { EventKind, NotificationEvent } from '../../kit/notification-event.ts';
 import type { Env } from '../../lib/env.ts';
 import type { Plan } from '../../plan/plan.ts';
 import { Dispatcher, takes } from './dispatcher.ts';
-import { NO_INVOCATION, notificationEvent, type NotificationEvent } from './event.ts';
+import { NO_INVOCATION, notificationEvent } from './event.ts';
 
 export interface TriedRule {
   readonly rule: string;
@@ -35,8 +36,9 @@ export async function tryRules(
   plan: Plan,
   kind: EventKind,
   env: Env,
+  channels: readonly ChannelDefinition[] = CHANNELS,
 ): Promise<readonly TriedRule[]> {
-  const dispatcher = new Dispatcher(env);
+  const dispatcher = new Dispatcher(env, channels);
   const rules = blockOf(plan, notificationsBlock)?.rules ?? [];
   const threshold = Math.max(1, ...rules.map(({ dlq_threshold: records }) => records));
   const event = madeUp(
@@ -49,7 +51,7 @@ export async function tryRules(
     rules.map(async (rule): Promise<TriedRule> => {
       const { name: told, channel } = rule;
       const base = { rule: told, channel: channel.type, wanted: takes(rule, event) };
-      if (kind === 'run_success' && keepsIncidents(channel))
+      if (kind === 'run_success' && rule.keepsIncidents)
         return { ...base, outcome: 'nothing_to_send' };
       const reason = await dispatcher.dispatch(channel, event);
       return reason === undefined

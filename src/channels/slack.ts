@@ -1,9 +1,38 @@
 /** A message in a chat: Slack's blocks, which compatible servers take as well. */
-import type { ChatConfig } from '../../../blocks/notifications/schema.ts';
-import type { Severity } from '../../../blocks/notifications/events.ts';
-import { jsonText } from '../../../lib/text/json.ts';
-import type { NotificationEvent } from '../event.ts';
-import { jsonMessage, shortened, type Message } from './message.ts';
+import { z } from 'zod';
+import { defineChannel, type ChannelMessage } from '../kit/channel.ts';
+import type { NotificationEvent, Severity } from '../kit/notification-event.ts';
+import { optional, text } from '../kit/schema.ts';
+import { jsonText } from '../lib/text/json.ts';
+import { address, secretAddress } from './address.ts';
+import { jsonMessage, shortened } from './message.ts';
+
+const config = z.lazy(() =>
+  z.strictObject({
+    webhook_url: address().meta({ description: 'Address of the incoming webhook.', secret: true }),
+    channel: optional(text()).meta({
+      description: 'Channel to write to, where the webhook leaves a choice.',
+    }),
+    username: optional(text()).meta({
+      description: 'Name to write under, where the webhook leaves a choice.',
+    }),
+  }),
+);
+type Config = z.infer<typeof config>;
+
+export const slack = defineChannel<Config>({
+  type: 'slack',
+  aliases: ['chat_webhook'],
+  description: 'A message in a chat, by its incoming webhook.',
+  config,
+  examples: [
+    { webhook_url: 'https://hooks.slack.com/services/T000/B000/XXXX' },
+    { webhook_url: 'https://chat.example.com/hooks/abc', channel: '#data', username: 'headgate' },
+  ],
+  address: ({ webhook_url: url }) => url,
+  secrets: ({ webhook_url: url }) => secretAddress(url),
+  message: messageOf,
+});
 
 const EMOJI: Readonly<Record<Severity, string>> = {
   critical: '🚨',
@@ -18,10 +47,10 @@ const LONGEST_TEXT = 3000;
 const LONGEST_MESSAGE = 2000;
 const LONGEST_TITLE = 250;
 
-export function chatMessage(
-  { webhook_url: url, channel, username }: ChatConfig,
+function messageOf(
+  { webhook_url: url, channel, username }: Config,
   event: NotificationEvent,
-): Message {
+): ChannelMessage {
   const emoji = EMOJI[event.severity];
   const title = escaped(shortened(event.title, LONGEST_TITLE));
   const message = escaped(shortened(event.message, LONGEST_MESSAGE));

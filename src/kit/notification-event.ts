@@ -1,4 +1,5 @@
-/** The events that notifications tell of (spec 6). */
+/** The events that notifications tell of, and what is told of each. */
+import type { JsonValue } from '../lib/text/json.ts';
 
 /** From the least to the most severe. */
 export const SEVERITIES = ['info', 'warning', 'error', 'critical'] as const;
@@ -17,7 +18,6 @@ export type EventKind = keyof typeof EVENT_SEVERITY;
 // The keys of the table, as a list.
 export const EVENT_KINDS = Object.keys(EVENT_SEVERITY) as [EventKind, ...EventKind[]];
 
-/** Keys of the body of the `webhook` channel, all of them always present. */
 export const PAYLOAD_KEYS = [
   'event',
   'severity',
@@ -31,18 +31,21 @@ export const PAYLOAD_KEYS = [
   'title',
   'message',
   'details',
-] as const;
+] as const satisfies readonly (keyof NotificationEvent)[];
 
-export interface Wish {
-  /** Empty for all kinds. */
-  readonly on: readonly EventKind[];
-  readonly min_severity: Severity;
-}
-
-/** Whether events of a kind are asked for. */
-export function wants({ on, min_severity: least }: Wish, kind: EventKind): boolean {
-  return (
-    (on.length === 0 || on.includes(kind)) &&
-    SEVERITIES.indexOf(EVENT_SEVERITY[kind]) >= SEVERITIES.indexOf(least)
-  );
+/** What receivers are told: the keys of the payload, all of them always present, in their order. */
+export interface NotificationEvent {
+  readonly event: EventKind;
+  readonly severity: Severity;
+  readonly pipeline: string;
+  /** Empty where the document has no rows of its own. */
+  readonly row: string;
+  readonly run_id: string | null;
+  readonly invocation_id: string | null;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  readonly duration_secs: number | null;
+  readonly title: string;
+  readonly message: string;
+  readonly details: Readonly<Record<string, JsonValue>>;
 }

@@ -1,14 +1,7 @@
-import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
+import type { ChannelMessage } from '../kit/channel.ts';
+import { stringifyJson, type JsonValue } from '../lib/text/json.ts';
 
-/** One request of a channel. */
-export interface Message {
-  readonly url: string;
-  readonly method: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-export function jsonMessage(url: string, body: JsonValue): Message {
+export function jsonMessage(url: string, body: JsonValue): ChannelMessage {
   return {
     url,
     method: 'POST',

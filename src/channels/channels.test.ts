@@ -1,22 +1,28 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { Channel } from '../../../blocks/notifications/schema.ts';
-import type { JsonValue } from '../../../lib/text/json.ts';
-import { NO_INVOCATION, notificationEvent, type NotificationEvent } from '../event.ts';
-import { rulesOf } from '../../../../test/support/notifications.ts';
-import { resolveMessage, triggerMessage } from './pagerduty.ts';
-import { chatMessage } from './slack.ts';
-import { webhookMessage } from './webhook.ts';
+import { NO_INVOCATION, notificationEvent } from '../features/notifications/event.ts';
+import { findChannel, type ChannelDefinition, type ChannelMessage } from '../kit/channel.ts';
+import { EVENT_KINDS, type NotificationEvent } from '../kit/notification-event.ts';
+import { jsonSchemaOf } from '../kit/schema.ts';
+import type { JsonValue } from '../lib/text/json.ts';
+import { CHANNELS } from './index.ts';
 
 const owner = { pipeline: 'orders', row: 'eu', ...NO_INVOCATION, run_id: 'run-1' };
 const failure = notificationEvent('run_failure', owner, 'it broke', { error_kind: 'sink' });
 
-function configOf<T extends Channel['type']>(type: T, config: Record<string, JsonValue>) {
-  // The type decides what the config is.
-  return rulesOf({ channel: { type, config } })[0]?.channel.config as Extract<
-    Channel,
-    { readonly type: T }
-  >['config'];
+function channelOf(type: string): ChannelDefinition {
+  const channel = findChannel(CHANNELS, type);
+  if (channel === undefined) throw new Error(`there is no channel ${type}`);
+  return channel;
+}
+
+function messageTo(
+  type: string,
+  config: Record<string, JsonValue>,
+  event: NotificationEvent,
+): ChannelMessage {
+  const channel = channelOf(type);
+  return channel.message(channel.config.parse(config), event);
 }
 
 const body = (message: { readonly body: string }): Record<string, unknown> =>
@@ -24,7 +30,7 @@ const body = (message: { readonly body: string }): Record<string, unknown> =>
 
 describe('a chat message', () => {
   const send = (event: NotificationEvent, config: Record<string, JsonValue> = {}) =>
-    chatMessage(configOf('slack', { webhook_url: 'https://chat.test/T0/B0', ...config }), event);
+    messageTo('slack', { webhook_url: 'https://chat.test/T0/B0', ...config }, event);
 
   it('has a headline, and blocks with what happened and to what', () => {
     const message = send(failure);
@@ -85,11 +91,16 @@ describe('a chat message', () => {
 });
 
 describe('an incident', () => {
-  const config = (more: Record<string, JsonValue> = {}) =>
-    configOf('pagerduty', { routing_key: 'key', ...more });
+  const { config, incidents } = channelOf('pagerduty');
+  const trigger = (more: Record<string, JsonValue> = {}) =>
+    messageTo('pagerduty', { routing_key: 'key', ...more }, failure);
+  const resolve = (pipeline: string, row: string): ChannelMessage => {
+    if (incidents === undefined) throw new Error('it keeps incidents');
+    return incidents.resolve(config.parse({ routing_key: 'key' }), { pipeline, row });
+  };
 
   it('is opened with what is known, under the key of pipeline and row', () => {
-    const message = triggerMessage(config(), failure);
+    const message = trigger();
     expect(message.url).toBe('https://events.pagerduty.com/v2/enqueue');
     expect(body(message)).toEqual({
       routing_key: 'key',
@@ -110,10 +121,7 @@ describe('an incident', () => {
   });
 
   it('may have another source and go elsewhere', () => {
-    const message = triggerMessage(
-      config({ source: 'host-7', endpoint: 'http://pager.test/in' }),
-      failure,
-    );
+    const message = trigger({ source: 'host-7', endpoint: 'http://pager.test/in' });
     expect([message.url, body(message)]).toEqual([
       'http://pager.test/in',
       expect.objectContaining({ payload: expect.objectContaining({ source: 'host-7' }) }),
@@ -121,7 +129,7 @@ describe('an incident', () => {
   });
 
   it('is resolved by its key alone', () => {
-    expect(body(resolveMessage(config(), 'orders', 'eu'))).toEqual({
+    expect(body(resolve('orders', 'eu'))).toEqual({
       routing_key: 'key',
       event_action: 'resolve',
       dedup_key: 'orders:eu',
@@ -130,7 +138,7 @@ describe('an incident', () => {
 
   it('has a key that is not too long, and still its own', () => {
     const keys = ['a', 'b'].map((end) =>
-      String(body(resolveMessage(config(), 'p'.repeat(400) + end, ''))['dedup_key']),
+      String(body(resolve('p'.repeat(400) + end, ''))['dedup_key']),
     );
     expect(keys.map((key) => key.length)).toEqual([255, 255]);
     expect(keys[0]).not.toBe(keys[1]);
@@ -139,7 +147,7 @@ describe('an incident', () => {
 
 describe('a webhook', () => {
   const send = (config: Record<string, JsonValue> = {}, event = failure) =>
-    webhookMessage(configOf('webhook', { url: 'https://hook.test/in', ...config }), event);
+    messageTo('webhook', { url: 'https://hook.test/in', ...config }, event);
 
   it('is sent the twelve fields, all of them', () => {
     const message = send();
@@ -179,5 +187,34 @@ describe('a webhook', () => {
       'X-Sign',
       expect.stringMatching(/^[0-9a-f]{64}$/),
     );
+  });
+});
+
+describe.each(CHANNELS)('the channel $type', ({ config, examples, ...channel }) => {
+  it.each(examples)('sends each kind of event with the example %j', (example) => {
+    const settings = config.parse(example);
+    for (const kind of EVENT_KINDS) {
+      const {
+        url,
+        method,
+        headers,
+        body: text,
+      } = channel.message(settings, notificationEvent(kind, owner, 'what happened', {}));
+      expect(url).toBe(channel.address(settings));
+      expect(() => new Request(url, { method, headers, body: text })).not.toThrow();
+      expect(text).toContain('orders');
+    }
+  });
+
+  it.each(examples)('names the secrets of the example %j', (example) => {
+    const hidden = channel.secrets(config.parse(example));
+    const schema = jsonSchemaOf(config).properties ?? {};
+    const written = Object.entries(example as Record<string, unknown>)
+      .filter(([key]) => (schema[key] as { readonly secret?: boolean }).secret === true)
+      .flatMap(([, value]) =>
+        typeof value === 'string' ? [value] : Object.values(value as object),
+      );
+    expect(written.length).toBeGreaterThan(0);
+    expect(hidden).toEqual(expect.arrayContaining(written));
   });
 });
