@@ -12,9 +12,7 @@ import type { InvocationOutcome } from '../../src/wire/outcome.ts';
 
 export const START = '2026-01-31T12:00:00.000Z';
 
-export function rulesOf(
-  ...rules: readonly Record<string, JsonValue>[]
-): readonly PlannedRule[] {
+export function rulesOf(...rules: readonly Record<string, JsonValue>[]): readonly PlannedRule[] {
   const named = rules.map((rule, index) => ({ name: `rule ${index}`, ...rule }));
   return planRules(notificationsSchemaOf(CHANNELS).parse(named), CHANNELS);
 }
