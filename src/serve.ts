@@ -44,10 +44,20 @@ import { parseListen } from './server/http/listen.ts';
 const STOP_GRACE_MS = 30_000;
 
 /**
- * Names of runs may never come again; their series would stay for good, ten kilobytes of text for
- * each.
+ * Labels that documents give values to. A name may never come again; its series would stay for
+ * good, ten kilobytes of text for each pipeline.
  */
-const PIPELINES_MEASURED = 1000;
+const MEASURED = [
+  { label: 'pipeline', values: 1000 },
+  { label: 'row', values: 10_000 },
+  { label: 'channel', values: 1000 },
+  { label: 'module', values: 1000 },
+  { label: 'check', values: 10_000 },
+  { label: 'field', values: 10_000 },
+  { label: 'rule', values: 10_000 },
+] as const;
+/** A run that is silent for a while must not lose its series. */
+const SHORTEST_MEASURED_SECS = 3600;
 
 const FAILED_START_GRACE_SECS = 5;
 
@@ -62,8 +72,11 @@ const THREAD_HEAP_MB = 512;
 const JOBS_PER_WORKER = 50_000;
 
 export async function serve(options: ServeOptions, version: string): Promise<RunningServer> {
+  // As long as its runs are kept.
+  const measuredMs = 1000 * Math.max(options.retainTerminalRunsSecs, SHORTEST_MEASURED_SECS);
   const registry = createRegistry(RUN_METRICS, {
-    bound: { label: 'pipeline', values: PIPELINES_MEASURED },
+    bounds: MEASURED.map((bound) => ({ ...bound, idleMs: measuredMs })),
+    elapsedMs: () => options.env.clock.elapsedMs(),
   });
   const env: Env = { ...options.env, metrics: registry.metrics };
   const { host, port } = parseListen(options.listen);
@@ -266,6 +279,7 @@ async function openBase(path: string, env: Env, access: Access): Promise<BaseDoc
   const loading = {
     variables: env.variables,
     variableAccess: access.variables,
+    publicNames: true,
     redactor: env.redactor,
     readFile: localFiles(env.cwd),
     ...(profile === undefined || profile === '' ? {} : { profile }),

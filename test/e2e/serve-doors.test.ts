@@ -217,3 +217,21 @@ describe('a server with `--allow-env` and `--data-root`', () => {
     expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(REFUSED)]);
   });
 });
+
+describe('names', () => {
+  test.each([
+    ['name', { name: 'n'.repeat(900_000) }],
+    ['matrix[0].id', { matrix: [{ id: 'n'.repeat(900_000) }] }],
+  ])('that would grow `/metrics` are refused: %s', async (place, more) => {
+    const document = csvToJsonl(shop.path('root/in.csv'), shop.path('root/out.jsonl'), more);
+    const answer = await submit(program, document);
+    expect([answer.status, answer.text.includes(`"path":"${place}"`)]).toEqual([422, true]);
+    expect(answer.text.length).toBeLessThan(5000);
+  });
+
+  test('from the environment do not become labels', async () => {
+    const document = csvToJsonl(shop.path('root/in.csv'), shop.path('root/out.jsonl'));
+    const answer = await submit(program, { ...document, name: 'etl-${env:ETL_REGION}' });
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('name_not_public')]);
+  });
+});

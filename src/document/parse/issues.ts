@@ -44,6 +44,8 @@ export const ISSUES = {
   missing_key: 'A key that is required is absent.',
   missing_param: 'A parameter has no value.',
   missing_template: 'A row names no template and there is no default one.',
+  name_not_public:
+    'The name of a pipeline or a row, which is a public label, holds a value from outside of the document.',
   missing_variable: 'An environment variable is not set.',
   more_issues: 'More was found than one refusal tells.',
   missing_node: 'A graph without a source node or without a sink node.',

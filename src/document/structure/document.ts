@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { finding, json, optional, text } from '../../kit/schema.ts';
+import { LONGEST_NAME } from '../text/limits.ts';
 import { defineStructure, type BlockGrammar } from '../block.ts';
 import { authSchema } from './auth.ts';
 import { fieldsOf } from './block-fields.ts';
@@ -31,7 +32,7 @@ export function documentSchemaOf(
       kind: optional(z.literal('pipeline')).meta({
         description: 'Marks a whole pipeline document; may be left out.',
       }),
-      name: optional(z.string().min(1)).meta({
+      name: optional(z.string().min(1).max(LONGEST_NAME)).meta({
         description:
           'Name of the pipeline in state keys, metrics and logs; the file name when absent.',
       }),

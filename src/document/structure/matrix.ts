@@ -1,5 +1,6 @@
 import { z, type ZodType } from 'zod';
 import { boolean, number, optional, text } from '../../kit/schema.ts';
+import { LONGEST_NAME } from '../text/limits.ts';
 import { defineStructure, type BlockGrammar } from '../block.ts';
 import { fanOutBlock, fanOutSchema } from './fan-out.ts';
 import { rowSinkSchema } from './sink.ts';
@@ -8,7 +9,7 @@ import { tagsField } from './tags.ts';
 import { transformsField } from './transform.ts';
 
 const moved = () => ({
-  id: optional(text()).meta({
+  id: optional(text().max(LONGEST_NAME)).meta({
     description: 'Name of the row; `row-<index>` when absent. Part of its state key.',
   }),
   parent: optional(text()).meta({

@@ -11,6 +11,8 @@ export const TOO_MANY_KEYS = `a mapping has more than ${MAX_KEYS} keys`;
 export const MAX_ALIASED_NODES = 100_000;
 /** Characters that `${…}` tokens may bring in altogether. */
 export const MAX_TOKEN_TEXT = 10 * 1024 * 1024;
+/** Characters of the name of a pipeline or a row: that of a submission is bounded as well. */
+export const LONGEST_NAME = 256;
 export const MAX_TOKEN_DEPTH = 16;
 /** Size of what `${file:…}` reads; a larger file is an error, never cut. */
 export const MAX_FILE_BYTES = 1024 * 1024;

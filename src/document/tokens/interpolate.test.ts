@@ -4,6 +4,7 @@ import type { JsonObject } from '../../lib/text/json.ts';
 import { Redactor } from '../../lib/redact.ts';
 import { loadOptions } from '../../../test/fakes/documents.ts';
 import { interpolate } from './interpolate.ts';
+import type { TokenSources } from './outside-values.ts';
 import { restoreEscapes } from './tokens.ts';
 
 function fill(tree: JsonObject): JsonObject {
@@ -236,4 +237,36 @@ test('texts made of tokens agree with putting the values together by hand', () =
     }),
     { numRuns: 500 },
   );
+});
+
+describe('names that become public labels', () => {
+  const at = (tree: JsonObject, more: Partial<TokenSources> = {}) =>
+    interpolate(tree, {
+      variables: { TEAM: 'finance-team' },
+      readFile: () => new TextEncoder().encode('from a file'),
+      redactor: new Redactor(),
+      publicNames: true,
+      ...more,
+    }).issues.map(({ code, path }) => [code, path]);
+
+  test('hold no value from outside of the document, however it gets there', () => {
+    const refused = [['name_not_public', 'name']];
+    expect(at({ name: 'etl-${env:TEAM}' })).toEqual(refused);
+    expect(at({ name: '${file:a.txt}' })).toEqual(refused);
+    expect(at({ vars: { team: '${env:TEAM}' }, name: '${vars.team}' })).toEqual(refused);
+    expect(at({ name: '${vars.team}', vars: { team: 'a ${env:TEAM}' } })).toEqual(refused);
+    expect(at({ params: { team: { default: '${env:TEAM}' } }, name: '${param.team}' })).toEqual(
+      refused,
+    );
+    expect(at({ description: '${env:TEAM}', name: '${env:TEAM}' })).toEqual(refused);
+    expect(at({ matrix: [{ id: 'a' }, { id: '${env:TEAM}' }] })).toEqual([
+      ['name_not_public', 'matrix[1].id'],
+    ]);
+  });
+
+  test('hold what the document says itself, and everything where nobody else reads them', () => {
+    expect(at({ vars: { team: 'x', other: '${env:TEAM}' }, name: '${vars.team}' })).toEqual([]);
+    expect(at({ description: '${env:TEAM}', name: 'finance-team' })).toEqual([]);
+    expect(at({ name: '${env:TEAM}' }, { publicNames: false })).toEqual([]);
+  });
 });

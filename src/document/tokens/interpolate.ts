@@ -18,8 +18,9 @@ import { bindParams, type Binding, type BoundParams } from '../params/bind-param
 import { MAX_REFERENCE_CHAIN, MAX_TOKEN_DEPTH, MAX_TOKEN_TEXT } from '../text/limits.ts';
 import { isFull } from '../text/locate.ts';
 import { nowFault } from './now-tokens.ts';
+import { isPublicName, NAME_NOT_PUBLIC } from './public-names.ts';
 import { OutsideValues, type TokenSources } from './outside-values.ts';
-import { findParam, lookUp, type Report } from './param-tokens.ts';
+import { findParam, lookUp, type BoundParam, type Report } from './param-tokens.ts';
 import {
   isSecretManager,
   SECRET_MANAGERS,
@@ -96,10 +97,15 @@ class Session {
   readonly #root: JsonObject;
   readonly #binding: Binding;
   readonly #redactor: Redactor;
+  readonly #publicNames: boolean;
   readonly #outside: OutsideValues;
   #scope: Scope = 'document';
   /** Texts of directives and references already resolved, by token body. */
   readonly #resolved = new Map<string, string>();
+  /** Of these, the ones that hold a value from outside of the document. */
+  readonly #fromOutside = new Set<string>();
+  /** Whether the text being filled in holds such a value. */
+  #holdsOutside = false;
   /** References being resolved, outermost first: meeting one again is a cycle. */
   readonly #chain: string[] = [];
   #place: (string | number)[] = [];
@@ -117,6 +123,7 @@ class Session {
     this.#root = root;
     this.#binding = binding;
     this.#redactor = sources.redactor;
+    this.#publicNames = sources.publicNames === true;
     this.#outside = new OutsideValues(
       paramEnv === undefined
         ? sources
@@ -164,9 +171,19 @@ class Session {
   }
 
   #value(value: JsonValue): JsonValue {
-    if (typeof value === 'string') return this.#text(value);
+    if (typeof value === 'string')
+      return this.#publicNames && this.#chain.length === 0 && isPublicName(this.#place)
+        ? this.#publicName(value)
+        : this.#text(value);
     if (Array.isArray(value)) return value.map((item, index) => this.#below(index, item));
     return isObject(value) ? this.#object(value) : value;
+  }
+
+  #publicName(text: string): JsonValue {
+    this.#holdsOutside = false;
+    const name = this.#text(text);
+    if (this.#holdsOutside) this.#report(...NAME_NOT_PUBLIC);
+    return name;
   }
 
   #text(text: string): JsonValue {
@@ -174,7 +191,7 @@ class Session {
     const whole = wholeToken(text);
     if (whole?.startsWith(PARAM) !== true || this.#scope !== 'document')
       return rewriteTokens(text, this.#handlers);
-    return findParam(this.params, whole.slice(PARAM.length), this.#reportParam)?.value ?? '';
+    return this.#bound(whole.slice(PARAM.length))?.value ?? '';
   }
 
   #object(object: JsonObject): JsonObject {
@@ -263,25 +280,40 @@ class Session {
   }
 
   #once(body: string, resolve: () => string): string {
-    let text = this.#resolved.get(body);
-    if (text === undefined) {
-      text = resolve();
-      this.#resolved.set(body, text);
-    }
+    const known = this.#known(body);
+    if (known !== undefined) return known;
+    const text = this.#traced(body, resolve);
+    this.#resolved.set(body, text);
+    return text;
+  }
+
+  #known(body: string): string | undefined {
+    if (this.#fromOutside.has(body)) this.#holdsOutside = true;
+    return this.#resolved.get(body);
+  }
+
+  /** Notes whether what was filled in came from outside. */
+  #traced(body: string, resolve: () => string): string {
+    const before = this.#holdsOutside;
+    this.#holdsOutside = false;
+    const text = resolve();
+    if (this.#holdsOutside) this.#fromOutside.add(body);
+    this.#holdsOutside ||= before;
     return text;
   }
 
   #directive(body: string, prefix: string, rest: string): string {
-    const known = this.#resolved.get(body);
+    const known = this.#known(body);
     if (known !== undefined) return known;
     const before = this.issues.length + this.paramIssues.length;
-    const text = this.#read(prefix, rest);
+    const text = this.#traced(body, () => this.#read(prefix, rest));
     // A failing token is told at every place where it stands.
     if (this.issues.length + this.paramIssues.length === before) this.#resolved.set(body, text);
     return text;
   }
 
   #read(prefix: string, rest: string): string {
+    if (prefix !== 'map') this.#holdsOutside = true;
     if (prefix === 'env' || prefix === 'secret') return this.#outside.variable(prefix, rest);
     if (prefix === 'file') return this.#outside.file(rest);
     if (isSecretManager(prefix)) return this.#secret(prefix, rest);
@@ -328,9 +360,21 @@ class Session {
     return false;
   }
 
+  #bound(name: string): BoundParam | undefined {
+    const found = findParam(this.params, name, this.#reportParam);
+    // Its default may have come from outside; what did is known to the redactor.
+    if (found !== undefined && (found.secret || this.#isKnownSecret(jsonText(found.value))))
+      this.#holdsOutside = true;
+    return found;
+  }
+
+  #isKnownSecret(text: string): boolean {
+    return this.#publicNames && text !== '' && this.#redactor.text(text) !== text;
+  }
+
   #param(name: string): string {
     if (!this.#hasParams(PARAM + name)) return '';
-    const found = findParam(this.params, name, this.#reportParam);
+    const found = this.#bound(name);
     return found === undefined ? '' : jsonText(found.value);
   }
 

@@ -27,6 +27,11 @@ export interface TokenSources {
    * Bytes of a file for `${file:…}`, at most `limitBytes` of them; throws when it cannot be read.
    */
   readonly readFile: ReadFile;
+  /**
+   * Names of pipelines and rows are labels that everybody may read: no value from outside of the
+   * document can stand in them.
+   */
+  readonly publicNames?: boolean;
   /** Learns every value that came from the environment, a file or a secrets manager. */
   readonly redactor: Redactor;
   /**

@@ -4,6 +4,12 @@ import { createRegistry } from './prometheus.ts';
 
 const HITS = defineMetric({ name: 'svc_hits_total', type: 'counter', help: 'Hits.', labels: [] });
 const DEPTH = defineMetric({ name: 'svc_depth', type: 'gauge', help: 'Depth.', labels: ['queue'] });
+const RUNS = defineMetric({
+  name: 'svc_runs_total',
+  type: 'counter',
+  help: 'Runs.',
+  labels: ['pipeline', 'row'],
+});
 const TIME = defineMetric({
   name: 'svc_time_seconds',
   type: 'histogram',
@@ -52,12 +58,6 @@ describe('metric registry', () => {
   });
 
   it('keeps series for so many values of a label as it is told, the latest', async () => {
-    const RUNS = defineMetric({
-      name: 'svc_runs_total',
-      type: 'counter',
-      help: 'Runs.',
-      labels: ['pipeline', 'row'],
-    });
     const TOOK = defineMetric({
       name: 'svc_took_seconds',
       type: 'histogram',
@@ -65,7 +65,7 @@ describe('metric registry', () => {
       labels: ['pipeline'],
       buckets: [1],
     });
-    const registry = createRegistry([HITS], { bound: { label: 'pipeline', values: 10 } });
+    const registry = createRegistry([HITS], { bounds: [{ label: 'pipeline', values: 10 }] });
     const measure = (pipeline: string): void =>
       registry.apply(
         [
@@ -86,6 +86,33 @@ describe('metric registry', () => {
     expect(left).toContain('svc_hits_total 12');
     expect(left).toContain('svc_runs_total{pipeline="p0",row="b"} 2');
     expect(left.filter((line) => /"p[12]"/.test(line))).toEqual([]);
+  });
+
+  it('forgets the series of values that were not measured for too long, wherever they came from', async () => {
+    let now = 0;
+    const registry = createRegistry([RUNS], {
+      bounds: [{ label: 'pipeline', values: 10, idleMs: 1000 }],
+      elapsedMs: () => now,
+    });
+    registry.metrics.inc(RUNS, { pipeline: 'old', row: 'a' });
+    now = 600;
+    registry.metrics.inc(RUNS, { pipeline: 'new', row: 'a' });
+    now = 1500;
+    expect(await shown(registry)).toEqual(['svc_runs_total{pipeline="new",row="a"} 1']);
+  });
+
+  it('bounds each label on its own, and values in their length', async () => {
+    const registry = createRegistry([RUNS], {
+      bounds: [
+        { label: 'pipeline', values: 10 },
+        { label: 'row', values: 3 },
+      ],
+    });
+    for (const row of ['a', 'b', 'c', 'd', 'e'])
+      registry.metrics.inc(RUNS, { pipeline: 'one', row });
+    expect((await shown(registry)).length).toBeLessThan(5);
+    registry.metrics.inc(RUNS, { pipeline: 'n'.repeat(900_000), row: 'x' });
+    expect((await shown(registry)).join('').length).toBeLessThan(2000);
   });
 
   it('drops a measurement that does not fit instead of failing', async () => {

@@ -29,11 +29,18 @@ type Meter =
 export interface RegistryOptions {
   /** In seconds; they stand for those of every histogram. */
   readonly buckets?: readonly number[] | undefined;
-  /**
-   * A label whose values may come without end: of the changes measured elsewhere, series are kept
-   * for so many of its values, the latest.
-   */
-  readonly bound?: { readonly label: string; readonly values: number };
+  /** Labels whose values may come without end. */
+  readonly bounds?: readonly LabelBound[];
+  /** Milliseconds of a clock that never goes back. */
+  readonly elapsedMs?: () => number;
+}
+
+/** Series are kept for so many values of the label, the latest. */
+export interface LabelBound {
+  readonly label: string;
+  readonly values: number;
+  /** Those of a value that is not measured for so long are forgotten; absent: never. */
+  readonly idleMs?: number;
 }
 
 /**
@@ -42,11 +49,11 @@ export interface RegistryOptions {
  */
 export function createRegistry(
   definitions: readonly MetricDefinition[],
-  { buckets, bound }: RegistryOptions = {},
+  { buckets, bounds = [], elapsedMs = () => performance.now() }: RegistryOptions = {},
 ): MetricRegistry {
   const registry = new Registry();
   const meters = new Map<string, Meter>();
-  const latest = bound === undefined ? undefined : new Latest(bound.values);
+  const bounded = bounds.map((bound) => ({ bound, latest: new Latest(bound) }));
   let forgetting: Promise<unknown> = Promise.resolve();
 
   const meterOf = (definition: MetricDefinition): Meter => {
@@ -59,57 +66,98 @@ export function createRegistry(
   };
   for (const definition of definitions) meterOf(definition);
 
+  const see = (labels: Labels): void => {
+    for (const { bound, latest } of bounded) latest.see(labels[bound.label], elapsedMs);
+  };
+  const measure = (meter: Meter, op: MetricChange['op'], given: Labels, value: number): void => {
+    const labels = shortened(given);
+    change(meter, op, labels, value);
+    see(labels);
+    forgetOld(({ latest }) => latest.takeOld());
+  };
+  const forgetOld = (take: (one: (typeof bounded)[number]) => readonly string[]): void => {
+    for (const one of bounded) {
+      const old = take(one);
+      if (old.length === 0) continue;
+      const gone = { label: one.bound.label, values: new Set(old) };
+      const work = [...meters.values()].map((meter) => forget(meter, gone));
+      forgetting = Promise.all([forgetting, ...work]);
+    }
+  };
+
   return {
     metrics: {
-      inc: (definition, labels, value = 1) => change(meterOf(definition), 'inc', labels, value),
-      set: (definition, labels, value) => change(meterOf(definition), 'set', labels, value),
-      observe: (definition, labels, value) => change(meterOf(definition), 'observe', labels, value),
+      inc: (definition, labels, value = 1) => measure(meterOf(definition), 'inc', labels, value),
+      set: (definition, labels, value) => measure(meterOf(definition), 'set', labels, value),
+      observe: (definition, labels, value) =>
+        measure(meterOf(definition), 'observe', labels, value),
     },
     render: async () => {
+      forgetOld(({ latest }) => latest.takeIdle(elapsedMs()));
       await forgetting;
       return registry.metrics();
     },
     apply: (changes, explained = []) => {
       for (const definition of explained) meterOf(definition);
-      for (const { metric, op, labels, value } of changes) {
+      for (const { metric, op, labels: given, value } of changes) {
+        const labels = shortened(given);
         const meter = meters.get(metric);
         if (meter !== undefined) change(meter, op, labels, value);
-        if (bound !== undefined) latest?.see(labels[bound.label]);
+        see(labels);
       }
-      const old = latest?.takeOld() ?? [];
-      if (bound === undefined || old.length === 0) return;
-      const gone = { label: bound.label, values: new Set(old) };
-      forgetting = Promise.all([
-        forgetting,
-        ...[...meters.values()].map((meter) => forget(meter, gone)),
-      ]);
+      forgetOld(({ latest }) => latest.takeOld());
     },
   };
+}
+
+/** Longer values are cut: every scrape repeats them in every line. */
+const LONGEST_LABEL = 256;
+
+function shortened(labels: Labels): Labels {
+  const isLong = (value: string | number): boolean => String(value).length > LONGEST_LABEL;
+  if (!Object.values(labels).some(isLong)) return labels;
+  return Object.fromEntries(
+    Object.entries(labels).map(([name, value]) => [
+      name,
+      isLong(value) ? `${String(value).slice(0, LONGEST_LABEL)}…` : value,
+    ]),
+  );
 }
 
 /** The values of a label, by when they were last seen. */
 class Latest {
   readonly #most: number;
-  /** The one seen longest ago first. */
-  readonly #seen = new Set<string>();
+  readonly #idleMs: number;
+  /** When each was seen, the one seen longest ago first. */
+  readonly #seen = new Map<string, number>();
   #last: string | undefined;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor({ values, idleMs = Number.POSITIVE_INFINITY }: LabelBound) {
+    this.#most = values;
+    this.#idleMs = idleMs;
   }
 
-  see(value: string | number | undefined): void {
-    // What comes together is mostly of one run.
+  see(value: string | number | undefined, elapsedMs: () => number): void {
+    // What comes together is mostly of one run; whose time is noted again before it is judged.
     if (typeof value !== 'string' || value === this.#last) return;
     this.#last = value;
     this.#seen.delete(value);
-    this.#seen.add(value);
+    this.#seen.set(value, elapsedMs());
+  }
+
+  /** Not measured for too long; not the one measured last, whose time is that of its first change. */
+  takeIdle(now: number): readonly string[] {
+    const idle = [...this.#seen]
+      .filter(([value, at]) => value !== this.#last && now - at > this.#idleMs)
+      .map(([value]) => value);
+    for (const value of idle) this.#seen.delete(value);
+    return idle;
   }
 
   /** Where there are too many: several at once, because looking for their series takes long. */
   takeOld(): readonly string[] {
     if (this.#seen.size <= this.#most) return [];
-    const old = [...this.#seen].slice(0, this.#seen.size - Math.ceil(this.#most * 0.9));
+    const old = [...this.#seen.keys()].slice(0, this.#seen.size - Math.ceil(this.#most * 0.9));
     for (const value of old) this.#seen.delete(value);
     return old;
   }

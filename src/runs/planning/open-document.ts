@@ -54,6 +54,7 @@ export async function readDocument(
     origin: { kind: 'submitted' as const },
     variables,
     ...(variableAccess === undefined ? {} : { variableAccess }),
+    publicNames: true,
     redactor,
     readFile,
     ...(base === null ? {} : { base: parseJson(base) as JsonObject }),
