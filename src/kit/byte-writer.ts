@@ -1,28 +1,23 @@
 /**
- * A block of bytes and the way to give its memory back; without that it is the taker's for good.
+ * A block of bytes with a function that gives its memory back. If it is not called, the block stays
+ * with the receiver.
  */
 export interface TakenBytes {
   readonly bytes: Uint8Array;
   readonly release: () => void;
 }
 
-/**
- * How many buffers wait to be used again: one is written to while another is on its way to the
- * sink.
- */
+/** How many buffers are kept for reuse: one is filled while another is on its way to the sink. */
 const SPARE_BUFFERS = 2;
 /**
- * Room for the largest page and what is written from it. Larger ones are rare; keeping them would
- * hold memory for nothing.
+ * Enough for the largest page and what is written from it. Larger buffers are rare and are not
+ * kept.
  */
 const SPARE_BYTES = 16 * 1024 * 1024;
 const MIN_BYTES = 16 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/**
- * Bytes that are written one after the other into buffers that are used again when they are given
- * back.
- */
+/** Collects bytes in buffers that are reused when they are given back. */
 export class ByteWriter {
   bytes = Buffer.allocUnsafeSlow(MIN_BYTES);
   length = 0;
@@ -43,7 +38,7 @@ export class ByteWriter {
     this.length += bytes.length;
   }
 
-  /** Hands over what was written and starts anew, with room for as much again. */
+  /** Returns what was written and starts a new buffer of the same size. */
   take(): TakenBytes {
     const taken = this.bytes;
     const bytes = taken.subarray(0, this.length);
@@ -52,8 +47,8 @@ export class ByteWriter {
   }
 
   /**
-   * The same for a taker that goes on writing. What it grew to comes back to be used again; late
-   * readers then find nothing.
+   * Like `take`, for a receiver that continues to write. When the buffer is given back, late
+   * readers find no bytes.
    */
   split(): { readonly writer: ByteWriter; readonly release: () => void } {
     const writer = new ByteWriter(this);
@@ -66,7 +61,7 @@ export class ByteWriter {
     return { writer, release };
   }
 
-  /** Goes on where something was written already. */
+  /** Continues after bytes that were already written. */
   constructor(taken?: Pick<ByteWriter, 'bytes' | 'length'>) {
     if (taken === undefined) return;
     this.bytes = taken.bytes;

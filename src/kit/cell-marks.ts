@@ -1,45 +1,45 @@
 import type { ByteWriter } from './byte-writer.ts';
 import { Columns, MISSING } from './columns.ts';
 
-/**
- * Room for a page of the usual size to begin with, and for fewer rows where there are many columns.
- */
+/** Initial capacity: a page of the usual size, and fewer rows where there are many columns. */
 const ROWS = 1024;
 const CELLS = 64 * 1024;
 const FEW_ROWS = 16;
 /**
- * With a power of two between them the cells of a row would all fall into the same few lines of the
- * processor's cache.
+ * An odd number of extra rows: with a power of two the cells of a row would all use the same few
+ * cache lines of the processor.
  */
 const ODD_ROWS = 16;
 
 /**
- * Where the cells of a page stand in its bytes: column after column, each with room for the same
+ * Positions of the cells of a page in its bytes: column after column, each with space for the same
  * number of rows.
  */
 export class CellMarks {
   starts = new Uint32Array(0);
   ends = new Uint32Array(0);
   kinds = new Uint8Array(0);
-  /** Rows a column has room for. */
+  /** Rows that a column has space for. */
   capacity = ROWS + ODD_ROWS;
   /** Rows marked so far. */
   count = 0;
   #width = 0;
 
-  /** Makes room for so many columns; the rows marked so far do not have the new ones. */
+  /** Makes space for this many columns; rows marked so far have no cells in the new ones. */
   setWidth(width: number): void {
     if (width <= this.#width) return;
     const rows = Math.max(FEW_ROWS, Math.min(ROWS, CELLS / width));
     this.#resize(width, this.count === 0 ? Math.trunc(rows) + ODD_ROWS : this.capacity);
   }
 
-  /** Makes room for more rows. */
   grow(): void {
     this.#resize(this.#width, this.capacity * 2);
   }
 
-  /** What is marked, as columns; `inLines` when the cells lie in them with nothing else between. */
+  /**
+   * The marked cells as columns; `inLines` when the cells are parts of JSON lines, with nothing
+   * else between them.
+   */
   columns(names: readonly string[], cells: ByteWriter, { inLines } = { inLines: true }): Columns {
     const { count: height, capacity, starts, ends, kinds } = this;
     const columns = names.map((_, index) => {

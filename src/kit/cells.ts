@@ -1,4 +1,4 @@
-/** Single cells of columns: reading their values, and making columns of new ones. */
+/** Single cells of columns: reads their values, and makes columns from new values. */
 import { RecordError } from '../lib/errors.ts';
 import { isObject, parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { readerOf, type FieldPath } from './field-path.ts';
@@ -19,7 +19,9 @@ const MINUS = 0x2d;
 const POINT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
-/** So many digits are exact in a double, and so is their quotient by a power of ten. */
+/**
+ * A number with this many digits is exact in a double, and so is its quotient by a power of ten.
+ */
 const EXACT_DIGITS = 15;
 const POWERS = Array.from({ length: EXACT_DIGITS + 1 }, (_, digits) => 10 ** digits);
 
@@ -42,7 +44,8 @@ export function columnReader(columns: Columns, [name = '', ...below]: FieldPath)
 }
 
 /**
- * The rows whose value at a path is as wanted. What only the kind of a cell decides is asked once.
+ * The rows whose value at a path fulfils `holds`. Null, booleans and missing values are decided
+ * once for all rows.
  */
 export function rowsWhere(
   columns: Columns,
@@ -67,7 +70,7 @@ export function rowsWhere(
   return found.subarray(0, count);
 }
 
-// Called for single cells in loops over pages: an object for the arguments would be made for each.
+// Called for single cells in hot loops: an object for the arguments would cost time.
 // oxlint-disable-next-line max-params
 export function readCell(
   bytes: Buffer,
@@ -95,7 +98,7 @@ export function readCell(
   }
 }
 
-/** The text of a scalar, as it stands inside a string. */
+/** The text of a scalar, as it is written inside a string. */
 // oxlint-disable-next-line max-params
 export function readText(bytes: Buffer, start: number, end: number, kind: number): string {
   return kind === ESCAPED
@@ -103,7 +106,7 @@ export function readText(bytes: Buffer, start: number, end: number, kind: number
     : bytes.toString('utf8', start, end);
 }
 
-/** Plain digits are added up; whatever has an exponent or many digits is left to the parser. */
+/** Computes plain digits directly; numbers with an exponent or many digits are parsed. */
 export function readNumber(bytes: Buffer, start: number, end: number): number | bigint {
   let at = start;
   const isNegative = bytes[at] === MINUS;
@@ -123,7 +126,7 @@ export function readNumber(bytes: Buffer, start: number, end: number): number | 
   return isNegative ? -size : size;
 }
 
-/** A column in the making: cells that are not set are missing. */
+/** A column that is being built; cells that are not set are missing. */
 export class ColumnBuilder implements Column {
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
@@ -137,33 +140,36 @@ export class ColumnBuilder implements Column {
     this.#cells = cells;
   }
 
-  /** The cell of another column of the page. */
+  /** Copies the cell of another column of the page. */
   copy(row: number, from: Column): void {
     this.starts[row] = from.starts[row] as number;
     this.ends[row] = from.ends[row] as number;
     this.kinds[row] = from.kinds[row] as number;
   }
 
-  /** A cell whose bytes were just added to the page, from `start` on. */
+  /** Sets a cell whose bytes were just added to the page, from `start` on. */
   mark(row: number, start: number, kind: number): void {
     this.starts[row] = start;
     this.ends[row] = this.#cells.length;
     this.kinds[row] = kind;
   }
 
-  /** Throws for a value that cells cannot hold exactly: its page has to go through records. */
+  /** Throws for a value that cells cannot hold exactly; its page has to be processed as records. */
   set(row: number, value: JsonValue | undefined): void {
     if (typeof value === 'string') this.#setText(row, value);
     else if (value === undefined) this.kinds[row] = MISSING;
     else {
       if (!isExactInCells(value))
-        throw new RecordError('Transform', 'a number cannot be told from its text');
+        throw new RecordError(
+          'Transform',
+          'a number would change its type when read back from its text',
+        );
       const text = stringifyJson(value);
       this.#write(row, text, kindOf(value, text));
     }
   }
 
-  /** A text of ASCII characters that needs no escape. */
+  /** Sets a text of ASCII characters that needs no escape. */
   setPlain(row: number, text: string): void {
     const cells = this.#cells;
     const start = cells.length;
@@ -191,8 +197,8 @@ export class ColumnBuilder implements Column {
 }
 
 /**
- * Read back from its text, a whole double beyond the safe range would be an integer of another
- * kind, and a negative zero none.
+ * Whether a value keeps its type when it is read back from its text: a whole double beyond the safe
+ * range would become a bigint, and negative zero would become zero.
  */
 export function isExactInCells(value: JsonValue): boolean {
   if (typeof value === 'number')
@@ -208,7 +214,7 @@ const MAX_BYTES_A_UNIT = 3;
 
 function kindOf(value: Exclude<JsonValue, string>, text: string): number {
   if (typeof value === 'boolean') return value ? TRUE : FALSE;
-  // What is no finite number is written as null.
+  // Infinity and NaN are written as null.
   if (text === 'null') return NULL;
   return typeof value === 'object' ? NESTED : NUMBER;
 }
@@ -224,7 +230,7 @@ export function constantColumn(columns: Columns, value: JsonValue): Column {
   return builder;
 }
 
-/** A column of what `change` makes of every value. */
+/** A column with `change` applied to every value. */
 export function mappedColumn(
   columns: Columns,
   column: Column,
@@ -240,8 +246,8 @@ export function mappedColumn(
 }
 
 /**
- * Is the number of Unicode characters in the range? Counted only where the number of bytes does not
- * decide it.
+ * Whether the number of Unicode characters is in the range. Characters are counted only where the
+ * number of bytes does not decide it.
  */
 // oxlint-disable-next-line max-params
 export function hasCharacters(
@@ -260,6 +266,6 @@ export function hasCharacters(
 }
 
 const MAX_BYTES_A_CHARACTER = 4;
-/** Bytes of UTF-8 that start no character. */
+/** Continuation bytes of UTF-8: they do not start a character. */
 const CONTINUATION = 0x80;
 const CONTINUATION_MASK = 0xc0;

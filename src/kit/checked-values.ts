@@ -4,19 +4,19 @@ import { RecentValues } from '../lib/recent-values.ts';
 import { check, type Check, type Checked } from './schema.ts';
 
 const LIMITS = { entries: 4000, size: 4 * 1024 * 1024, idleMs: 300_000 };
-/** Longer values are checked each time. */
+/** Longer values are not remembered. */
 const MAX_CHARS = 16 * 1024;
 
 /**
- * What a value was parsed to; of one that came once only that it came, because most of those never
- * come again.
+ * The parsed value. Of a value seen only once it is just known that it was seen, because most of
+ * those are never seen again.
  */
 type Known = { readonly parsed: unknown } | 'came once';
 
 /**
- * Checks values, and remembers what those were parsed to that fit their schema and came more than
- * once: most of what a document holds was in others before. Whoever takes a parsed value leaves it
- * as it is. Values with secrets are not for it, because it keeps their text.
+ * Checks values, and remembers the parsed form of valid values that were seen more than once: most
+ * of a document was part of earlier documents. Callers must not change a parsed value. Not for
+ * values with secrets, because their text is kept in memory.
  */
 export class CheckedValues {
   readonly #recent: RecentValues<Known>;
@@ -32,7 +32,7 @@ export class CheckedValues {
     if (text === undefined) return check(schema, value, path);
     const key = `${this.#idOf(schema)} ${text}`;
     const known = this.#recent.find(key);
-    // It is what this schema made of it.
+    // The key contains the schema, so the type is right.
     if (known !== undefined && known !== 'came once') return { ok: true, value: known.parsed as T };
     const result = check(schema, value, path);
     if (result.ok)
@@ -51,7 +51,7 @@ export class CheckedValues {
   }
 }
 
-/** Undefined of what is too long, or holds numbers that would read like others. */
+/** `undefined` for values that are too long or that JSON cannot hold. */
 function textOf(value: unknown): string | undefined {
   try {
     const text = JSON.stringify(value) as string | undefined;

@@ -1,39 +1,39 @@
 /**
- * Columns on their way to another thread: everything they are made of in one block of memory, which
- * changes its owner instead of being copied.
+ * Packs columns for another thread: all their data in one block of memory, which is transferred
+ * instead of copied.
  */
 import { ByteWriter } from './byte-writer.ts';
 import { Columns, type Column } from './columns.ts';
 
 const WORD = 4;
 /**
- * New cells and lines are written behind the cells that came; so many times the size of these
- * leaves room for most.
+ * New cells and lines are added after the existing cells; this many times their size is enough for
+ * most.
  */
 const ROOM = 2.5;
 
 /**
- * In this order: the starts and ends of each column, the rows, the kinds of each column, the cells,
- * and room for more of them.
+ * The memory holds, in this order: the starts and ends of each column, the rows, the kinds of each
+ * column, the cells, and free space for more of them.
  */
 export interface ColumnBatch {
   readonly memory: ArrayBuffer;
   readonly names: readonly string[];
-  /** The place of each column among those that are packed: lines and names may share some. */
+  /** Index of each column among the packed ones: lines and names may share columns. */
   readonly columns: readonly number[];
   readonly lines:
     | { readonly names: readonly string[]; readonly columns: readonly number[] }
     | undefined;
-  /** Columns packed. */
+  /** Number of packed columns. */
   readonly width: number;
   readonly height: number;
-  /** How many rows take part; `undefined` when all do. */
+  /** Number of selected rows; `undefined` when all are selected. */
   readonly rows: number | undefined;
   /** Bytes of the cells. */
   readonly cells: number;
 }
 
-/** `allocate` gives a block of at least so many bytes; whatever stands in it is written over. */
+/** `allocate` returns a block of at least this many bytes; its content is overwritten. */
 export function packColumns(
   columns: Columns,
   allocate: (bytes: number) => ArrayBuffer = (bytes) => new ArrayBuffer(bytes),
@@ -60,7 +60,7 @@ export function packColumns(
   return { ...shape, memory, names, columns: placesOf(columns.columns), lines: cellLines };
 }
 
-/** They live in the memory of the batch. */
+/** The columns use the memory of the batch. */
 export function unpackColumns(batch: ColumnBatch): Columns {
   const { memory, names, lines, width, height, rows } = batch;
   const { words, kinds, bytes } = viewsOf(memory, batch);

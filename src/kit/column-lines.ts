@@ -1,4 +1,4 @@
-/** Writes columns as JSON Lines: the bytes that their records would be written as. */
+/** Writes columns as JSON Lines, with the same bytes as for their records. */
 import { MISSING, TEXT, type Column, type Columns } from './columns.ts';
 
 const LINE_FEED = 0x0a;
@@ -6,19 +6,19 @@ const QUOTE = 0x22;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 /**
- * So many bytes are copied at once, as a double, which takes a fraction of the time of single
- * bytes. Bytes of UTF-8 are never a NaN, the one double whose bits may change: its last bytes would
- * be the start of a character of four bytes and 0x7f, or 0xff.
+ * Eight bytes are copied at once, as a double, which is several times as fast as copying single
+ * bytes. The eight bytes of UTF-8 text are never a NaN, the one double whose bits may change: its
+ * last two bytes would be the start of a four-byte character followed by 0x7f, or 0xff.
  */
 const WORD = 8;
 /** Quotes around a cell. */
 const CELL_ROOM = 2;
-/** The end of a row, and the bracket that opens one without cells. */
+/** The end of a row, and the bracket of a row without cells. */
 const ROW_ROOM = 3;
-/** From here on copying by the system is quicker. */
+/** Longer cells are copied faster by the system. */
 const LONG_BYTES = 256;
 
-/** The lines are added to the cells of the page, and share their memory. */
+/** The lines are appended to the cells of the page and share their memory. */
 export function writeLines(columns: Columns): Uint8Array {
   const { cells } = columns;
   const start = cells.length;
@@ -28,7 +28,7 @@ export function writeLines(columns: Columns): Uint8Array {
   return cells.bytes.subarray(start, cells.length);
 }
 
-/** `,"name":` of each column, as words. */
+/** `,"name":` of each column, padded to whole words. */
 interface Labels {
   readonly words: Float64Array;
   /** Where the words of each label end. */
@@ -39,8 +39,8 @@ interface Labels {
 
 interface Layout extends Labels {
   /**
-   * For each column the last of those that lie behind it in the bytes as they are to be written:
-   * the column itself, if there is none.
+   * For each column: the last of the columns that directly follow it in the bytes exactly as they
+   * will be written; the column itself when there is none.
    */
   readonly lasts: Int32Array;
 }
@@ -76,7 +76,7 @@ function lastsOf({ names, columns, lines }: Columns): Int32Array {
   return lasts;
 }
 
-/** At most: as if no cell were missing. */
+/** An upper bound: it counts missing cells too. */
 function sizeOf({ columns, rows }: Columns, { lengths }: Layout): number {
   let size =
     rows.length * (ROW_ROOM + lengths.reduce((sum, length) => sum + length + CELL_ROOM, 0));
@@ -142,7 +142,7 @@ function writeRows(
       }
     }
     if (to === mark) to += 1;
-    // In place of the comma of the first label.
+    // Replaces the comma of the first label.
     bytes[mark] = OPEN;
     bytes[to] = CLOSE;
     bytes[to + 1] = LINE_FEED;

@@ -1,14 +1,14 @@
-/** Makes records of columns. */
+/** Makes records from columns. */
 import { parseJson, type JsonValue } from '../lib/text/json.ts';
 import { writeLines } from './column-lines.ts';
 import type { Columns } from './columns.ts';
 
-/** The text of so many records is made at once. */
+/** The text of this many records is made at once. */
 const CHUNK = 4096;
 
 /**
- * Reading back their lines is quicker than making objects field by field, and the fields are in the
- * order of every other reader.
+ * Parsing their lines is faster than making objects field by field, and keeps the order of fields
+ * of every other reader.
  */
 export function readRecords(columns: Columns): JsonValue[] {
   const { rows, cells } = columns;
@@ -21,13 +21,13 @@ export function readRecords(columns: Columns): JsonValue[] {
       .split('\n')) {
       records.push(parseJson(line));
     }
-    // The lines were only needed for that.
+    // Removes the lines again.
     cells.length = length;
   }
   return records;
 }
 
-/** One record; `position` counts the rows that take part. */
+/** One record; `position` is an index into the selected rows. */
 export function readRecord(columns: Columns, position: number): JsonValue {
   return readRecords(columns.kept(columns.rows.subarray(position, position + 1)))[0] ?? null;
 }

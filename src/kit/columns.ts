@@ -1,27 +1,27 @@
 /**
- * Records of one shape, taken apart into cells that lie in bytes: nothing is decoded before
- * somebody needs a value. Columns are values: an operation makes new ones that share the bytes and
- * all columns it does not touch, so that a page can always be read again as it came.
+ * Records of one shape, split into cells that are ranges of bytes; a cell is decoded only when its
+ * value is needed. Columns are immutable: an operation makes new ones that share the bytes and all
+ * columns it does not change, so that the original page can always be read again.
  */
 import type { ByteWriter } from './byte-writer.ts';
 
 /**
- * How a cell stands in the bytes. From `TEXT` on it is a string, spelled as inside a JSON string
- * and without the quotes.
+ * The kinds of cells. From `TEXT` on a cell is a string, encoded as inside a JSON string but
+ * without the quotes.
  */
 export const MISSING = 0;
 export const NULL = 1;
 export const FALSE = 2;
 export const TRUE = 3;
-/** In the one spelling this program writes. */
+/** In the canonical form that this program writes. */
 export const NUMBER = 4;
 /** A list or an object, as compact JSON. */
 export const NESTED = 5;
-/** No escapes: what stands there is the text itself. */
+/** Without escapes: the bytes are the text itself. */
 export const TEXT = 6;
 export const ESCAPED = 7;
 
-/** One cell a row: where it starts and ends in the bytes of its page, and how it stands there. */
+/** One cell per row: where it starts and ends in the bytes of its page, and its kind. */
 export interface Column {
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
@@ -29,28 +29,28 @@ export interface Column {
 }
 
 /**
- * Columns whose cells lie in lines of JSON: in every row one behind the other, with `,"name":` and
+ * Columns whose cells are in lines of JSON: in each row one after the other, with `,"name":` and
  * the quotes of texts between them.
  */
 export interface CellLines {
   readonly names: readonly string[];
-  /** A row that lacks one lacks all that follow. */
+  /** A row without one of them has none of those that follow. */
   readonly columns: readonly Column[];
 }
 
 export interface ColumnsParts {
-  /** Different from each other. */
+  /** All different. */
   readonly names: readonly string[];
   readonly columns: readonly Column[];
-  /** Cells of every column. */
+  /** Number of cells in each column. */
   readonly height: number;
-  /** The rows that take part, ascending; all when absent. */
+  /** The selected rows, ascending; all when absent. */
   readonly rows?: Uint32Array;
   /** Holds every cell; new cells are added at the end. */
   readonly cells: ByteWriter;
   /**
-   * How the cells came, where they came in lines: what stands between two that are neighbours still
-   * need not be written anew.
+   * The lines that the cells were read from: bytes between two cells that are still neighbours need
+   * not be written again.
    */
   readonly lines?: CellLines | undefined;
 }
@@ -83,12 +83,12 @@ export class Columns {
     return index === -1 ? undefined : this.columns[index];
   }
 
-  /** The same columns under other names. */
+  /** The same columns with other names. */
   renamed(names: readonly string[]): Columns {
     return this.changed({ names });
   }
 
-  /** Those of the columns that are there, in the order of `names`. */
+  /** The existing ones of these columns, in the order of `names`. */
   picked(names: readonly string[]): Columns {
     const there = [...new Set(names)].filter((name) => this.names.includes(name));
     return this.changed({
@@ -97,7 +97,7 @@ export class Columns {
     });
   }
 
-  /** Puts a column in the place of the one that has its name, or behind all others. */
+  /** Replaces the column with this name, or adds the column at the end. */
   with(name: string, column: Column): Columns {
     const index = this.names.indexOf(name);
     if (index === -1)
@@ -105,7 +105,7 @@ export class Columns {
     return this.changed({ columns: this.columns.with(index, column) });
   }
 
-  /** Only these of the rows. */
+  /** The same page with only these rows. */
   kept(rows: Uint32Array): Columns {
     return this.changed({ rows });
   }
@@ -117,8 +117,8 @@ export class Columns {
   }
 
   /**
-   * Whether every row has a cell there: only then a changed cell keeps its place among the fields
-   * of its record.
+   * Whether every row has a cell in this column: only then does a changed cell keep its position
+   * among the fields of its record.
    */
   isWhole(column: Column): boolean {
     const { rows } = this;
@@ -130,8 +130,7 @@ export class Columns {
 }
 
 /**
- * Whether a cell of the column may be a list or an object; rows that take no part are looked at
- * too.
+ * Whether a cell of the column may be a list or an object; rows that are not selected count too.
  */
 export function mayNest({ kinds }: Column): boolean {
   return kinds.includes(NESTED);
@@ -148,8 +147,8 @@ function allRows(height: number): Uint32Array {
 const INDEX_LIKE = /^(?:0|[1-9][0-9]{0,9})$/;
 
 /**
- * Objects list keys that look like an index first, ascending; `undefined` when the names stand in
- * that order already.
+ * JavaScript objects list keys that look like an index first, ascending; `undefined` when the names
+ * are already in that order.
  */
 function fieldOrder(names: readonly string[]): number[] | undefined {
   if (!names.some((name) => INDEX_LIKE.test(name))) return undefined;

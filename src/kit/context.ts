@@ -3,7 +3,7 @@ import type { Env } from '../lib/env.ts';
 import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { BackoffPolicy } from '../lib/time/backoff.ts';
 
-/** Where and for whom a part works. Handed to every `open` and `probe`. */
+/** The surroundings of a part; passed to every `open` and `probe`. */
 export interface PartContext {
   readonly env: Env;
   readonly pipeline: string;
@@ -11,8 +11,8 @@ export interface PartContext {
   /** Id of this invocation (UUID version 7). */
   readonly invocationId: string;
   /**
-   * Sources: fires on a cooperative stop too. Sinks and stores: fires only when everything must end
-   * now.
+   * For sources it also fires on a cooperative stop. For sinks and stores it fires only when
+   * everything must end now.
    */
   readonly signal: AbortSignal;
   /** Turns an `auth` block (inline or `{ref}`) into what a request needs. */
@@ -20,13 +20,13 @@ export interface PartContext {
 }
 
 export interface SourceContext extends PartContext {
-  /** The parent record this child invocation runs for. */
+  /** The parent record of this child invocation. */
   readonly parent?: JsonValue;
-  /** What the tokens that are left in `boundKeys` stand for, by the name before their first dot. */
+  /** Values of the tokens that were left in `boundKeys`, by the name before their first dot. */
   readonly records?: ReadonlyMap<string, JsonValue>;
   /**
-   * Upper bound of the encoded size of one page, in bytes; a page holds at least one record
-   * whatever its size.
+   * Upper bound of the encoded size of one page, in bytes. A page may be larger only if it holds a
+   * single record.
    */
   readonly pageBytes: number;
   /** The document's `resilience.retry`, for sources that repeat their own requests. */
@@ -47,20 +47,24 @@ export interface RetryPolicy extends BackoffPolicy {
   readonly on: readonly (typeof TRANSIENT_KINDS)[number][];
 }
 
-/** What a request carries to be let in. Values are secrets: never log them. */
+/** What a request sends to authenticate itself. Values are secrets: never log them. */
 export interface Credential {
-  /** The bare token, for parts that place it themselves. */
+  /** The bare token, for parts that add it to the request themselves. */
   readonly token?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
 }
 
 /**
- * One login shared by everybody who names it: one token request at a time, one refresh at a time.
+ * One login, shared by all parts that name it: at most one token request and one refresh run at a
+ * time.
  */
 export interface CredentialProvider {
   get(signal?: AbortSignal): Promise<Credential>;
-  /** A request made with this credential got 401: drop it unless a newer one is already held. */
+  /**
+   * A request with this credential got 401: drop the credential unless a newer one is already
+   * stored.
+   */
   invalidate(stale: Credential): void;
 }
 
@@ -72,7 +76,7 @@ export interface Credentials {
   resolve(auth: JsonObject | undefined): CredentialProvider;
 }
 
-/** What a definition of a credential type compiles to. See `credentials/`. */
+/** Passed to `open` of a credential definition. See `credentials/`. */
 export interface CredentialContext {
   readonly env: Env;
   readonly signal: AbortSignal;

@@ -8,13 +8,13 @@ export type FieldPath = readonly string[];
 
 const STEP = /\.([^.[\]'"\s]+)|\['([^']*)'\]|\["([^"]*)"\]/y;
 
-/** The steps of a path, or a sentence saying what is wrong with it. */
+/** The steps of a path, or a message that says what is wrong with it. */
 export function parseFieldPath(text: string): FieldPath | { readonly error: string } {
   if (text === '') return { error: 'a path must not be empty' };
   if (!text.startsWith('$')) {
     if (/[*?]|\.\.|[[\]]/.test(text))
       return {
-        error: `\`${text}\` is not a path: wildcards, filters and indexes are not possible here`,
+        error: `\`${text}\` is not a path: wildcards, filters and indexes are not supported here`,
       };
     return parseSteps(`.${text}`, text);
   }
@@ -30,7 +30,7 @@ function parseSteps(rest: string, whole: string): FieldPath | { readonly error: 
     const match = STEP.exec(rest);
     if (match === null) {
       return {
-        error: `\`${whole}\` cannot be read from \`${rest.slice(from)}\` on; write steps as \`.key\` or \`['a key']\``,
+        error: `\`${whole}\` is not valid from \`${rest.slice(from)}\` on; write steps as \`.key\` or \`['a key']\``,
       };
     }
     const step = match[1] ?? match[2] ?? match[3] ?? '';
@@ -40,7 +40,10 @@ function parseSteps(rest: string, whole: string): FieldPath | { readonly error: 
   return steps;
 }
 
-/** Compiles a path to a reader: objects only on the way, `undefined` when anything is missing. */
+/**
+ * Compiles a path to a reader. It goes through objects only and returns `undefined` when a step is
+ * missing.
+ */
 export function readerOf(path: FieldPath): (record: JsonValue) => JsonValue | undefined {
   const [only] = path;
   if (path.length === 1 && only !== undefined) {

@@ -7,7 +7,7 @@ const NEWLINE = 10;
 const decoder = new TextDecoder('utf-8');
 const encoder = new TextEncoder();
 
-/** One compact JSON value a line, each ended by a line feed. */
+/** One compact JSON value per line, each ended by a line feed. */
 export const JSON_LINES: Encoding = {
   name: 'jsonl',
   decode(block) {

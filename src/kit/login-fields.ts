@@ -1,16 +1,13 @@
-/**
- * Fields of logins that stand under a name in the top-level `auth` block and in place in a
- * connector alike.
- */
+/** Login fields that are the same in the top-level `auth` block and inside a connector. */
 import { z } from 'zod';
 import { json, optional, text } from './schema.ts';
 
-/** How a token endpoint is asked. */
+/** Fields of the request to a token endpoint. */
 export function tokenRequestFields() {
   return {
     method: text().default('POST').meta({ description: 'HTTP method.' }),
     body: optional(json()).meta({
-      description: 'What is sent; a mapping when `encoding` is `form`.',
+      description: 'Body of the request; a mapping when `encoding` is `form`.',
       secret: true,
     }),
     encoding: z
@@ -20,7 +17,7 @@ export function tokenRequestFields() {
   };
 }
 
-/** How requests carry a token that is no bearer token. */
+/** Fields that say how a request sends a token that is not a bearer token. */
 export function tokenHeaderFields() {
   return {
     header: text().meta({ description: 'Header that carries the token.' }),

@@ -3,19 +3,19 @@ import { readRecords } from './column-records.ts';
 import type { Columns } from './columns.ts';
 
 /**
- * How records stand in a block of bytes. `jsonl` is the one every part can fall back to;
- * a family of connectors may add its own (delimited text, a COPY stream) and pair them by name.
+ * How records are encoded in a block of bytes. Every part can fall back to `jsonl`; a family of
+ * connectors may add its own (delimited text, a COPY stream). Source and sink are matched by name.
  */
 export interface Encoding {
   readonly name: string;
   /**
-   * Reads every record of a block. Throws `ConnectorError('data', …)` naming the record that cannot
-   * be read.
+   * Reads every record of a block. Throws `ConnectorError('data', …)` that names the record which
+   * cannot be read.
    */
   decode(block: Uint8Array): JsonValue[];
   encode(records: readonly JsonValue[]): Uint8Array;
   /**
-   * The same bytes from columns, where that is possible without their records. They share the
+   * The same bytes made from columns, where that is possible without making records. They share the
    * memory of the page.
    */
   encodeColumns?(columns: Columns): Uint8Array;
@@ -26,7 +26,7 @@ export interface Encoding {
   offsetOf(block: Uint8Array, index: number): number;
 }
 
-/** The physical form in which the pages of one row travel; chosen once by the plan. */
+/** The physical form of the pages of one row; the plan chooses it once. */
 export type Lane =
   | { readonly form: 'records' | 'columns' }
   | { readonly form: 'bytes'; readonly encoding: string };
@@ -35,22 +35,22 @@ export const RECORDS_LANE: Lane = Object.freeze({ form: 'records' });
 export const COLUMNS_LANE: Lane = Object.freeze({ form: 'columns' });
 
 export interface PageOptions {
-  /** Where the source stands after this page. A page without one saves nothing. */
+  /** Position of the source after this page. For a page without one nothing is stored. */
   readonly bookmark?: JsonValue;
   /**
    * Size of the page in its encoded form, in bytes; bounds memory and feeds the progress display.
    */
   readonly bytes?: number;
   /**
-   * Takes the memory of the block back; called at most once, and by nobody who has not promised to
-   * look at the page no more.
+   * Gives the memory of the block back to its owner; called at most once, by a caller that does not
+   * use the page any more.
    */
   readonly release?: () => void;
 }
 
 /**
- * Stands where the records of a released page could have been, so that a late reader fails instead
- * of reading other data.
+ * Takes the place of the records of a released page, so that a late reader fails instead of reading
+ * other data.
  */
 const RELEASED: readonly JsonValue[] = new Proxy<JsonValue[]>([], {
   get() {
@@ -59,10 +59,10 @@ const RELEASED: readonly JsonValue[] = new Proxy<JsonValue[]>([], {
 });
 
 /**
- * A batch of records with at most one bookmark. It holds one physical form, and converts lazily,
- * at most once each way: whoever needs values calls `records()`, whoever needs bytes calls
- * `block()`, whoever can do with cells looks whether there are `columns`. Immutable from outside: a
- * stage that changes records makes a new page with `withRecords` or `withColumns`.
+ * A batch of records with at most one bookmark. It holds one physical form, and converts lazily, at
+ * most once each way: `records()` gives values, `block()` gives bytes, and `columns` are present
+ * when the page holds cells. Immutable from outside: a stage that changes records makes a new page
+ * with `withRecords` or `withColumns`.
  */
 export class Page {
   readonly count: number;
@@ -87,7 +87,7 @@ export class Page {
   }
 
   /**
-   * `count` is the number of records in `block`. The block is not copied: the maker must not write
+   * `count` is the number of records in `block`. The block is not copied: the caller must not write
    * to it again.
    */
   static ofBlock(
@@ -103,7 +103,7 @@ export class Page {
     return page;
   }
 
-  /** The cells stay where they are until the page is released. */
+  /** The cells are not copied; they are valid until the page is released. */
   static ofColumns(columns: Columns, options: PageOptions = {}): Page {
     const page = new Page(columns.count, options);
     page.#columns = columns;
@@ -111,7 +111,7 @@ export class Page {
     return page;
   }
 
-  /** The form held now, without converting. */
+  /** The current form; nothing is converted. */
   get form(): Lane {
     if (this.#columns !== undefined) return COLUMNS_LANE;
     if (this.#block !== undefined && this.#encoding !== undefined)
@@ -119,7 +119,7 @@ export class Page {
     return { form: 'records' };
   }
 
-  /** Present when the page travels as columns. */
+  /** Present when the page holds columns. */
   get columns(): Columns | undefined {
     return this.#columns;
   }
@@ -148,9 +148,9 @@ export class Page {
   }
 
   /**
-   * The page has been moved: its maker may write to the block again. For the loop that moves pages,
-   * which hands a page on to nobody after that; a sink is through with a block when `write`
-   * returns. Records that were made from the block stay valid.
+   * Called when the page was moved: its owner may then write to the block again. Only for the loop
+   * that moves pages, which does not use the page afterwards; a sink must not need a block after
+   * `write` has returned. Records that were made from the block stay valid.
    */
   release(): void {
     const release = this.#release;
@@ -162,19 +162,22 @@ export class Page {
     release();
   }
 
-  /** The same page (bookmark, size) holding other records. */
+  /** A page with other records and the same bookmark and size. */
   withRecords(records: readonly JsonValue[]): Page {
     return Page.ofRecords(records, this.#options());
   }
 
-  /** The same page holding other columns; they live no longer than those of this page. */
+  /**
+   * A page with other columns and the same bookmark and size; the columns are valid as long as this
+   * page is.
+   */
   withColumns(columns: Columns): Page {
     return Page.ofColumns(columns, this.#options());
   }
 
   /**
-   * Records `from` (inclusive) to `to` (exclusive); the bookmark stays only on the slice that ends
-   * the page.
+   * Records `from` (inclusive) to `to` (exclusive); only the last slice of a page keeps the
+   * bookmark.
    */
   slice(from: number, to: number): Page {
     if (from === 0 && to >= this.count) return this;

@@ -6,9 +6,7 @@ import type { SourceDefinition } from './source.ts';
 import type { StateStoreDefinition } from './state-store.ts';
 import type { TransformDefinition } from './transform.ts';
 
-/**
- * Everything a build contains, as plain lists (`src/parts.ts` is the one place that fills them).
- */
+/** All parts of a build, as plain lists (`src/parts.ts` is the one place that fills them). */
 export interface PartLists {
   readonly sources: readonly SourceDefinition[];
   readonly sinks: readonly SinkDefinition[];
@@ -23,7 +21,7 @@ interface Named {
   readonly aliases?: readonly string[];
 }
 
-/** One list of definitions, looked up by type or alias. */
+/** Definitions, found by type or alias. */
 export class Registry<D extends Named> {
   readonly all: readonly D[];
   readonly #byName = new Map<string, D>();
@@ -46,7 +44,7 @@ export class Registry<D extends Named> {
     return this.all.map((definition) => definition.type);
   }
 
-  /** `did you mean "postgres"?` or the list of what there is. */
+  /** `did you mean "postgres"?`, or the list of available types. */
   suggest(type: string): string | undefined {
     return suggestion(type, this.types(), 'available');
   }

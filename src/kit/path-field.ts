@@ -11,7 +11,7 @@ export function pathField(description: string) {
     .meta({ description, examples: ['status', '$.user.id'] });
 }
 
-/** Adds the finding about a text that is no path. */
+/** Adds a finding when the text is not a path. */
 export function checkPath(value: string, ctx: z.RefinementCtx): void {
   const parsed = parseFieldPath(value);
   if ('error' in parsed)
@@ -20,7 +20,7 @@ export function checkPath(value: string, ctx: z.RefinementCtx): void {
     );
 }
 
-/** The steps of a path that the schema has let through. */
+/** The steps of a path that the schema has already checked. */
 export function stepsOf(path: string): FieldPath {
   const parsed = parseFieldPath(path);
   assert(!('error' in parsed), 'the schema has checked this path');

@@ -1,27 +1,27 @@
 import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 
 /**
- * How a run is rolled back: its rows are deleted by the id of the run, the previous values are put
- * back, or the previous table is swapped in.
+ * How a run is rolled back: its rows are deleted by the id of the run, previous values are
+ * restored, or the previous table is swapped in.
  */
 export type RollbackMode = 'append' | 'upsert' | 'overwrite';
 
 /**
- * What an open sink offers for rolling back. A run is named by its invocation id, which every row it
- * writes carries in a column. Contract: what is needed to roll a page back becomes durable in the
- * same transaction as the page. `apply` happens as a whole or not at all, and for a run that was
- * rolled back before it gives the same result again and changes nothing.
+ * What an open sink offers to roll back runs. A run is identified by its invocation id, which every
+ * row it writes has in a column. Contract: the data needed to roll a page back becomes durable in
+ * the same transaction as the page. `apply` does all or nothing; for a run that was already rolled
+ * back it returns the same result again and changes nothing.
  */
 export interface SinkRollback {
   /**
-   * Called before the first write: what is written from now on can be rolled back. Without it,
-   * nothing is kept.
+   * Called before the first write: everything written afterwards can be rolled back. Without this
+   * call nothing is kept.
    */
   record(settings: RollbackSettings): Promise<void>;
   apply(request: SinkRollbackRequest): Promise<SinkRollbackResult>;
-  /** The result of a run that was rolled back and not forgotten since. */
+  /** The result for a run that was rolled back and not forgotten since. */
   applied(runId: string): Promise<SinkRollbackResult | undefined>;
-  /** Drops all that is kept for these runs. */
+  /** Deletes everything kept for these runs. */
   forget(runIds: readonly string[]): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export interface RollbackSettings {
 export interface SinkRollbackRequest extends RollbackSettings {
   /** The watermark to go back to in the same transaction; an absent `token` removes it. */
   readonly watermark?: { readonly scope: string; readonly token: string | undefined };
-  /** Only count. */
+  /** Only count what would change. */
   readonly dryRun: boolean;
   /** Roll back in spite of conflicts. */
   readonly force: boolean;
@@ -46,9 +46,9 @@ export interface SinkRollbackResult {
   readonly applied: boolean;
   /** Rows of the run that were removed. */
   readonly deleted: number;
-  /** Rows that are as they were before. */
+  /** Rows that have their previous values again. */
   readonly restored: number;
-  /** Keys or rows that somebody changed after the run. */
+  /** Keys or rows that were changed after the run. */
   readonly conflicts: number;
 }
 

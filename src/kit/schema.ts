@@ -1,6 +1,6 @@
 /**
- * How config schemas are written and how their findings are told. The wording of the schema library
- * never leaves this file.
+ * Helpers for config schemas, and the translation of their findings into our messages. No other
+ * file shows the wording of the schema library.
  */
 import { z, type ZodType } from 'zod';
 import type { Issue } from '../lib/errors.ts';
@@ -20,8 +20,8 @@ export interface FieldMeta {
 }
 
 /**
- * A whole number; its text form is accepted too, because `${…}` tokens are filled in before the
- * config is read.
+ * A whole number. Its text form is accepted too, because `${…}` tokens are filled in before the
+ * config is checked.
  */
 export function integer(options: { min?: number; max?: number } = {}) {
   return z.preprocess(
@@ -99,7 +99,7 @@ function fromText(value: unknown): unknown {
     : value;
 }
 
-/** Findings that anybody reads. Of more only the first are told, with word that there are more. */
+/** The largest number of findings reported; one more finding says that others were left out. */
 export const MAX_ISSUES = 1000;
 
 export type Checked<T> =
@@ -107,8 +107,8 @@ export type Checked<T> =
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
 /**
- * Parses a plain value; findings come back as ours, with paths below `base`: at most one more than
- * `MAX_ISSUES`. A `null` that does not fit counts as absent.
+ * Checks and parses a plain value. Findings have paths below `base`; there are at most `MAX_ISSUES`
+ * and one more. A `null` that is not allowed counts as absent.
  */
 export function check<T>(schema: ZodType<T>, given: unknown, base = ''): Checked<T> {
   const first = schema.safeParse(given);
@@ -125,12 +125,12 @@ export function check<T>(schema: ZodType<T>, given: unknown, base = ''): Checked
 
 export type Check = typeof check;
 
-/** The value without the keys whose `null` was refused; the value itself when there is none. */
+/** The value without the keys whose `null` was refused; the value itself when there are none. */
 function withoutNulls(
   value: unknown,
   issues: readonly { readonly code?: string; readonly path: readonly PropertyKey[] }[],
 ): unknown {
-  // A check of our own that refuses null means it.
+  // A `null` that our own check refuses is not treated as absent.
   const refused = issues
     .filter(({ code, path }) => code !== 'custom' && path.length > 0)
     .map(({ path }) => path.map((step) => (typeof step === 'number' ? step : String(step))))
@@ -161,10 +161,7 @@ export function jsonSchemaOf(schema: ZodType): JsonSchema {
   return shape;
 }
 
-/**
- * The library leaves out what our lenient fields take and default to: the text form of numbers and
- * booleans, and the default.
- */
+/** Adds what the library leaves out: the text form of numbers and booleans, and defaults. */
 function describeAsWritten({
   zodSchema,
   jsonSchema,
@@ -331,7 +328,7 @@ function notOneOf(
   return withHint(issue, near?.startsWith('did you mean') === true ? near : undefined);
 }
 
-/** Of several alternatives the one that got furthest is what the author meant. */
+/** Reports the alternative that matches best, because the author most likely meant that one. */
 function translateUnion(issue: RawIssue, steps: (string | number)[], place: Place): Issue[] {
   const branches = issue.errors ?? [];
   if (branches.length === 0)
@@ -430,7 +427,10 @@ function valueAt(value: unknown, steps: readonly (string | number)[]): unknown {
   return at;
 }
 
-/** The keys of a mapping; of several kinds of mapping only those of the kind that stands there. */
+/**
+ * The known keys of a mapping; where there are several kinds of mapping, those of the kind that was
+ * found.
+ */
 function knownKeys(
   shape: JsonSchema,
   steps: readonly (string | number)[],
@@ -449,7 +449,7 @@ function knownKeys(
   return [...new Set(kinds.flatMap((one) => Object.keys(one.properties ?? {})))];
 }
 
-/** Whether no fixed value of the shape (`kind: tee`) speaks against it. */
+/** Whether the value has every fixed value of the shape (`kind: tee`) or leaves it out. */
 function isOfKind({ properties = {} }: JsonSchema, found: unknown): boolean {
   return (
     !isObject(found) ||

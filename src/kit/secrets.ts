@@ -2,7 +2,7 @@ import type { Env } from '../lib/env.ts';
 import type { JsonObject } from '../lib/text/json.ts';
 
 /**
- * What a secrets manager is told about the world. Its own settings (address, login) come from
+ * The surroundings of a secrets manager. Its own settings (address, login) come from
  * `env.variables`.
  */
 export interface SecretContext {
@@ -12,10 +12,10 @@ export interface SecretContext {
 /** A connection to one secrets manager, used for the secrets of one document. */
 export interface SecretManager {
   /**
-   * The newest value of a secret, as text or as the mapping that it is kept as. Makes one attempt;
-   * repeating and the time allowed are the caller's matter. Failures are `ConnectorError`s whose
-   * text holds no value: `missing` when there is no such secret, `auth` when this program may not
-   * read it, `refused` when this build cannot.
+   * The newest value of a secret, as text or as the mapping it is stored as. Makes one attempt;
+   * retries and time limits are handled by the caller. Failures are `ConnectorError`s whose text
+   * contains no secret value: `missing` when the secret does not exist, `auth` when this program
+   * may not read it, `refused` when this build does not support it.
    */
   read(name: string, signal: AbortSignal): Promise<string | JsonObject>;
   close(): Promise<void>;
@@ -29,11 +29,11 @@ export interface SecretSetting {
 
 export interface SecretManagerDefinition {
   readonly role: 'secrets';
-  /** What stands before the colon of its tokens. */
+  /** The text before the colon of its tokens. */
   readonly type: string;
   readonly description: string;
   readonly settings: readonly SecretSetting[];
-  /** Loads the client of the vendor; contacts nothing. */
+  /** Loads the vendor's client; makes no request. */
   open(context: SecretContext): Promise<SecretManager>;
 }
 

@@ -9,7 +9,7 @@ import type { SinkRollback } from './rollback.ts';
 
 export type WriteMode = 'append' | 'upsert' | 'delete' | 'overwrite';
 
-/** One record the sink would not take; the rest of the page was written. */
+/** One record that the sink refused; the rest of the page was written. */
 export interface Rejection {
   /** Index in the page. */
   readonly index: number;
@@ -17,7 +17,10 @@ export interface Rejection {
 }
 
 export interface WriteResult {
-  /** Records taken: written, or folded into a later one with the same key, or deleted as asked. */
+  /**
+   * Records accepted: written, replaced by a later record with the same key, or deleted as
+   * requested.
+   */
   readonly written: number;
   /** Records the sink leaves out by a rule of its own, such as a record without a known column. */
   readonly skipped?: number;
@@ -26,28 +29,29 @@ export interface WriteResult {
 
 export interface WriteOptions {
   /**
-   * Reject single bad records instead of failing the page; only set when a dead-letter queue will
-   * take them.
+   * Reject single bad records instead of failing the page; only set when a dead-letter queue
+   * receives them.
    */
   readonly partial: boolean;
 }
 
-/** How a row ended; handed to `finish`. A row that was stopped is `cancelled`. */
+/** How a row ended. A row that was stopped is `cancelled`. */
 export type FinishReason = 'success' | 'failed' | 'cancelled';
 
 /**
- * An open sink. Contract, which `test/conformance/sink-clauses` checks for every registered sink:
+ * An open sink. Contract (`test/conformance/sink-clauses` tests every registered sink against it):
  *
- * - `write` takes a page, or rejects records one by one where `partial` asks for it, and throws only
- *   when the page failed as a whole (`ConnectorError`). What a failed page may leave behind is said
- *   by `capabilities.atomicity`.
- * - After `flush` everything taken so far can be read by others and survives a crash of the process,
- *   unless the capabilities say `flushDurable: false`.
+ * - `write` accepts a page, or rejects records one by one where `partial` asks for it, and throws
+ *   only when the page failed as a whole (`ConnectorError`). `capabilities.atomicity` says what a
+ *   failed page may leave behind.
+ * - After `flush` everything accepted so far can be read by others and survives a crash of the
+ *   process, unless the capabilities say `flushDurable: false`.
  * - `finish` is called once, after the last flush. On `success` it makes the output complete. On
  *   `failed` and `cancelled` an overwrite leaves the destination as it was; every other mode keeps
- *   what was flushed, and where a flush is not durable either all that was taken or nothing of it.
- * - `close` releases everything, never throws, and may be called again. A `write` after it fails and
- *   changes nothing.
+ *   what was flushed. Where a flush is not durable, it keeps everything that was accepted or
+ *   nothing.
+ * - `close` releases everything, never throws, and may be called again. A `write` after it fails
+ *   and changes nothing.
  */
 export interface Sink {
   write(page: Page, options: WriteOptions): Promise<WriteResult>;
@@ -59,13 +63,13 @@ export interface Sink {
   /** Present when `capabilities.schema` is not `none`. */
   readonly schema?: SchemaAccess;
   /**
-   * Files of this machine that it has written, for the ledger of outputs; called after `finish`.
-   * Present where `localPath` is declared or the address of the data set is a file.
+   * Local files that it has written, for the ledger of outputs; called after `finish`. Present
+   * where `localPath` is declared or the address of the data set is a file.
    */
   outputs?(): readonly WrittenFile[];
   /**
-   * Present when `capabilities.sweep` is true. Removes the rows that vanished at the source, all at
-   * once or none, and gives their number; called after the last flush. Where there is no table yet
+   * Present when `capabilities.sweep` is true. Removes the rows that no longer exist at the source,
+   * all of them or none, and returns their number. Called after the last flush. Without a table
    * there is nothing to remove.
    */
   sweep?(sweep: Sweep): Promise<number>;
@@ -73,14 +77,14 @@ export interface Sink {
   readonly rollback?: SinkRollback;
 }
 
-/** What a complete read has seen. */
+/** The keys found by a complete read of the source. */
 export interface Sweep {
   /**
-   * Destination columns, each with the value that the rows of the read have there: rows elsewhere
-   * are not touched.
+   * Destination columns and the value that all rows of this read have in them; rows with other
+   * values are not touched.
    */
   readonly scope: JsonObject;
-  /** Keys that were seen, their values in the order of the sink's `key`. */
+  /** Keys that were found; the values are in the order of the sink's `key`. */
   readonly keys: readonly (readonly JsonValue[])[];
 }
 
@@ -88,8 +92,8 @@ export interface Sweep {
 export interface TokenWriter {
   last(scope: string): Promise<string | undefined>;
   /**
-   * Takes a page that is committed together with the next `write`. Without such a `write` it is
-   * never committed, not by `flush` and not by `finish`.
+   * Accepts a page that is committed together with the next `write`. Without a following `write` it
+   * is never committed, neither by `flush` nor by `finish`.
    */
   hold(page: Page): Promise<void>;
   /** The result counts the records of held pages too. */
@@ -112,7 +116,10 @@ export interface SchemaChange {
 }
 
 export interface SchemaAccess {
-  /** The live columns; `undefined` when the destination does not exist yet or has no schema. */
+  /**
+   * The columns that exist now; `undefined` when the destination does not exist yet or has no
+   * schema.
+   */
   current(): Promise<readonly DestinationColumn[] | undefined>;
   /** Present when `capabilities.schema` is `evolve`. */
   evolve?(change: SchemaChange): Promise<void>;
@@ -120,13 +127,13 @@ export interface SchemaAccess {
 
 export interface SinkCapabilities {
   readonly writeModes: readonly WriteMode[];
-  /** The mode the live config asks for. */
+  /** The mode that this config sets. */
   readonly writeMode: WriteMode;
-  /** The part of the destination that an overwrite replaces; absent when that is all of it. */
+  /** The part of the destination that an overwrite replaces; absent when it replaces everything. */
   readonly overwrites?: string;
-  /** Key columns of the live config; empty when not keyed. */
+  /** Key columns of this config; empty when writing is not keyed. */
   readonly key: readonly string[];
-  /** What may have landed when a page failed as a whole. */
+  /** What may have been written when a page failed as a whole. */
   readonly atomicity: 'per_row' | 'atomic' | 'best_effort';
   /** Whether `write` can reject single records. */
   readonly perRow: boolean;
@@ -138,27 +145,25 @@ export interface SinkCapabilities {
    * the end.
    */
   readonly flushDurable: boolean;
-  /** Encodings whose blocks it takes as they are; empty means records only. */
+  /** Encodings whose blocks of bytes it writes unchanged; empty means records only. */
   readonly encodings: readonly string[];
-  /** Why the live config takes fewer encodings than the sink can; shown by the plan. */
+  /** Why this config accepts fewer encodings than the sink can otherwise; shown by the plan. */
   readonly recordsBecause?: string;
   /** Whether it can write a page of columns without making its records. */
   readonly columns?: boolean;
-  /** Whether it can remove rows that vanished at the source. */
+  /** Whether it can remove rows that no longer exist at the source. */
   readonly sweep?: boolean;
-  /** Whether a run can be rolled back; a text says why not with the live config. */
+  /** Whether a run can be rolled back; a text is the reason why not with this config. */
   readonly rollback?: true | string;
-  /** A repeat of the same page changes nothing (keyed modes). */
+  /** Writing the same page again changes nothing (keyed modes). */
   readonly idempotent: boolean;
 }
 
-/** The source that reads what a destination holds. */
+/** The source that reads the content of a destination. */
 export interface ReadBack {
   readonly type: string;
   readonly config: JsonObject;
-  /**
-   * The field in which the record stands as it was written; absent when what is read is the record.
-   */
+  /** The field that holds the record as it was written; absent when the record itself is read. */
   readonly recordIn?: string;
 }
 
@@ -175,23 +180,24 @@ export interface SinkDefinition<C = any> {
   capabilities(config: C): SinkCapabilities;
   datasetUri(config: C): string;
   /**
-   * Where it writes, spelled the same for all configs that name it; absent where the address
-   * already is.
+   * Where it writes, with the same text for all configs that mean the same place; absent where the
+   * address is already unique.
    */
   place?(config: C): string;
   /**
-   * Local file the sink writes, when it writes one; used by the output ledger and the clash check.
+   * Path of the local file it writes, if there is one; for the output ledger and the check for
+   * conflicting outputs.
    */
   localPath?(config: C): string | undefined;
   /** `undefined` when records cannot be read as they were written, with this config or at all. */
   readBack?(config: C): ReadBack | undefined;
   /**
-   * The config of an empty destination of the same kind inside `folder`, which `readBack` can read.
-   * Absent where a folder is not enough (a database server).
+   * The config of a new, empty destination of the same kind inside `folder`, which `readBack` can
+   * read. Absent where a folder is not enough (a database server).
    */
   temporary?(config: C, folder: string): C;
   open(config: C, context: SinkContext): Promise<Sink>;
-  /** Without one, the doctor reports `check` as skipped. */
+  /** When absent, the doctor reports `check` as skipped. */
   probe?(config: C, context: SinkContext): Promise<ProbeFinding[]>;
 }
 
@@ -199,7 +205,9 @@ export function defineSink<C>(definition: Omit<SinkDefinition<C>, 'role'>): Sink
   return Object.freeze({ role: 'sink' as const, ...definition });
 }
 
-/** The path of its local file, or its address: two sinks of the same write to the same place. */
+/**
+ * The path of its local file, or its address. Two sinks with the same text write to the same place.
+ */
 export function outputOf(definition: SinkDefinition, config: unknown): string {
   return (
     definition.localPath?.(config) ?? definition.place?.(config) ?? definition.datasetUri(config)
@@ -214,8 +222,8 @@ export interface ReplacedOutput {
 }
 
 /**
- * What a sink of this config would replace: its local file, or what an overwrite replaces at its
- * address. None when it adds to it.
+ * What a sink with this config would replace: its local file, or what an overwrite replaces at its
+ * address. `undefined` when it only adds.
  */
 export function replacedOutput(
   definition: SinkDefinition,
@@ -231,7 +239,7 @@ export function replacedOutput(
   return adds ? undefined : { output };
 }
 
-/** Whether two parts of one output have something in common: the whole has with each. */
+/** Whether two parts of one output overlap: the whole overlaps with every part. */
 export function partsMeet(
   { part }: Pick<ReplacedOutput, 'part'>,
   other: Pick<ReplacedOutput, 'part'>,
@@ -239,9 +247,9 @@ export function partsMeet(
   return part === undefined || other.part === undefined || part === other.part;
 }
 
-/** For `write`: a call after `close` is a mistake of the caller, and must not open anything again. */
+/** For `write`: a call after `close` is a bug of the caller and must not open anything again. */
 export function requireOpen(isClosed: boolean): void {
-  if (isClosed) throw new Error('cannot happen: a page is written to a sink that is closed');
+  if (isClosed) throw new Error('cannot happen: a page was written to a closed sink');
 }
 
 /** Capabilities of a sink that only appends records; spread it and change what differs. */

@@ -5,18 +5,20 @@ import type { Lane, Page } from './page.ts';
 import type { ProbeFinding } from './probe.ts';
 
 export interface ReadRequest {
-  /** Where the last successful run stood; the source ignores its configured start then. */
+  /**
+   * The bookmark that the last successful run stored; the source then ignores its configured start.
+   */
   readonly bookmark?: JsonValue;
   readonly lane: Lane;
   /**
-   * Nobody will look at more records than this; a source may stop once it has given as many. A
-   * bookmark never stands beyond the records that were given.
+   * The caller uses at most this many records, so a source may stop once it has given them. A
+   * bookmark never points beyond the records that were given.
    */
   readonly limit?: number;
   /**
-   * A bookmark must stand exactly between the records that were read and those that were not; a
-   * page after which there is no such place carries none. Asked of `positional` sources when pages
-   * and bookmarks are committed together.
+   * A bookmark must point exactly between the records that were read and those that were not; a
+   * page after which there is no such point carries no bookmark. Only set for `positional` sources
+   * when pages and bookmarks are committed together.
    */
   readonly exact?: boolean;
 }
@@ -24,41 +26,43 @@ export interface ReadRequest {
 /**
  * An open source. Contract:
  *
- * - Nothing is read before somebody asks for the first page. `pages` is called once.
+ * - Nothing is read before the first page is requested. `pages` is called once.
  * - Pages come in order. A page holds at most `batch_size` records and about `context.pageBytes`
- *   bytes, but at least one record. Nobody writes to it after it was handed over, until it is
- *   released.
- * - A bookmark says where the source stands after its page. It is plain JSON. Reading on from any
+ *   bytes, but at least one record. The source does not change a page after handing it over, until
+ *   the page is released.
+ * - A bookmark is the position of the source after its page, as plain JSON. Reading again from any
  *   bookmark, the first or the last, gives exactly the records after that page, in their order.
- * - The lane never decides a value: records, bytes and columns hold the same records, with the same
- *   types and the same order of fields.
- * - It stops within a second when `context.signal` fires, by ending or by throwing the reason of the
- *   signal, and gives at most one more page.
+ * - The lane does not change values: records, bytes and columns hold the same records, with the
+ *   same types and the same order of fields.
+ * - It stops within a second when `context.signal` fires, by ending or by throwing the reason of
+ *   the signal, and gives at most one more page.
  * - A failure is a `ConnectorError`. `close` never throws and may be called more than once, before
  *   the first page too.
  *
- * `test/conformance/source.ts` holds every registered source to this.
+ * `test/conformance/source.ts` tests every registered source against this contract.
  */
 export interface Source {
   pages(request: ReadRequest): AsyncIterable<Page>;
   /**
-   * Called after a bookmark of this read is stored and everything before it is durable: the other
-   * side may forget what came up to there, and nothing else. Bookmarks come in their order, some
-   * may be left out, and one may come twice.
+   * Called when a bookmark of this read is stored and everything before it is durable: the other
+   * side may now delete data up to this bookmark, but nothing after it. Calls come in the order of
+   * the bookmarks; some may be skipped, and one may be repeated.
    */
   acknowledge?(bookmark: JsonValue): Promise<void>;
   /**
    * Tells the other side that its reader is alive. Called every `heartbeatMs` from the first page
-   * on, also while a page is being written or waited for. It moves no position; a failure ends the
-   * run.
+   * on, also while the engine writes a page or waits for one. It does not move the position. A
+   * failure ends the run.
    */
   heartbeat?(): Promise<void>;
-  /** How far the pages given so far are behind; asked often, so it must not wait for anything. */
+  /**
+   * How far the pages given so far are behind the newest data. Called often, so it must not wait.
+   */
   lag?(): SourceLag | undefined;
   close(): Promise<void>;
 }
 
-/** What the other side holds that no page has brought yet. */
+/** Data that the other side already has but that was in no page yet. */
 export interface SourceLag {
   readonly records?: number;
   /** Age of the oldest of these records; 0 when there are none. */
@@ -66,19 +70,19 @@ export interface SourceLag {
 }
 
 /**
- * A source that waits for new records when it has given all there are. It ends when it is stopped,
- * or when its config says so (after a silence, after so many records).
+ * A source that waits for new records when it has given all that exist. It ends when it is stopped,
+ * or when a limit of its config is reached (no records for some time, a number of records).
  */
 export interface Unbounded {
   /**
-   * Who remembers what was moved. `bookmark`: a later read goes on after the bookmark it is given.
-   * `upstream`: the other side delivers again what was not acknowledged, whatever bookmark the
-   * read is given; bookmarks only name what is acknowledged.
+   * Which side remembers what was moved. `bookmark`: a later read continues after the bookmark it
+   * is given. `upstream`: the other side delivers again what was not acknowledged, whatever
+   * bookmark the read is given; bookmarks only identify what to acknowledge.
    */
   readonly redelivery: 'bookmark' | 'upstream';
   /**
-   * A record waits no longer than this in the source for others to fill its page, and no longer
-   * than this in the sink for a bookmark while nothing else comes.
+   * The longest time that a record waits in the source until its page is full, and in the sink
+   * until a bookmark is stored when no further record arrives.
    */
   readonly idleFlushMs: number;
   /** How often `heartbeat` is called. */
@@ -87,19 +91,24 @@ export interface Unbounded {
 
 export interface SourceCapabilities {
   /**
-   * `positional`: reading on from a bookmark gives every record after it and none before it (change
-   * logs, log brokers, results in the order of a column that only grows).
+   * `positional`: reading from a bookmark gives every record after it and none before it (change
+   * logs, log brokers, results ordered by a column that only increases).
    */
   readonly replay: 'none' | 'positional';
-  /** Whether pages carry bookmarks, judged on the live config. */
+  /** Whether pages carry bookmarks with this config. */
   readonly bookmarks: boolean;
-  /** Encodings in which it can hand over blocks; empty means records only. */
+  /** Encodings in which it can give blocks of bytes; empty means records only. */
   readonly encodings: readonly string[];
-  /** Why the live config leaves it with fewer of them than it has otherwise; told by the plan. */
+  /**
+   * Why this config allows fewer encodings than the source can give otherwise; shown by the plan.
+   */
   readonly recordsBecause?: string;
-  /** Whether it can hand over pages as columns. */
+  /** Whether it can give pages as columns. */
   readonly columns?: boolean;
-  /** Set when it waits for records instead of ending. Every page with records has a bookmark then, sooner or later. */
+  /**
+   * Set when it waits for records instead of ending. Each page with records is then followed by a
+   * bookmark, on the same page or on a later one.
+   */
   readonly unbounded?: Unbounded;
 }
 
@@ -113,11 +122,11 @@ export interface Discovered {
 }
 
 /**
- * What the values of a column have in common, whatever single ones look like: `numbers` (a text
- * spells one, booleans are 0 and 1), `texts` (a number or boolean went in as its text), `cells`
- * (the same, and the empty text is no value), `json` (texts are read as the JSON they spell),
- * `documents` (those that spell an object or a list), `padded` (blanks at the end do not count),
- * `uuids` and `booleans` (in whatever way they are spelled).
+ * How the values of a column are to be read, whatever single values look like: `numbers` (text that
+ * spells a number; booleans are 0 and 1), `texts` (a number or boolean was stored as text), `cells`
+ * (like `texts`, and empty text is null), `json` (texts are parsed as JSON), `documents` (only
+ * texts that are an object or a list are parsed), `padded` (blanks at the end do not count),
+ * `uuids` and `booleans` (in any spelling).
  */
 export type ColumnHolds =
   | 'numbers'
@@ -131,103 +140,105 @@ export type ColumnHolds =
 
 export interface ResultColumn {
   readonly name: string;
-  /** Absent when values are what they are. */
+  /** Absent when values are used as they are. */
   readonly holds?: ColumnHolds;
-  /** The type as the source calls it. */
+  /** The name of the type at the source. */
   readonly type: string;
 }
 
 export interface ResultShape {
   readonly columns: readonly ResultColumn[];
-  /** Of columns that are not listed. */
+  /** For columns that are not listed. */
   readonly others?: ColumnHolds;
 }
 
 /**
- * Values of an integer column from `from` up to, but not with, `to`; without a bound all on that
- * side.
+ * Values of an integer column from `from` (inclusive) to `to` (exclusive). Without a bound the
+ * range is open on that side.
  */
 export interface KeySpan {
   readonly from?: bigint;
   readonly to?: bigint;
-  /** Whether records without a value belong to it. */
+  /** Whether records in which the column is null are included. */
   readonly nulls: boolean;
 }
 
 /**
- * What is digested of the records inside `spans`: one digest for each stretch between two of
- * `cuts`, which grow.
+ * Computes digests of the records inside `spans`: one digest for each range between two neighbours
+ * in `cuts`, which are in ascending order.
  */
 export interface DigestRequest {
   readonly key: string;
   readonly cuts: readonly bigint[];
   readonly spans: readonly KeySpan[];
-  /** Names of the columns that count. */
+  /** Names of the columns that are part of the digest. */
   readonly columns: readonly string[];
   readonly shape: ResultShape;
 }
 
 /**
- * A source whose result can be asked for in parts. Each function gives the config of the same
- * source with another query, so that parts are read like everything else.
+ * A source whose result can be read in parts. Each function returns the config of the same source
+ * with another query, so that a part is read like any other result.
  */
 export interface Slices<C> {
   /**
-   * Its one record: `low` and `high`, and in `strange` how many values of the column are no
-   * integers; nulls do not count.
+   * Gives one record: `low` and `high`, and in `strange` the number of values that are not
+   * integers; nulls are ignored.
    */
   bounds(config: C, key: string): C;
   within(config: C, key: string, spans: readonly KeySpan[]): C;
   readonly digests?: {
     /**
-     * Results whose texts are equal compute their digests in the same way. Equal digests mean equal
-     * records; unequal ones need not mean anything.
+     * Two results with the same text here compute digests in the same way. Equal digests mean equal
+     * records; different digests prove nothing.
      */
     algorithm(shape: ResultShape, columns: readonly string[]): string;
     /**
-     * Records `{part, rows, low, high, digest}`: the number of cuts at or below the keys (null for
-     * keys without a value), how many there are, between which keys, and a text that tells their
-     * content in any order.
+     * Gives records `{part, rows, low, high, digest}`: the number of cuts at or below the keys
+     * (null for keys without a value), the number of records, the smallest and the largest key, and
+     * a text that depends on their content but not on their order.
      */
     config(config: C, request: DigestRequest): C;
   };
 }
 
-// The config type is erased where definitions stand in lists: `any` makes one list of them possible.
+// Lists hold definitions with different config types; only `any` allows that.
 // oxlint-disable-next-line typescript/no-explicit-any
 export interface SourceDefinition<C = any> {
   readonly role: 'source';
   /** The one name documents use. */
   readonly type: string;
-  /** Names of the specification's vendor classes and other accepted spellings. */
+  /** Other accepted names, such as the vendor's names in the specification. */
   readonly aliases?: readonly string[];
   /** One line for catalogues. */
   readonly description: string;
-  /** A strict schema; defaults filled in; every field described. */
+  /** A strict schema that fills in defaults; every field has a description. */
   readonly config: ZodType<C>;
   /** Config keys that the `concurrency` of a submission overrides. */
   readonly concurrencyKeys?: readonly string[];
   /**
-   * Config keys in which tokens of records and of fan-out values are left for the source to bind
-   * (`query`), so that values never become SQL text.
+   * Config keys in which the tokens of records and fan-out values stay for the source to bind as
+   * parameters (`query`), so that values never become SQL text.
    */
   readonly boundKeys?: readonly string[];
   /**
-   * Of `${bookmark}`, `${job_id}` and `${window}` those it fills in itself, in its config; the
+   * Which of `${bookmark}`, `${job_id}` and `${window}` it replaces itself in its config; the
    * others are refused there.
    */
   readonly ownTokens?: readonly string[];
-  /** Documents' `config` objects that must parse; they are run as tests and printed in the docs. */
+  /** Valid `config` objects; they are run as tests and printed in the docs. */
   readonly examples: readonly JsonObject[];
   capabilities(config: C): SourceCapabilities;
-  /** Canonical address without credentials. */
+  /** Canonical address of the data set, without credentials. */
   datasetUri(config: C): string;
-  /** The one local file it reads, when it reads one: no row may write the file it reads. */
+  /**
+   * Path of the local file it reads, if there is one: a row must not write the file that it reads.
+   */
   localPath?(config: C): string | undefined;
   open(config: C, context: SourceContext): Promise<Source>;
-  /** Without one, the doctor reads the first page (probe `read`). */
+  /** When absent, the doctor reads the first page (probe `read`). */
   probe?(config: C, context: SourceContext): Promise<ProbeFinding[]>;
-  /** What the result is made of, without reading it; for sources whose columns have types. */
+  /** The columns of the result, found without reading it; for sources whose columns have types. */
   describe?(config: C, context: SourceContext): Promise<ResultShape>;
   readonly slices?: Slices<C>;
   discover?(config: C, context: SourceContext): Promise<Discovered[]>;

@@ -4,9 +4,9 @@ import type { PartContext } from './context.ts';
 import type { ProbeFinding } from './probe.ts';
 
 /**
- * Keeps bookmarks. Keys match `STATE_KEY` below. `put` returns only when the value survives a crash
- * (durable kinds). Failures are `ConnectorError`s; a value that cannot be read is an error, never
- * "no value".
+ * Stores bookmarks. Keys match `STATE_KEY` below. In durable kinds `put` returns only when the
+ * value survives a crash. Failures are `ConnectorError`s; a value that cannot be read is an error,
+ * never "no value".
  */
 export interface StateStore {
   get(key: string): Promise<JsonValue | undefined>;
@@ -15,9 +15,7 @@ export interface StateStore {
   close(): Promise<void>;
 }
 
-/**
- * 1 to 256 characters, not starting with a dot; wide enough for `for_each` tuples and template ids.
- */
+/** 1 to 256 characters, not starting with a dot; enough for `for_each` tuples and template ids. */
 export const STATE_KEY = /^(?!\.)[A-Za-z0-9_\-:.=&/%]{1,256}$/;
 
 // See SourceDefinition for why the type is erased.
@@ -31,7 +29,7 @@ export interface StateStoreDefinition<C = any> {
   readonly durable: boolean;
   readonly examples: readonly JsonObject[];
   open(config: C, context: PartContext): Promise<StateStore>;
-  /** Without one, the doctor puts, gets and deletes a sentinel key. */
+  /** When absent, the doctor puts, gets and deletes a test key. */
   probe?(config: C, context: PartContext): Promise<ProbeFinding[]>;
 }
 

@@ -3,7 +3,7 @@ import type { Env } from '../lib/env.ts';
 import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { Columns } from './columns.ts';
 
-/** What a stage looks at; the plan decides from it which lane the row can take. */
+/** What a stage reads; the plan uses it to choose the lane of the row. */
 export type Reads =
   | { readonly kind: 'fields'; readonly names: readonly string[] }
   | { readonly kind: 'record' };
@@ -11,15 +11,15 @@ export type Reads =
 export type Emit = (record: JsonValue) => void;
 
 /**
- * The same work on cells: what it gives holds the records that `record` would have given, and those
- * left out are not among its rows. `undefined`, or a `RecordError`, says that this page has to go
- * through records, which then decide.
+ * The same work on cells. The result holds the records that `record` would have given; records that
+ * are left out are not among its rows. `undefined`, or a `RecordError`, means that this page has to
+ * be processed as records, which then decide.
  */
 export type OnColumns = (columns: Columns) => Columns | undefined;
 
 /**
  * A compiled transform. `record` maps one record to 0..N records, in order, by calling `emit`; it
- * may change the record it is given (the engine owns it) but must not keep it. `page` sees the
+ * may change the record it is given (the engine owns it) but must not keep it. `page` gets the
  * whole page. Both throw `RecordError('Transform', …)`.
  */
 export type CompiledTransform =
@@ -44,7 +44,7 @@ export type ColumnFlow =
   | { readonly kind: 'identity' | 'opaque' }
   | { readonly kind: 'rename'; readonly fields: Readonly<Record<string, string>> }
   | { readonly kind: 'select' | 'drop' | 'add'; readonly fields: readonly string[] }
-  /** Fields that are made of others, which stay. */
+  /** Fields that are computed from others, which stay in the record. */
   | { readonly kind: 'derive'; readonly fields: Readonly<Record<string, readonly string[]>> };
 
 // See SourceDefinition for why the type is erased.
@@ -63,11 +63,11 @@ export interface TransformDefinition<C = any> {
   reads(config: C): Reads;
   columns(config: C): ColumnFlow;
   /**
-   * Whether `compile` gives `onColumns` for this config: the plan decides from it how far records
-   * travel as columns.
+   * Whether `compile` returns `onColumns` for this config; the plan uses it to decide how far
+   * records stay columns.
    */
   worksOnColumns?(config: C): boolean;
-  /** May run-time `${now.*}` tokens stand in its config? Only `set` says yes. */
+  /** Whether its config may hold run-time `${now.*}` tokens. Only `set` says yes. */
   readonly runtimeTokens?: boolean;
   /**
    * Called once per invocation; loads reference data. Throws `ConfigError` when the config cannot

@@ -1,6 +1,6 @@
 /**
- * Keyed writing: the config fields every keyed sink shares, and the plan of what one page does to
- * the destination.
+ * Keyed writing: the config fields that all keyed sinks share, and what one page changes at the
+ * destination.
  */
 import { z } from 'zod';
 import { ConnectorError, RecordError } from '../lib/errors.ts';
@@ -16,8 +16,8 @@ import { finding, text } from './schema.ts';
 import type { Rejection, WriteMode, WriteResult } from './sink.ts';
 
 /**
- * `write_mode`, `key` and `delete_marker` for a sink that offers `modes` (the first is the
- * default). Check with `checkWriteFields`.
+ * `write_mode`, `key` and `delete_marker` for a sink with these `modes` (the first is the default).
+ * Check the result with `checkWriteFields`.
  */
 export function writeFields<const M extends WriteMode>(modes: readonly [M, ...M[]]) {
   const markerAllowed = (modes as readonly WriteMode[]).includes('upsert');
@@ -28,7 +28,7 @@ export function writeFields<const M extends WriteMode>(modes: readonly [M, ...M[
     values: z
       .array(z.string())
       .min(1)
-      .meta({ description: 'Texts of that field that mean: delete the row with this key.' }),
+      .meta({ description: 'Values of that field that mean: delete the row with this key.' }),
   });
   return {
     write_mode: z.preprocess(absent, z.enum(modes).default(modes[0])).meta({
@@ -54,7 +54,7 @@ export interface WriteFields {
     | undefined;
 }
 
-/** The rules between the fields; for `superRefine`. */
+/** Rules between the fields, for use in `superRefine`. */
 export function checkWriteFields(
   config: WriteFields,
   ctx: { addIssue(issue: ReturnType<typeof finding>): void },
@@ -97,8 +97,9 @@ export interface KeyedSpec {
   readonly key: readonly string[];
   readonly marker?: { readonly field: string; readonly values: ReadonlySet<string> };
   /**
-   * When two keys are the same row. `value`: equal JSON values. `text`: equal once written as text,
-   * for destinations that give every key the type of its column, so that `1` and `"1"` meet.
+   * When two keys mean the same row. `value`: equal JSON values. `text`: equal as text, for
+   * destinations that convert every key to the type of its column, so that `1` and `"1"` are the
+   * same.
    */
   readonly sameKey: 'value' | 'text';
 }
@@ -116,14 +117,14 @@ export function keyedSpec(
 }
 
 export interface PlannedRecord {
-  /** Index in the page of the record that won. */
+  /** Index in the page of the last record with this key. */
   readonly index: number;
   readonly record: JsonObject;
 }
 
 /**
- * What one page does. Every key occurs once over `upserts` and `deletes` together, so their order
- * among each other is free.
+ * What one page changes. Every key occurs once in `upserts` and `deletes` together, so both can be
+ * applied in any order.
  */
 export interface KeyedPlan {
   /** Records to write, without the marker field. */
@@ -133,7 +134,7 @@ export interface KeyedPlan {
   readonly rejected: readonly Rejection[];
 }
 
-/** The last record of a key wins and takes the place of the first. */
+/** The last record with a key wins; it is written at the place of the first. */
 export function planKeyedPage(records: readonly JsonValue[], spec: KeyedSpec): KeyedPlan {
   const winners = new Map<string, PlannedRecord>();
   const rejected: Rejection[] = [];
@@ -157,7 +158,7 @@ export function planKeyedPage(records: readonly JsonValue[], spec: KeyedSpec): K
   return { upserts, deletes, rejected };
 }
 
-/** Hands rejections over when single records may be rejected, and fails the page otherwise. */
+/** Returns the rejections when single records may be rejected, and fails the page otherwise. */
 export function settle(
   count: number,
   rejected: readonly Rejection[],
@@ -170,7 +171,7 @@ export function settle(
       'data',
       `record ${first.index} of the page cannot be written: ${first.error.message}${more}`,
       {
-        hint: 'repair the records, or configure a `dlq` that takes them',
+        hint: 'repair the records, or configure a `dlq` that receives them',
         cause: first.error,
       },
     );
