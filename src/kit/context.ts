@@ -39,7 +39,18 @@ export interface SinkContext extends PartContext {
   /** The run (submission) this invocation belongs to. */
   readonly runId: string;
   readonly retry?: RetryPolicy;
+  /** `nothing` when absent. */
+  readonly progress?: Progress;
+  /** The position after which the source is read; to be asked by the first write or later. */
+  startsAfter?(this: void): JsonValue | undefined;
 }
+
+/**
+ * What is remembered of a run before its end. `nothing`: one that fails is repeated from its start.
+ * `positions`: the next run goes on after the last one. `live`: the source does not end, or forgets
+ * what was acknowledged, so what is flushed must be in its place.
+ */
+export type Progress = 'nothing' | 'positions' | 'live';
 
 /** `resilience.retry` as parsed; `on` lists the error kinds that are repeated. */
 export interface RetryPolicy extends BackoffPolicy {

@@ -40,6 +40,13 @@ export function filePath(description: string) {
   return text().meta({ description });
 }
 
+export function onFailure() {
+  return z.enum(['keep_old', 'keep_partial']).default('keep_old').meta({
+    description:
+      'What a run that fails leaves where a file of an earlier run was: that file, or the part that was written of the new one.',
+  });
+}
+
 export function encryption() {
   return optional(
     z

@@ -8,6 +8,7 @@ import {
   APPEND_ONLY,
   defineSink,
   requireOpen,
+  type FinishReason,
   type Sink,
   type WriteResult,
 } from '../../kit/sink.ts';
@@ -15,8 +16,9 @@ import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import type { WrittenFile } from '../../lib/files/written-file.ts';
 import { AppendingFile } from '../_files/output/appending-file.ts';
+import { ReplacingFile, hasPartToEnd } from '../_files/output/replacing-file.ts';
 import { chooseCodec, type Codec } from '../_files/compression/compression.ts';
-import { byteCode, compression, filePath } from '../_files/config.ts';
+import { byteCode, compression, filePath, onFailure } from '../_files/config.ts';
 import { CsvColumnRows, fieldsInOrder } from '../_files/csv/csv-column-rows.ts';
 import { continueCsv } from '../_files/csv/csv-continue.ts';
 import { cellsOf, columnsOf, CsvFormat, requireObjects } from '../_files/csv/csv-writer.ts';
@@ -43,6 +45,7 @@ const config = z.lazy(() =>
     batch_size: batchSize().meta({
       description: 'Accepted for uniformity; records are written as they come.',
     }),
+    on_failure: onFailure(),
     compression: compression('the file'),
   }),
 );
@@ -71,8 +74,13 @@ export const csvSink = defineSink<CsvSinkConfig>({
   probe: (value, context) => probeFolder(resolvePath(context.env.cwd, value.path)),
 });
 
+/** A file that is continued; without a header its columns are not known. */
+interface Existing {
+  readonly columns: readonly string[] | undefined;
+}
+
 interface OpenFile {
-  readonly file: AppendingFile;
+  readonly file: AppendingFile | ReplacingFile;
   readonly columns: readonly string[];
   /** The header line, until it is written. */
   header: string;
@@ -127,8 +135,13 @@ class CsvSink implements Sink {
     await this.#open?.file.flush();
   }
 
-  async finish(): Promise<void> {
-    await this.#open?.file.flush();
+  async finish(reason: FinishReason): Promise<void> {
+    const isEmpty = this.#open === undefined && reason === 'success' && !this.#appends;
+    if (isEmpty && (await hasPartToEnd(this.#path, this.#context)))
+      this.#open = await this.#start(() => []);
+    const file = this.#open?.file;
+    if (file instanceof ReplacingFile) await file.finish(reason);
+    else await file?.flush();
   }
 
   outputs(): readonly WrittenFile[] {
@@ -141,27 +154,49 @@ class CsvSink implements Sink {
     this.#open = undefined;
   }
 
+  get #path(): string {
+    return resolvePath(this.#context.env.cwd, this.#config.path);
+  }
+
+  get #appends(): boolean {
+    return this.#config.append || this.#context.role === 'dlq';
+  }
+
   async #start(fields: () => readonly string[]): Promise<OpenFile> {
-    const { env, role } = this.#context;
-    const file = resolvePath(env.cwd, this.#config.path);
+    const { env } = this.#context;
+    const path = this.#path;
     const codec = chooseCodec(this.#config.compression, this.#config.path, env.log);
-    const append = this.#config.append || role === 'dlq';
-    const existing = append ? await this.#existing(file, codec) : undefined;
-    const columns = existing?.columns ?? fields();
-    const header =
-      this.#config.write_headers && existing === undefined ? this.#format.row(columns) : '';
+    let existing: Existing | undefined;
+    const prepare = async (part: string) => (existing = await this.#existing(part, codec));
+    if (this.#appends) await prepare(path);
+    const inPlace = this.#config.on_failure === 'keep_partial';
+    const file = this.#appends
+      ? await AppendingFile.open({ path, codec, truncate: false })
+      : await ReplacingFile.open({ path, codec, context: this.#context, inPlace, prepare });
+    return { file, ...this.#columns(existing, fields()) };
+  }
+
+  /** The columns, and the header line where the file has none yet. */
+  #columns(
+    existing: Existing | undefined,
+    fields: readonly string[],
+  ): Pick<OpenFile, 'columns' | 'header'> {
+    const columns = existing?.columns ?? fields;
+    const isNew = existing === undefined && columns.length > 0;
+    if (fields.length > 0 && !fields.some((field) => columns.includes(field)))
+      throw new ConnectorError(
+        'data',
+        `${this.#config.path} has none of the fields as a column: its header is ${columns.join(', ')}`,
+        { hint: 'write to a new file, rename the fields, or drop `append`' },
+      );
     return {
-      file: await AppendingFile.open({ path: file, codec, truncate: !append }),
       columns,
-      header,
+      header: this.#config.write_headers && isNew ? this.#format.row(columns) : '',
     };
   }
 
   /** What the file to be continued holds; `undefined` when it is empty or not there. */
-  async #existing(
-    file: string,
-    codec: Codec,
-  ): Promise<{ columns: readonly string[] | undefined } | undefined> {
+  async #existing(file: string, codec: Codec): Promise<Existing | undefined> {
     const { env, signal } = this.#context;
     const first = await continueCsv({
       path: file,

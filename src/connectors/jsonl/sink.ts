@@ -8,14 +8,16 @@ import {
   APPEND_ONLY,
   defineSink,
   requireOpen,
+  type FinishReason,
   type Sink,
   type WriteResult,
 } from '../../kit/sink.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
 import type { WrittenFile } from '../../lib/files/written-file.ts';
 import { AppendingFile } from '../_files/output/appending-file.ts';
+import { ReplacingFile, hasPartToEnd } from '../_files/output/replacing-file.ts';
 import { chooseCodec, codecOfName } from '../_files/compression/compression.ts';
-import { compression, encryption, filePath } from '../_files/config.ts';
+import { compression, encryption, filePath, onFailure } from '../_files/config.ts';
 import { sealLine } from '../_files/json/json-lines-file.ts';
 import { resolvePath, fileUri } from '../_files/paths.ts';
 import { probeFolder } from '../_files/output/probe-folder.ts';
@@ -35,6 +37,7 @@ const config = z.lazy(() =>
       batch_size: batchSize().meta({
         description: 'Accepted for uniformity; records are written as they come.',
       }),
+      on_failure: onFailure(),
       compression: compression('the file'),
       encryption: encryption(),
     })
@@ -101,12 +104,21 @@ export const jsonlSink = defineSink<JsonlSinkConfig>({
 class JsonlSink implements Sink {
   readonly #config: JsonlSinkConfig;
   readonly #context: SinkContext;
-  #file: AppendingFile | undefined;
+  #file: AppendingFile | ReplacingFile | undefined;
   #isClosed = false;
 
   constructor(value: JsonlSinkConfig, context: SinkContext) {
     this.#config = value;
     this.#context = context;
+  }
+
+  get #path(): string {
+    return resolvePath(this.#context.env.cwd, this.#config.path);
+  }
+
+  /** Dead letters of earlier runs must stay, whatever the config says. */
+  get #appends(): boolean {
+    return this.#config.append || this.#context.role === 'dlq';
   }
 
   async write(page: Page): Promise<WriteResult> {
@@ -123,8 +135,11 @@ class JsonlSink implements Sink {
     await this.#file?.flush();
   }
 
-  async finish(): Promise<void> {
-    await this.#file?.flush();
+  async finish(reason: FinishReason): Promise<void> {
+    const isEmpty = this.#file === undefined && reason === 'success' && !this.#appends;
+    if (isEmpty && (await hasPartToEnd(this.#path, this.#context))) this.#file = await this.#open();
+    if (this.#file instanceof ReplacingFile) await this.#file.finish(reason);
+    else await this.#file?.flush();
   }
 
   outputs(): readonly WrittenFile[] {
@@ -156,19 +171,18 @@ class JsonlSink implements Sink {
     );
   }
 
-  async #open(): Promise<AppendingFile> {
-    const { env, signal, role } = this.#context;
-    const file = resolvePath(env.cwd, this.#config.path);
+  async #open(): Promise<AppendingFile | ReplacingFile> {
+    const { env, signal } = this.#context;
+    const path = this.#path;
     const codec = chooseCodec(this.#config.compression, this.#config.path, env.log);
-    // Dead letters of earlier runs must stay, whatever the config says.
-    const append = this.#config.append || role === 'dlq';
-    if (append)
-      await repairTornEnd(this.#config.encryption === undefined ? JSON_RULES : SEALED_RULES, {
-        path: file,
-        codec,
-        log: env.log,
-        signal,
-      });
-    return AppendingFile.open({ path: file, codec, truncate: !append });
+    const rules = this.#config.encryption === undefined ? JSON_RULES : SEALED_RULES;
+    const prepare = (part: string) =>
+      repairTornEnd(rules, { path: part, codec, log: env.log, signal });
+    if (this.#appends) {
+      await prepare(path);
+      return AppendingFile.open({ path, codec, truncate: false });
+    }
+    const inPlace = this.#config.on_failure === 'keep_partial';
+    return ReplacingFile.open({ path, codec, context: this.#context, inPlace, prepare });
   }
 }

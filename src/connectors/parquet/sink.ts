@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { SinkContext } from '../../kit/context.ts';
@@ -7,6 +8,7 @@ import {
   APPEND_ONLY,
   defineSink,
   requireOpen,
+  type FinishReason,
   type Sink,
   type WriteResult,
 } from '../../kit/sink.ts';
@@ -14,11 +16,13 @@ import type { JsonObject } from '../../lib/text/json.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { fileToWrite, type WrittenFile } from '../../lib/files/written-file.ts';
 import { requireObjects } from '../_files/csv/csv-writer.ts';
+import { onFailure } from '../_files/config.ts';
 import { createParquetFile } from '../_files/parquet/create-parquet.ts';
 import { onDisk } from '../_files/io-error.ts';
 import { learnColumns } from '../_files/parquet/parquet-types.ts';
 import { PARQUET_CODECS, type ParquetFile } from '../_files/parquet/parquet-file.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
+import { removeLeftovers } from '../_files/output/temporary-path.ts';
 import { probeFolder } from '../_files/output/probe-folder.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 
@@ -101,6 +105,7 @@ const config = z.lazy(() =>
     max_bytes_per_file: optional(integer({ min: 1 })).meta({
       description: 'Start another file at about this size in memory; looked at after each page.',
     }),
+    on_failure: onFailure(),
     batch_size: batchSize().meta({
       description: 'Accepted for uniformity; records are written as they come.',
     }),
@@ -222,12 +227,22 @@ class ParquetSink implements Sink {
     if (this.#single === undefined) await this.#endFile();
   }
 
-  /**
-   * However the run ended: what was counted as written must be readable, and only a whole file gets
-   * the final name.
-   */
-  async finish(): Promise<void> {
-    await this.#endFile();
+  /** A run that failed leaves the file of an earlier one; where there is none, what was written. */
+  async finish(reason: FinishReason): Promise<void> {
+    const isKept =
+      reason !== 'success' &&
+      this.#config.on_failure === 'keep_old' &&
+      this.#single !== undefined &&
+      existsSync(this.#single);
+    if (!isKept) return this.#endFile();
+    this.#waiting = [];
+    this.#written.length = 0;
+    await this.#output?.discard();
+    this.#output = undefined;
+    this.#context.env.log.warn(`the run is ${reason}: the file of an earlier run stays as it was`, {
+      path: this.#single,
+      hint: 'set `on_failure: keep_partial` to have the part that was written instead',
+    });
   }
 
   async close(): Promise<void> {
@@ -251,6 +266,8 @@ class ParquetSink implements Sink {
   async #start(): Promise<void> {
     const path = this.#single ?? join(this.#folder, this.#newName());
     await onDisk('create the folder', this.#folder, () => makeFolder(this.#folder));
+    if (this.#single !== undefined && existsSync(this.#single))
+      await removeLeftovers(this.#folder, (name) => name === basename(path));
     this.#written.push(fileToWrite(path, { append: false }));
     this.#output = await createParquetFile({
       path,

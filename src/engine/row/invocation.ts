@@ -47,6 +47,8 @@ export interface OpenedInvocation {
   readonly stateKey: string;
   /** False for dry and limited runs. */
   readonly storesPositions: boolean;
+  /** Where the source starts, for the sink; filled in when it is known. */
+  readonly start: { bookmark?: JsonValue | undefined };
   /** Records to write at most. */
   readonly limit: number | undefined;
   readonly tally: Tally;

@@ -31,6 +31,7 @@ export async function moveInvocation(
   if (opened.storesPositions) await finishInterruptedRollback(opened);
   const own = await startPosition(opened);
   const { bookmark, watermark } = (await hooks.agree?.(own)) ?? own;
+  opened.start.bookmark = bookmark;
   const invocation: Invocation = { ...opened, watermark };
   const rollbackLog = opened.storesPositions ? await openRollbackLog(invocation) : undefined;
   try {

@@ -1,5 +1,5 @@
 /** Opens everything an invocation needs; it is closed in the reverse order. */
-import type { RetryPolicy } from '../../kit/context.ts';
+import type { Progress, RetryPolicy } from '../../kit/context.ts';
 import { governanceOf } from '../stages/governance.ts';
 import { schemaDriftBlock } from '../../blocks/schema-drift/index.ts';
 import { resilienceBlock } from '../../blocks/resilience/index.ts';
@@ -62,7 +62,9 @@ export async function openInvocation(
   const state = await openState(request, context, closers);
   const input = await openInput(request, { context, stop }, closers);
   claimOutput(request, tally, closers);
-  const output = await openOutput(request, { context, hitFailpoint }, closers);
+  const start: OpenedInvocation['start'] = {};
+  const progress = progressOf(request, { ...input, state });
+  const output = await openOutput(request, { context, hitFailpoint, start, progress }, closers);
   const stages = stagesOf({ env, ...stagePlace(plan, row) }, governanceOf(row), {
     schema: output.sink.schema,
     supplied: suppliedColumns(row),
@@ -83,6 +85,7 @@ export async function openInvocation(
     state,
     stateKey,
     storesPositions: storesPositions(request),
+    start,
     limit: request.limit,
     tally,
     ...(row.cleanUp === undefined || request.dryRun === true
@@ -108,12 +111,16 @@ async function openState(
   return openPart('State', state, open, closers);
 }
 
+interface OpenedInput extends Pick<OpenedInvocation, 'source' | 'replay' | 'unbounded' | 'leave'> {
+  readonly bookmarks: boolean;
+}
+
 /** The source, and `leave`, which tells it that no more pages are wanted. */
 async function openInput(
   request: InvocationRequest,
   { context, stop }: { readonly context: PartContext; readonly stop: AbortSignal },
   closers: AsyncDisposableStack,
-): Promise<Pick<OpenedInvocation, 'source' | 'replay' | 'unbounded' | 'leave'>> {
+): Promise<OpenedInput> {
   const { row, tokens, iteration } = request;
   const left = new AbortController();
   const leave = (): void => left.abort(NO_MORE_PAGES);
@@ -131,8 +138,8 @@ async function openInput(
   closers.defer(leave);
   const labels = { pipeline: context.pipeline, row: row.id, connector: row.source.type };
   countOpen(metrics.sourceInFlight, labels, request, closers);
-  const { replay, unbounded } = row.source.definition.capabilities(config);
-  return { source, replay, unbounded, leave };
+  const { replay, unbounded, bookmarks } = row.source.definition.capabilities(config);
+  return { source, replay, unbounded, bookmarks, leave };
 }
 
 /** Restricts the source to the range of the shard. */
@@ -146,20 +153,34 @@ interface OutputOptions {
   readonly hitFailpoint: HitFailpoint | undefined;
 }
 
+interface MainOutputOptions extends OutputOptions {
+  readonly start: OpenedInvocation['start'];
+  readonly progress: Progress;
+}
+
+function progressOf(
+  request: InvocationRequest,
+  { source, unbounded, bookmarks, state }: OpenedInput & Pick<OpenedInvocation, 'state'>,
+): Progress {
+  if (unbounded !== undefined || source.acknowledge !== undefined) return 'live';
+  return bookmarks && state !== undefined && storesPositions(request) ? 'positions' : 'nothing';
+}
+
 /** The sink and the dead-letter queue. */
 async function openOutput(
   request: InvocationRequest,
-  options: OutputOptions,
+  options: MainOutputOptions,
   closers: AsyncDisposableStack,
 ): Promise<
   Pick<OpenedInvocation, 'sink' | 'sinkConfig' | 'capabilities' | 'deadLetters' | 'flushDurable'>
 > {
   const { row } = request;
-  const { context } = options;
+  const { context, start, progress } = options;
+  const startsAfter = () => start.bookmark;
   const main = await openSink(
     request,
     row.sink,
-    { ...context, ...sinkRetryOf(row), runId: request.runId, role: 'main' },
+    { ...context, ...sinkRetryOf(row), runId: request.runId, role: 'main', progress, startsAfter },
     closers,
   );
   const labels = { pipeline: context.pipeline, row: row.id, connector: row.sink.type };

@@ -1,14 +1,83 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import { readdir, rm, stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { codeOf } from '../io-error.ts';
 
 const SUFFIX = '.svc-tmp';
+/** A file of another machine that nobody has touched for so long belongs to nobody any more. */
+const FOREIGN_MS = 24 * 60 * 60 * 1000;
 
-/** A name beside `path` for output that is not finished; no two calls give the same one. */
+const HOST = createHash('sha256').update(hostname()).digest('hex').slice(0, 6);
+/** Names that this process has given: a process id alone may be that of an earlier one. */
+const ours = new Set<string>();
+
+/**
+ * A name beside `path` for output that is not finished; no two calls give the same one. It says
+ * which process writes it, so that a later one can tell what was left by one that was killed.
+ */
 export function temporaryPath(path: string): string {
-  return join(dirname(path), `.${basename(path)}.${randomUUID().slice(0, 8)}${SUFFIX}`);
+  const name = `.${basename(path)}.${HOST}-${process.pid}-${randomUUID().slice(0, 8)}${SUFFIX}`;
+  ours.add(name);
+  return join(dirname(path), name);
+}
+
+/** A name beside `path` that a later run finds again, for the same `start`. */
+export function resumablePath(path: string, start: string): string {
+  const digest = createHash('sha256').update(start).digest('hex').slice(0, 8);
+  return join(dirname(path), `.${basename(path)}.from-${digest}${SUFFIX}`);
+}
+
+/** What earlier runs have left for a later one to go on with. */
+export async function resumableFiles(path: string): Promise<string[]> {
+  const start = `.${basename(path)}.from-`;
+  const names = await readdir(dirname(path)).catch(() => []);
+  return names
+    .filter((name) => name.startsWith(start) && isTemporaryName(name))
+    .map((name) => join(dirname(path), name));
 }
 
 /** Whether a file name is one of ours for unfinished output. */
 export function isTemporaryName(name: string): boolean {
   return name.endsWith(SUFFIX);
+}
+
+const NAME = /^\.(.+)\.([0-9a-f]{6})-(\d+)-[0-9a-f]{8}\.svc-tmp$/;
+
+/**
+ * Removes what killed runs have left of the files that `belongs` names. Best effort: never throws.
+ */
+export async function removeLeftovers(
+  folder: string,
+  belongs: (name: string) => boolean,
+): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names) {
+    const [, target, host, pid] = NAME.exec(name) ?? [];
+    if (target === undefined || !belongs(outermost(target))) continue;
+    const path = join(folder, name);
+    const isLeft = host === HOST ? isDead(name, Number(pid)) : await isOld(path);
+    if (isLeft) await rm(path, { force: true }).catch(() => {});
+  }
+}
+
+/** A temporary file may have one of its own beside it. */
+function outermost(target: string): string {
+  const inner = NAME.exec(target)?.[1];
+  return inner === undefined ? target : outermost(inner);
+}
+
+function isDead(name: string, pid: number): boolean {
+  if (pid === process.pid) return !ours.has(name);
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return codeOf(error) === 'ESRCH';
+  }
+}
+
+async function isOld(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  return found !== undefined && Date.now() - found.mtimeMs > FOREIGN_MS;
 }
