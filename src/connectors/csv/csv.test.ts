@@ -191,6 +191,7 @@ describe('the csv sink', () => {
   it('continues a file under its own header', async () => {
     await writeFile(join(folder, 'out.csv'), 'b,a\n1,2\n');
     expect(await writeAll({ append: true }, [{ a: 'A', b: 'B' }])).toBe('b,a\n1,2\nB,A\n');
+    await expect(writeAll({ append: true }, [{ c: 1 }])).rejects.toThrow('its header is b, a');
   });
 
   it('cuts off what a killed writer left, and completes a last line', async () => {

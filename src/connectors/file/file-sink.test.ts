@@ -1,5 +1,6 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { createHash } from 'node:crypto';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Page, RECORDS_LANE } from '../../kit/page.ts';
@@ -160,6 +161,40 @@ describe('the file sink', () => {
     expect(await readdir(join(folder, 'd'))).toEqual(['p-00001.jsonl']);
     await write(value, []);
     expect(await text('d/p-00001.jsonl')).toBe('');
+  });
+
+  it('replaces all parts of the run before, also with nothing', async () => {
+    const value = { path: 'd/p.json', max_records_per_file: 1 };
+    await write(value, [[1, 2, 3]]);
+    await write(value, [[4]]);
+    expect(await readdir(join(folder, 'd'))).toEqual(['p-00001.json']);
+    for (const path of ['a.csv', 'a.jsonl.gz', 'a.json']) {
+      await write({ path }, [[{ a: 1 }]]);
+      await write({ path }, [], 'failed');
+      expect(await read({ path })).toHaveLength(1);
+      await write({ path }, []);
+      expect(await read({ path })).toEqual([]);
+    }
+    for (const pages of [[[{ a: 1 }]], []]) await write({ path: 'a.parquet' }, pages);
+    await write({ path: 'none.csv' }, []);
+    expect((await readdir(folder)).sort()).toEqual(['a.csv', 'a.json', 'a.jsonl.gz', 'd']);
+  });
+
+  it('does not write rows of empty cells below the header of another table', async () => {
+    await writeFile(join(folder, 'a.csv'), 'x,y\n1,2\n');
+    const value = { path: 'a.csv', if_exists: 'append', csv: { on_unknown_field: 'warn' } };
+    expect((await failureOf(write(value, [[{ a: 1 }]]))).message).toContain('its header is x, y');
+    expect(await text('a.csv')).toBe('x,y\n1,2\n');
+  });
+
+  it('removes the spools of killed runs', async () => {
+    const host = createHash('sha256').update(hostname()).digest('hex').slice(0, 6);
+    const left = `.p-00003.jsonl.${host}-4000000-0123abcd.svc-tmp`;
+    const other = `.q-00003.jsonl.${host}-4000000-0123abcd.svc-tmp`;
+    const inner = `.${left}.${host}-4000000-0123abcd.svc-tmp`;
+    for (const name of [left, inner, other]) await writeFile(join(folder, name), 'x');
+    await write({ path: 'p-{part}.jsonl' }, [[1]]);
+    expect(await readdir(folder)).toEqual([other, 'p-00001.jsonl']);
   });
 
   it('gives all files the same columns, and refuses a misfit with its page', async () => {

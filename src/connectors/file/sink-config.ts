@@ -77,11 +77,11 @@ const config = z.lazy(() =>
       .default('replace')
       .meta({
         description:
-          'What to do about a file of the same name. `mode` is another name of this field.',
+          'What to do about the files of an earlier run; with `replace`, also parts that this run does not have are removed, and a run without records leaves an empty file where one was (no file, if it is Parquet). `mode` is another name of this field.',
       }),
     write_mode: z.enum(['append', 'overwrite']).default('append').meta({
       description:
-        'With `overwrite`, older parts that this run did not write are removed, and a run without records empties the destination.',
+        'With `overwrite`, a run without records writes an empty file also where none was.',
     }),
     max_records_per_file: optional(integer({ min: 1 })).meta({
       description: 'Start another file after this many records.',

@@ -20,7 +20,7 @@ import { onDisk } from '../_files/io-error.ts';
 import { ColumnLearner } from '../_files/parquet/parquet-types.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 import { probeFolder } from '../_files/output/probe-folder.ts';
-import { temporaryPath } from '../_files/output/temporary-path.ts';
+import { removeLeftovers, temporaryPath } from '../_files/output/temporary-path.ts';
 import {
   canGrow,
   isCapped,
@@ -30,7 +30,7 @@ import {
   type FileSinkConfig,
 } from './sink-config.ts';
 import { Spool } from './spool.ts';
-import { existingParts, partPath, template } from './targets.ts';
+import { existingParts, isPartOf, partPath, template } from './targets.ts';
 import { writePart } from './write-part.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 
@@ -128,14 +128,31 @@ class FileSink implements Sink {
     if (this.#context.role === 'dlq') return this.#publish();
     if (reason !== 'success') return;
     const overwrite = this.#config.write_mode === 'overwrite';
-    if (this.#parts.length === 0 && overwrite) await this.#part();
+    if (this.#parts.length === 0 && (overwrite || (await this.#emptiesOld())))
+      await this.#noRecords();
     const ours = new Set(this.#parts.map((part) => part.target));
-    const before = this.#existing;
+    const before = this.#existing?.values().toArray() ?? [];
     await this.#publish();
-    if (!overwrite) return;
-    for (const path of before?.values() ?? []) {
+    if (this.#config.if_exists !== 'replace') return;
+    for (const path of before) {
       if (!ours.has(path)) await onDisk('remove', path, () => rm(path));
     }
+  }
+
+  /** A Parquet file has columns, which nobody knows without a record: then there is no file. */
+  async #noRecords(): Promise<void> {
+    if (sinkFormat(this.#config) === 'parquet') this.#existing ??= await this.#look();
+    else await this.#part();
+  }
+
+  /**
+   * Whether a run without records leaves an empty file where an earlier run has left records. Where
+   * positions are stored, no records are no news.
+   */
+  async #emptiesOld(): Promise<boolean> {
+    if (this.#config.if_exists !== 'replace' || this.#context.progress === 'positions')
+      return false;
+    return (await existingParts(this.#pattern)).size > 0;
   }
 
   /**
@@ -245,6 +262,7 @@ class FileSink implements Sink {
       await onDisk('create the folder', folder, () => makeFolder(folder));
     else await onDisk('write into', folder, () => access(folder));
     const existing = await existingParts(this.#pattern);
+    await removeLeftovers(folder, isPartOf(this.#pattern));
     const [first] = existing.values();
     if (this.#config.if_exists === 'error' && !this.#append && first !== undefined) {
       throw new ConnectorError('refused', `${first} exists already`, {

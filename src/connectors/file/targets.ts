@@ -52,12 +52,22 @@ export async function existingParts(pattern: string): Promise<Map<number, string
   const parts = new Map<number, string>();
   const names = await onDisk('list', folder, () => readdir(folder).catch(noneIfMissing));
   if (!name.includes('{part}')) return names.includes(name) ? parts.set(1, pattern) : parts;
-  const shape = new RegExp(`^${name.split('{part}').map(escaped).join('(\\d{5,})')}$`);
+  const shape = shapeOf(name);
   for (const found of names) {
     const number = shape.exec(found)?.[1];
     if (number !== undefined) parts.set(Number(number), join(folder, found));
   }
   return parts;
+}
+
+/** Tells the names of the files that the pattern stands for. */
+export function isPartOf(pattern: string): (name: string) => boolean {
+  const shape = shapeOf(basename(pattern));
+  return (name) => shape.test(name);
+}
+
+function shapeOf(name: string): RegExp {
+  return new RegExp(`^${name.split('{part}').map(escaped).join('(\\d{5,})')}$`);
 }
 
 function noneIfMissing(error: unknown): string[] {

@@ -42,6 +42,7 @@ export async function writePart(spool: Spool, options: PartOptions): Promise<voi
       },
     );
   }
+  if (before !== undefined) requireCommon(options.columns, before);
   const bytes = render(spool, {
     config,
     signal: context.signal,
@@ -63,6 +64,16 @@ export async function writePart(spool: Spool, options: PartOptions): Promise<voi
     await output.close();
   }
   if (whole !== undefined) await sealWhole(temporary, whole, context.signal);
+}
+
+/** Records without any column of the file would be rows of empty cells. */
+function requireCommon(fields: readonly string[], columns: readonly string[]): void {
+  if (fields.length === 0 || fields.some((field) => columns.includes(field))) return;
+  throw new ConnectorError(
+    'data',
+    `none of the fields is a column of the file that is continued: its header is ${columns.join(', ')}`,
+    { hint: 'write to a new file, or rename the fields' },
+  );
 }
 
 /**
