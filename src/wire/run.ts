@@ -54,7 +54,10 @@ export const submissionSchema = z
       .int()
       .positive()
       .nullish()
-      .meta({ description: 'Wall-clock cap of the execution; on expiry the run fails.' }),
+      .meta({
+        description:
+          'Wall-clock cap; on expiry the run fails, also one that still waits. The execution has all of it.',
+      }),
     doctor_first: z
       .boolean()
       .nullish()

@@ -56,6 +56,8 @@ export class LiveRun {
   #handle: JobHandle | undefined;
   #stopped: StopCause | undefined;
   #closing = false;
+  /** Fires when the run no longer waits. */
+  #waited: AbortController | undefined;
 
   constructor(options: LiveRunOptions, services: LiveRunServices) {
     this.identity = options.identity;
@@ -81,6 +83,22 @@ export class LiveRun {
     this.#tell(event);
   }
 
+  /** A run that waits for a slot for as long as it may execute has failed. */
+  async limitWait(submittedAt: string, onOver: () => void): Promise<void> {
+    const { timeout_secs: timeoutSecs } = this.#submission;
+    if (timeoutSecs === null) return;
+    const { clock } = this.#services.env;
+    this.#waited = new AbortController();
+    const waitedMs = clock.now().getTime() - Date.parse(submittedAt);
+    await sleepLong(clock, timeoutSecs * 1000 - waitedMs, this.#waited.signal);
+    if (!this.#waited.signal.aborted) onOver();
+  }
+
+  /** It is executed, ended or left to another server. */
+  endWait(): void {
+    this.#waited?.abort();
+  }
+
   /** The first cause counts. */
   stop(cause: StopCause): void {
     if (this.#stopped !== undefined || this.#closing) return;
@@ -94,6 +112,7 @@ export class LiveRun {
    */
   async execute(): Promise<RunEnd | undefined> {
     const { env, health, giveUp } = this.#services;
+    this.endWait();
     if (this.#stopped !== undefined) return UNSTARTED;
     const startedAt = env.clock.now().toISOString();
     try {
@@ -119,6 +138,7 @@ export class LiveRun {
 
   /** Makes the end of the run durable and tells whoever waits for it. Never rejects. */
   async record(end: RunEnd | undefined): Promise<void> {
+    this.endWait();
     try {
       if (end !== undefined) await this.#record(end);
     } catch (error) {
@@ -209,16 +229,7 @@ export class LiveRun {
   }
 
   async #expire(timeoutSecs: number, over: AbortSignal): Promise<void> {
-    const { clock } = this.#services.env;
-    const deadline = clock.elapsedMs() + timeoutSecs * 1000;
-    // In parts: a timer of more than 24 days would fire at once.
-    for (
-      let left = timeoutSecs * 1000;
-      left > 0 && !over.aborted;
-      left = deadline - clock.elapsedMs()
-    ) {
-      await clock.sleep(Math.min(left, LONGEST_SLEEP_MS), over);
-    }
+    await sleepLong(this.#services.env.clock, timeoutSecs * 1000, over);
     if (!over.aborted) this.stop('timeout');
   }
 
@@ -258,4 +269,11 @@ export class LiveRun {
     const started_at = this.#startedAt;
     this.#tell({ kind: 'ended', end: { status, started_at, finished_at, error, outcome } });
   }
+}
+
+/** In parts: a timer of more than 24 days would fire at once. */
+async function sleepLong(clock: Env['clock'], ms: number, over: AbortSignal): Promise<void> {
+  const deadline = clock.elapsedMs() + ms;
+  for (let left = ms; left > 0 && !over.aborted; left = deadline - clock.elapsedMs())
+    await clock.sleep(Math.min(left, LONGEST_SLEEP_MS), over);
 }

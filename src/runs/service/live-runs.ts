@@ -78,6 +78,7 @@ export class LiveRuns {
     // The grace was over before the run was stored: it is recorded as ended by the shutdown.
     if (this.#isStopped) live.stop('shutdown');
     place.enter(live);
+    this.#limitWait(live, run.submitted_at);
   }
 
   /** A waiting run ends at once; an executing one when it has flushed. */
@@ -165,7 +166,15 @@ export class LiveRuns {
     } else if (this.#isHeld) {
       this.#forget(live);
       place?.release();
-    } else place?.enter(live);
+    } else {
+      place?.enter(live);
+      this.#limitWait(live, run.submitted_at);
+    }
+  }
+
+  #limitWait(run: LiveRun, submittedAt: string): void {
+    if (!this.#queue.holds(run)) return;
+    void run.limitWait(submittedAt, () => void this.stop(run, 'timeout'));
   }
 
   #liveRun(
@@ -221,6 +230,7 @@ export class LiveRuns {
   }
 
   #forget(run: LiveRun): void {
+    run.endWait();
     this.#runs.delete(run.fence.run_id);
     this.#options.services.onOver(run);
   }

@@ -36,6 +36,11 @@ export class RunQueue<T> {
     return this.#waiting.size + this.#reserved >= capacity + slots - this.#inFlight;
   }
 
+  /** Whether it waits for a slot. */
+  holds(item: T): boolean {
+    return this.#waiting.has(item);
+  }
+
   get inFlight(): number {
     return this.#inFlight;
   }

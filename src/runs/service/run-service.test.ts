@@ -418,15 +418,28 @@ describe('ending', () => {
     expect(service.executor.last.stops).toMatchObject([{ why: 'timeout' }]);
   });
 
-  it('does not count waiting as execution time', async () => {
+  it('fails a run that waits for as long as it may take; another has all its time from its start', async () => {
     const service = await testService();
     await service.submit();
-    await service.submit({ timeout_secs: 5 });
-    await service.clock.advance(60_000);
-    service.executor.last.finish();
+    const late = await service.submit({ timeout_secs: 5 });
+    const timely = await service.submit({ timeout_secs: 6 });
     await service.clock.advance(4999);
+    expect((await service.record(late)).status).toBe('queued');
+    await service.clock.advance(1);
+    expect(await service.record(late)).toMatchObject({
+      status: 'failed',
+      started_at: null,
+      error: expect.stringContaining('within its timeout_secs of 5') as string,
+    });
+    service.executor.last.finish();
+    await service.clock.advance(5999);
     expect(service.executor.started).toHaveLength(2);
     expect(service.executor.last.stops).toEqual([]);
+    await service.clock.advance(1);
+    expect(service.executor.last.stops).toMatchObject([{ why: 'timeout' }]);
+    service.executor.last.finish({ status: 'cancelled' });
+    await rest();
+    expect((await service.record(timely)).status).toBe('failed');
   });
 });
 
