@@ -19,7 +19,7 @@ const config = z.lazy(() =>
           else if (!carriesBody(method))
             ctx.addIssue(
               finding('invalid_value', `a ${method.toUpperCase()} request carries no body`, {
-                hint: 'use POST, PUT or PATCH',
+                hint: 'use POST, PUT, PATCH or DELETE',
               }),
             );
         })

@@ -57,10 +57,13 @@ export interface ServeOptions {
     /** 0 keeps them for ever. */
     readonly retentionDays: number;
     readonly graceSecs: number;
-    /** Undefined: rows are not shown. Null: no bound. */
-    readonly preview:
-      | { readonly defaultRows: number | null; readonly maxRows: number | null }
-      | undefined;
+    readonly preview: {
+      /** Whether rows are shown at all. */
+      readonly enabled: boolean;
+      /** Null: no bound. */
+      readonly defaultRows: number | null;
+      readonly maxRows: number | null;
+    };
   };
 }
 

@@ -39,3 +39,8 @@ function nextId(): string {
 }
 
 export const uuidIds: Ids = { next: nextId };
+
+/** Whether a text is an id of this kind, so that it stands in time beside others. */
+export function isTimeOrdered(id: string): boolean {
+  return /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/.test(id);
+}

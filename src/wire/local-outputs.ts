@@ -101,10 +101,10 @@ export const cleanupRequestSchema = z
     older_than_days: z.int().min(0).optional().meta({
       description: 'Files whose last write is this long ago, whatever their documents say.',
     }),
-    expired: z.literal(true).optional().meta({ description: 'Files whose retention is over.' }),
+    expired: z.boolean().optional().meta({ description: 'Files whose retention is over.' }),
     dataset_id: z.string().min(1).optional().meta({ description: 'Files of a data set.' }),
     run_id: z.string().min(1).optional().meta({ description: 'Files that this run wrote last.' }),
-    all: z.literal(true).optional().meta({ description: 'Every file of the ledger.' }),
+    all: z.boolean().optional().meta({ description: 'Every file of the ledger.' }),
     dry_run: z
       .boolean()
       .default(false)
@@ -115,7 +115,7 @@ export const cleanupRequestSchema = z
       .meta({ description: 'Must be true for `all`, and for `older_than_days: 0`.' }),
   })
   .superRefine((body, ctx) => {
-    const named = SCOPE_KEYS.filter((key) => body[key] !== undefined);
+    const named = SCOPE_KEYS.filter((key) => body[key] !== undefined && body[key] !== false);
     if (named.length !== 1) {
       const isNone = named.length === 0;
       const message = isNone

@@ -15,9 +15,9 @@ export const callbackSchema = z
     url: z.string().min(1).meta({ description: 'Destination; http or https only.' }),
     method: z
       .string()
-      .regex(/^[A-Za-z!#$%&'*+.^_`|~-]+$/)
+      .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/)
       .default('POST')
-      .meta({ description: 'HTTP method.' }),
+      .meta({ description: 'HTTP method; GET and HEAD carry no body.' }),
     headers: z
       .record(z.string(), z.string())
       .default({})
@@ -50,14 +50,10 @@ export const submissionSchema = z
       .record(z.string(), z.string())
       .nullish()
       .meta({ description: 'Metadata stored on the run record.' }),
-    timeout_secs: z
-      .int()
-      .positive()
-      .nullish()
-      .meta({
-        description:
-          'Wall-clock cap; on expiry the run fails, also one that still waits. The execution has all of it.',
-      }),
+    timeout_secs: z.int().positive().nullish().meta({
+      description:
+        'Wall-clock cap; on expiry the run fails, also one that still waits. The execution has all of it.',
+    }),
     doctor_first: z
       .boolean()
       .nullish()

@@ -297,6 +297,18 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         expect(ids(await history.listRuns({ limit: 2, cursor: 'unknown' }))).toEqual(['d', 'c']);
       });
 
+      it('goes on behind a cursor whose run is gone meanwhile', async () => {
+        const history = await open();
+        const runs = [1, 2, 3, 4].map((n) => `019876b5-4a00-7000-8000-00000000000${n}`);
+        for (const [n, id] of runs.entries())
+          await history.admit(aRun(id, { submitted_at: at(n) }), {});
+        const [one, two, three = '', four] = runs;
+        expect(ids(await history.listRuns({ limit: 2 }))).toEqual([four, three]);
+        await history.finishRun(fenceOf(aRun(three)), ENDING);
+        expect(await history.deleteRun(three)).toBe('deleted');
+        expect(ids(await history.listRuns({ limit: 2, cursor: three }))).toEqual([two, one]);
+      });
+
       it('filters by status, name and inclusive times', async () => {
         const history = await filled();
         expect(ids(await history.listRuns({ limit: 10, status: ['failed', 'completed'] }))).toEqual(

@@ -327,7 +327,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       retentionDays: 7,
       graceSecs: 0,
       isRunning: () => Promise.resolve(false),
-      preview: showsRows ? { defaultRows: 2, maxRows: 3 } : undefined,
+      preview: { enabled: showsRows, defaultRows: 2, maxRows: 3 },
     }),
     rollback: async () => {
       throw new RefusedError('unprocessable', 'the document of the run is not stored here');

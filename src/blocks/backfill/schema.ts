@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { isZone } from '../../document/tokens/strftime.ts';
 import { finding, integer, optional, text, nullAsAbsent } from '../../kit/schema.ts';
-import { isZone, parseWindow } from '../../document/ranges/windows.ts';
+import { parseWindow } from '../../document/ranges/windows.ts';
 
 export const backfillSchema = z.lazy(() =>
   z

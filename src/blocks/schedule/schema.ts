@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { isZone } from '../../document/tokens/strftime.ts';
 import { boolean, finding, integer, optional, text, nullAsAbsent } from '../../kit/schema.ts';
 import { parseCron } from '../../lib/time/cron.ts';
-import { isZone } from '../../document/ranges/windows.ts';
 
 export const scheduleSchema = z.lazy(() =>
   z

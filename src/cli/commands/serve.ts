@@ -283,9 +283,11 @@ export function readServeOptions(
     localOutputs: {
       retentionDays: values.localOutputRetentionDays,
       graceSecs: values.localOutputInFlightGraceSecs,
-      preview: values.previewLocalOutputs
-        ? { defaultRows: values.previewDefaultRows || null, maxRows: values.previewMaxRows || null }
-        : undefined,
+      preview: {
+        enabled: values.previewLocalOutputs,
+        defaultRows: values.previewDefaultRows || null,
+        maxRows: values.previewMaxRows || null,
+      },
     },
   };
 }

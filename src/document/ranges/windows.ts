@@ -51,10 +51,6 @@ export function parseWindow(text: string | number): Step | undefined {
   return { seconds: secondsOf(parsed) };
 }
 
-export function isZone(name: string): boolean {
-  return luxon().IANAZone.isValidZone(name);
-}
-
 /**
  * A date is its midnight in the zone, or the first moment of the day where there is no midnight.
  */

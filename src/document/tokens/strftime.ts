@@ -79,7 +79,7 @@ function two(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** Whether a name is an IANA time zone this process knows. */
+/** Whether a name is an IANA time zone this process knows. An offset such as `+02:00` is none. */
 export function isZone(name: string): boolean {
-  return luxon().Info.isValidIANAZone(name);
+  return /^[A-Za-z]/.test(name) && luxon().Info.isValidIANAZone(name);
 }

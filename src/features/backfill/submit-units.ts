@@ -119,7 +119,9 @@ async function submitAll(
         receipts.push({ unit: id, start, end, status: 'submitted', run_id });
         continue;
       } catch (error) {
-        if (!(error instanceof RefusedError) || error.code !== 'queue_full') throw error;
+        if (!(error instanceof RefusedError)) throw error;
+        if (error.code === 'conflict') throw unitConflict(unit, submitting);
+        if (error.code !== 'queue_full') throw error;
         full = `${error.message}; post the same request again later: what was submitted is not submitted twice`;
       }
     }
@@ -147,4 +149,13 @@ function submissionOf(
 function actionOf({ principal, role, sourceIp }: Caller) {
   const entry = { principal, role, action: 'backfill.submit', result: 'ok' };
   return sourceIp === undefined ? entry : { ...entry, source_ip: sourceIp };
+}
+
+/** The key of a unit is ours: nobody sent it. */
+function unitConflict({ id }: Unit, { name }: Submitting): RefusedError {
+  return new RefusedError(
+    'conflict',
+    `the window ${id} of \`${name}\` was submitted before, with another document or other settings`,
+    { hint: 'give this backfill another `name`, or post the request as it was' },
+  );
 }

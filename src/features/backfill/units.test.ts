@@ -67,6 +67,7 @@ describe('the units of a backfill (spec 1, section 4.4)', () => {
     expect(refusal({ to: '2026-01-01' })).toContain('there is nothing between');
     expect(refusal({ from: '2026-01-04' })).toContain('there is nothing between');
     expect(refusal({ window: '1y' })).toContain('window: `1y`');
+    expect(refusal({ timezone: '+02:00' })).toContain('timezone: `+02:00` is not a time zone');
     expect(refusal({ timezone: 'Mars/Base' })).toContain('timezone: `Mars/Base`');
     expect(refusal({ window: '1s' })).toBe('the range has more than 10000 units');
   });

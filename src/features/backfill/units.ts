@@ -6,12 +6,12 @@ import type { DateTime } from 'luxon';
 import { rfc3339 } from '../../document/tokens/now-tokens.ts';
 import {
   cutSpan,
-  isZone,
   parseBound,
   parseWindow,
   windowTokens,
   type Window,
 } from '../../document/ranges/windows.ts';
+import { isZone } from '../../document/tokens/strftime.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { fnv1a64 } from './fnv.ts';

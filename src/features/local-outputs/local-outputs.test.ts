@@ -40,7 +40,7 @@ function service(overrides: Partial<LocalOutputOptions> = {}) {
     jobs: inProcessJobs({ env: env(), parts }),
     store,
     ...rules,
-    preview: { defaultRows: 2, maxRows: 3 },
+    preview: { enabled: true, defaultRows: 2, maxRows: 3 },
     ...overrides,
   });
 }
@@ -289,6 +289,7 @@ describe('cleaning up', () => {
     [{}],
     [{ all: true, expired: true, confirm: true }],
     [{ all: true }],
+    [{ all: false, expired: false }],
     [{ older_than_days: 0 }],
     [{ older_than_days: -1 }],
   ])('is refused for %j', (body) => {
@@ -297,6 +298,7 @@ describe('cleaning up', () => {
 
   it.each([
     [{ all: true, confirm: true }],
+    [{ all: false, expired: true }],
     [{ all: true, dry_run: true }],
     [{ older_than_days: 1 }],
   ])('is accepted for %j', (body) => {
@@ -317,11 +319,9 @@ describe('showing rows', () => {
       truncated: true,
       capped_by: 'rows',
     });
-    const whole = await service({ preview: { defaultRows: null, maxRows: null } }).show(
-      id,
-      undefined,
-      signal,
-    );
+    const whole = await service({
+      preview: { enabled: true, defaultRows: null, maxRows: null },
+    }).show(id, undefined, signal);
     expect(whole).toMatchObject({
       row_count: 4,
       row_limit: null,
@@ -330,6 +330,21 @@ describe('showing rows', () => {
     });
     expect(whole).not.toHaveProperty('capped_by');
   });
+
+  it.each([
+    ['jsonl', '{"a":1}\n'.repeat(20) + 'not json\n'],
+    ['csv', 'a,b\n' + '1,2\n'.repeat(20) + '1,2,3\n'],
+  ])(
+    'is not kept from the first of %s by a line that is broken behind them',
+    async (kind, content) => {
+      await ran('r1', [{ name: 'a', kind, content }]);
+      expect(await service().show(await idOf('a'), '3', signal)).toMatchObject({
+        row_count: 3,
+        truncated: true,
+        capped_by: 'rows',
+      });
+    },
+  );
 
   it('reads CSV as texts', async () => {
     await ran('r1', [{ name: 'a.csv', kind: 'csv', content: 'a,b\n1,x\n' }]);
@@ -351,7 +366,11 @@ describe('showing rows', () => {
     const show = async (name: string, asked?: string) =>
       service().show(await idOf(name), asked, signal);
     await expect(
-      service({ preview: undefined }).show('x', undefined, signal),
+      service({ preview: { enabled: false, defaultRows: 2, maxRows: 3 } }).show(
+        'x',
+        undefined,
+        signal,
+      ),
     ).rejects.toMatchObject({
       code: 'forbidden',
     });
@@ -376,6 +395,7 @@ describe('showing rows', () => {
     ['all', 3],
     ['ALL', 3],
     ['0', 3],
+    ['1' + '0'.repeat(20), 3],
   ])('asked for %s gives at most %s rows', (asked, rows) => {
     expect(rowLimitOf(asked, { defaultRows: 2, maxRows: 3 })).toBe(rows);
   });
@@ -384,6 +404,7 @@ describe('showing rows', () => {
     [undefined, null],
     ['all', null],
     ['7', 7],
+    ['1' + '0'.repeat(20), Number.MAX_SAFE_INTEGER],
   ])('asked for %s where there is no ceiling gives %s', (asked, rows) => {
     expect(rowLimitOf(asked, { defaultRows: null, maxRows: null })).toBe(rows);
   });

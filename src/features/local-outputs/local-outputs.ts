@@ -22,8 +22,7 @@ import { cleanUp, sweep, type SweepServices } from './sweep.ts';
 export interface LocalOutputOptions extends Omit<SweepServices, 'clock' | 'metrics'> {
   readonly env: Env;
   readonly jobs: Jobs;
-  /** Undefined: rows are not shown to anybody. */
-  readonly preview: PreviewLimits | undefined;
+  readonly preview: PreviewLimits;
 }
 
 export interface OutputFilter {
@@ -35,7 +34,7 @@ export interface OutputFilter {
 
 export interface LocalOutputs {
   readonly retentionDays: number;
-  readonly preview: PreviewLimits | undefined;
+  readonly preview: PreviewLimits;
   list(filter: OutputFilter): Promise<OutputRecord[]>;
   /** Rejects with `RefusedError` for an unknown id. */
   remove(id: string): Promise<SweepReport>;
@@ -69,7 +68,7 @@ export function createLocalOutputs(options: LocalOutputOptions): LocalOutputs {
       sweep({ scope: 'output', dryRun: false, outputs: [await find(id, options)] }, services),
     cleanUp: (request) => cleanUp(request, services),
     show: async (id, asked, signal) => {
-      if (preview === undefined) {
+      if (!preview.enabled) {
         throw new RefusedError(
           'forbidden',
           'rows of files are not shown: the server was started without --preview-local-outputs',

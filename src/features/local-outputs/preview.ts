@@ -11,6 +11,8 @@ import { previewJob } from './preview-job.ts';
 
 /** Both null: no bound. */
 export interface PreviewLimits {
+  /** Whether rows are shown at all. */
+  readonly enabled: boolean;
   readonly defaultRows: number | null;
   readonly maxRows: number | null;
 }
@@ -28,11 +30,11 @@ export interface PreviewServices {
  */
 export function rowLimitOf(
   asked: string | undefined,
-  { defaultRows, maxRows }: PreviewLimits,
+  { defaultRows, maxRows }: Omit<PreviewLimits, 'enabled'>,
 ): number | null {
   if (asked === undefined) return least(defaultRows, maxRows);
   if (/^all$/i.test(asked) || /^0+$/.test(asked)) return maxRows;
-  if (/^\d{1,15}$/.test(asked)) return least(Number(asked), maxRows);
+  if (/^\d+$/.test(asked)) return least(Math.min(Number(asked), Number.MAX_SAFE_INTEGER), maxRows);
   throw new RefusedError(
     'bad_config',
     `row_count_to_load must be a whole number or \`all\`, got ${JSON.stringify(asked)}`,

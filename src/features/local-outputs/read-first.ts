@@ -4,7 +4,7 @@ import { RECORDS_LANE } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { Source } from '../../kit/source.ts';
 import type { Env } from '../../lib/env.ts';
-import { assert, RefusedError } from '../../lib/errors.ts';
+import { assert, ConnectorError, RefusedError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { JobContext } from '../../runs/worker/define-job.ts';
 import type { RequestOf } from '../../wire/job.ts';
@@ -13,6 +13,8 @@ import type { RequestOf } from '../../wire/job.ts';
 const MOST_BYTES = 64 * 1024 * 1024;
 const DEADLINE_MS = 30_000;
 const PAGE_ROWS = 1000;
+/** A page of more rows takes too much at once. */
+const LONGEST_PAGE_ROWS = 10_000;
 const PAGE_BYTES = 4 * 1024 * 1024;
 
 /** How a file of a kind is read; kinds that are not here have no reader. */
@@ -40,7 +42,7 @@ export async function readFirst(
       hint: `kinds that can: ${Object.keys(READERS).join(', ')}`,
     });
   }
-  const checked = check(definition.config, { ...config, batch_size: PAGE_ROWS });
+  const checked = check(definition.config, { ...config, batch_size: pageRows(rowLimit) });
   assert(checked.ok, `the reader of ${kind} takes what is asked of it here`);
   const context: SourceContext = {
     env,
@@ -57,6 +59,11 @@ export async function readFirst(
     },
   };
   return readPages(await definition.open(checked.value, context), rowLimit, env);
+}
+
+/** A page ends where the preview does: a broken line behind it is not read with it. */
+function pageRows(rowLimit: number | null): number {
+  return rowLimit === null || rowLimit > LONGEST_PAGE_ROWS ? PAGE_ROWS : rowLimit;
 }
 
 async function readPages(
@@ -79,6 +86,11 @@ async function readPages(
       if (clock.elapsedMs() > until) return { rows, cappedBy: 'time' };
     }
     return { rows, cappedBy: undefined };
+  } catch (error) {
+    // All that was asked for is there: something that cannot be read stands behind it.
+    if (error instanceof ConnectorError && rows.length === rowLimit)
+      return { rows, cappedBy: 'rows' };
+    throw error;
   } finally {
     await source.close();
   }

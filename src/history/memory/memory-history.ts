@@ -2,6 +2,7 @@
  * History that ends with the process. Bounded: the oldest finished runs and audit entries make room
  * for new ones.
  */
+import { isTimeOrdered } from '../../lib/ids.ts';
 import type { AuditQuery, AuditRecord } from '../../wire/audit.ts';
 import { isTerminal } from '../../wire/run.ts';
 import type {
@@ -83,17 +84,25 @@ export class MemoryHistory implements History {
 
   async listRuns(query: StoredRunQuery): Promise<StoredRunPage> {
     const { status, name, since, until, limit } = query;
-    const cursor = query.cursor === undefined ? undefined : this.#runs.get(query.cursor);
+    const isBehind = this.#behind(query.cursor);
     const found = [...this.#runs.values()].filter(
       (run) =>
         (status === undefined || status.includes(run.status)) &&
         (name === undefined || run.name === name) &&
         (since === undefined || run.submitted_at >= since) &&
         (until === undefined || run.submitted_at <= until) &&
-        (cursor === undefined || newestFirst(cursor, run) < 0),
+        isBehind(run),
     );
     found.sort(newestFirst);
     return { runs: found.slice(0, limit), more: found.length > limit };
+  }
+
+  #behind(cursor: string | undefined): (run: StoredRun) => boolean {
+    const last = cursor === undefined ? undefined : this.#runs.get(cursor);
+    if (last !== undefined) return (run) => newestFirst(last, run) < 0;
+    // The run is gone; its id still says where it stood.
+    if (cursor !== undefined && isTimeOrdered(cursor)) return (run) => run.run_id < cursor;
+    return () => true;
   }
 
   async startRun(fence: RunFence, startedAt: string): Promise<boolean> {

@@ -1,3 +1,4 @@
+import { isTimeOrdered } from '../../lib/ids.ts';
 import type { SQLInputValue } from 'node:sqlite';
 import type { AuditQuery, AuditRecord } from '../../wire/audit.ts';
 import { isTerminal } from '../../wire/run.ts';
@@ -99,6 +100,9 @@ export class SqliteHistory implements History {
     const last = query.cursor === undefined ? undefined : await this.getRun(query.cursor);
     if (last !== undefined)
       where.add('(submitted_at, run_id) < (?, ?)', last.submitted_at, last.run_id);
+    // The run is gone; its id still says where it stood.
+    else if (query.cursor !== undefined && isTimeOrdered(query.cursor))
+      where.add('run_id < ?', query.cursor);
     const sql = `SELECT * FROM svc_serve_runs ${where.text()} ORDER BY submitted_at DESC, run_id DESC LIMIT ?`;
     const rows = await this.#client.read(sql, ...where.values, query.limit + 1);
     return { runs: rows.slice(0, query.limit).map(runOf), more: rows.length > query.limit };

@@ -1,6 +1,8 @@
 /** Rules for requests that notify others: callbacks and notifications. */
 
-const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'CONNECT', 'TRACE', 'TRACK']);
+/** `fetch` sends none of these. */
+const NEVER_SENT: ReadonlySet<string> = new Set(['CONNECT', 'TRACE', 'TRACK']);
+const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', ...NEVER_SENT]);
 
 /** Set by the connection itself. */
 const OWN_HEADERS: ReadonlySet<string> = new Set(
@@ -11,6 +13,10 @@ const OWN_HEADERS: ReadonlySet<string> = new Set(
 
 export function carriesBody(method: string): boolean {
   return !WITHOUT_BODY.has(method.toUpperCase());
+}
+
+export function canBeSent(method: string): boolean {
+  return !NEVER_SENT.has(method.toUpperCase());
 }
 
 /** Why a header cannot be sent, as the end of a sentence; the value is never part of it. */

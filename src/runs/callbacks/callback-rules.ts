@@ -4,7 +4,7 @@
  */
 import { BlockList, isIP } from 'node:net';
 import { RefusedError } from '../../lib/errors.ts';
-import { carriesBody, headerFault } from '../../lib/http/outgoing-request.ts';
+import { canBeSent, carriesBody, headerFault } from '../../lib/http/outgoing-request.ts';
 import type { Callback } from '../../wire/run.ts';
 
 export interface CallbackRules {
@@ -38,7 +38,7 @@ export const PAYLOAD_KEYS = [
 /** Throws `unprocessable` naming the field. */
 export function validateCallback(callback: Callback, rules: CallbackRules): void {
   validateHost(parseUrl(callback.url), rules);
-  validateMethod(callback.method);
+  validateMethod(callback);
   validateHeaders(callback.headers, rules);
   for (const key of PAYLOAD_KEYS) {
     if (Object.hasOwn(callback.extra_fields, key))
@@ -127,11 +127,17 @@ function isMetadataHost(host: string): boolean {
   return METADATA_ADDRESSES.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-function validateMethod(method: string): void {
-  if (!carriesBody(method))
+function validateMethod({ method, extra_fields: extra }: Callback): void {
+  const name = method.toUpperCase();
+  if (!canBeSent(method))
     throw refusal(
-      `callback.method: a ${method.toUpperCase()} request carries no body`,
-      'use POST, PUT or PATCH',
+      `callback.method: a ${name} request cannot be sent`,
+      'use POST, PUT, PATCH or DELETE; GET and HEAD carry no body',
+    );
+  if (!carriesBody(method) && Object.keys(extra).length > 0)
+    throw refusal(
+      `callback.extra_fields: a ${name} request carries no body`,
+      'use POST, PUT, PATCH or DELETE',
     );
 }
 

@@ -2,7 +2,7 @@ import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
-import { splitLogin } from '../../lib/http/outgoing-request.ts';
+import { carriesBody, splitLogin } from '../../lib/http/outgoing-request.ts';
 import type { Callback, RunRecord } from '../../wire/run.ts';
 
 const ATTEMPTS = 3;
@@ -68,14 +68,16 @@ export class CallbackSender {
   ): Promise<{ delivered: true } | { delivered: false; final: boolean; fault: string }> {
     const { url, authorization } = splitLogin(callback.url);
     const headers = new Headers(callback.headers);
-    if (!headers.has('content-type')) headers.set('content-type', 'application/json');
+    const sent = carriesBody(callback.method) ? body : undefined;
+    if (sent !== undefined && !headers.has('content-type'))
+      headers.set('content-type', 'application/json');
     if (authorization !== undefined && !headers.has('authorization'))
       headers.set('authorization', authorization);
     try {
       const response = await this.#env.fetch(url, {
         method: callback.method.toUpperCase(),
         headers,
-        body,
+        ...(sent === undefined ? {} : { body: sent }),
         // A redirect could lead to a host that would have been refused.
         redirect: 'manual',
         signal: AbortSignal.timeout(ATTEMPT_TIMEOUT_MS),

@@ -74,7 +74,8 @@ describe('callback rules', () => {
   it.each([
     ['a status no run ends with', { on: ['completed', 'running'] }, '`running`'],
     ['an unknown status', { on: ['done'] }, '`done`'],
-    ['a method without a body', { method: 'get' }, 'GET'],
+    ['a method that cannot be sent', { method: 'trace' }, 'TRACE'],
+    ['fields for a body that is not sent', { method: 'get', extra_fields: { a: 1 } }, 'GET'],
     ['a header that cannot be sent', { headers: { 'bad name': 'x' } }, 'bad name'],
     ['a header value with a line break', { headers: { a: 'x\r\ny: z' } }, '"a"'],
     ['a header of the connection', { headers: { 'Content-Length': '1' } }, 'Content-Length'],
@@ -132,7 +133,7 @@ class Receiver {
           method: request.method,
           url: request.url,
           headers: request.headers,
-          body: JSON.parse(body) as Record<string, unknown>,
+          body: (body === '' ? {} : JSON.parse(body)) as Record<string, unknown>,
         });
         const status = this.#statuses.shift() ?? 200;
         response.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end('thanks');
@@ -190,6 +191,15 @@ async function runWith(
 }
 
 describe('callbacks', () => {
+  it.each(['GET', 'delete'])('go out as %s', async (method) => {
+    const { receiver: to, url } = await receiver();
+    await runWith({ url, method });
+    expect(to.requests).toMatchObject([{ method: method.toUpperCase() }]);
+    expect(to.requests[0]?.headers['content-type']).toBe(
+      method === 'GET' ? undefined : 'application/json',
+    );
+  });
+
   it('tell the receiver once, with what was asked for', async () => {
     const { receiver: to, url } = await receiver();
     const { id } = await runWith({

@@ -13,10 +13,11 @@ export function configFingerprint(tree: JsonObject): string {
 }
 
 /**
- * Of everything that changes what a run does. Name, callback, preflight and the key itself do not.
+ * Of everything that changes what a run does. Callback, preflight and the key itself do not. A name
+ * is left out where there is none, so that keys of submissions without one stay good.
  */
 export function requestFingerprint(config: string, submission: Submission): string {
-  const { clock, timeout_secs, labels, concurrency } = submission;
+  const { name, clock, timeout_secs, labels, concurrency } = submission;
   return sha256(
     canonicalJson({
       config,
@@ -24,6 +25,7 @@ export function requestFingerprint(config: string, submission: Submission): stri
       timeout_secs: timeout_secs ?? null,
       labels: labels ?? {},
       concurrency: concurrency ?? null,
+      ...(name == null || name === '' ? {} : { name }),
     }),
   );
 }

@@ -219,7 +219,7 @@ describe('idempotency', () => {
     const id = await ended(service, { idempotency_key: 'k' });
     await service.clock.advance(5000);
     const again = await service.runs.submit(
-      submission({ idempotency_key: 'k', name: 'else', doctor_first: true }),
+      submission({ idempotency_key: 'k', doctor_first: true }),
       CALLER,
     );
     expect(again).toEqual({
@@ -240,6 +240,7 @@ describe('idempotency', () => {
     ['clock', { clock: '2026-01-01T00:00:00Z' }],
     ['timeout', { timeout_secs: 5 }],
     ['labels', { labels: { a: 'b' } }],
+    ['name', { name: 'other' }],
   ])('refuses the key with another %s', async (_what, over) => {
     const service = await testService();
     await service.submit({ idempotency_key: 'k' });

@@ -52,9 +52,9 @@ const listOutputs = defineRoute({
       retention_days: retentionDays,
       gc_enabled: retentionDays > 0,
       can_manage: permits(principal.role, 'local_output_manage'),
-      preview_enabled: preview !== undefined,
-      preview_default_rows: preview?.defaultRows ?? null,
-      preview_max_rows: preview?.maxRows ?? null,
+      preview_enabled: preview.enabled,
+      preview_default_rows: preview.defaultRows,
+      preview_max_rows: preview.maxRows,
     });
   },
 });
