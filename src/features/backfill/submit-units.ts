@@ -152,7 +152,7 @@ function actionOf({ principal, role, sourceIp }: Caller) {
 }
 
 /** The key of a unit is ours: nobody sent it. */
-function unitConflict({ id }: Unit, { name }: Submitting): RefusedError {
+function unitConflict({ id }: BackfillUnit, { name }: Submitting): RefusedError {
   return new RefusedError(
     'conflict',
     `the window ${id} of \`${name}\` was submitted before, with another document or other settings`,
