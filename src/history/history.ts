@@ -202,7 +202,7 @@ export interface StoredLogPage {
 export interface LogStore {
   /** Stores lines of any runs; a line already stored under its `seq` is kept as it is. */
   appendLog(lines: readonly RunLogLine[]): Promise<void>;
-  /** Marks that lines after `seq` were dropped. */
+  /** Marks that lines were dropped where the log ends with `seq`; lines may follow the mark. */
   markLogTruncated(
     runId: string,
     after: Pick<StoredLogLine, 'seq'> & Pick<LogLine, 'ts'>,

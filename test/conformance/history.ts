@@ -588,6 +588,18 @@ function describeLog(harness: HistoryHarness, open: Open): void {
       });
     });
 
+    it('goes on behind a mark that stands between lines', async () => {
+      const history = await open();
+      await history.appendLog([line('a', 0), line('a', 1), line('a', 5)]);
+      await history.markLogTruncated('a', { seq: 1, ts: at(1) });
+      await history.markLogTruncated('a', { seq: 5, ts: at(1) });
+      const read = (after: number, limit: number) => history.readLog('a', { after, limit });
+      expect(await read(-1, 2)).toEqual({ lines: [stored(0), stored(1)], truncated: false });
+      expect(await read(1, 1)).toEqual({ lines: [stored(5)], truncated: true });
+      expect(await read(-1, 3)).toMatchObject({ truncated: true });
+      expect(await read(-1, 3)).toMatchObject({ lines: [stored(0), stored(1), stored(5)] });
+    });
+
     it('purges lines by their own age and leaves the run', async () => {
       const history = await open();
       await history.admit(aRun('a'), {});

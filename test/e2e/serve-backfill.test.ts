@@ -100,7 +100,7 @@ describe('a backfill', () => {
       ...twoDays,
       labels: { team: 'a' },
     });
-    expect([other.status, other.text.includes('idempotency key')]).toEqual([409, true]);
+    expect([other.status, other.text.includes('the window 20260101T000000Z')]).toEqual([409, true]);
     // A name of its own for each window would make series without end.
     const { text } = await program.call('GET', '/metrics');
     expect(text).toContain(

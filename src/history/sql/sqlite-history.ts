@@ -257,7 +257,7 @@ export class SqliteHistory implements History {
   ): Promise<StoredLogPage> {
     const sql =
       'SELECT seq, ts, level, line, is_truncated FROM svc_serve_run_logs WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?';
-    const rows = await this.#client.read(sql, runId, range.after, range.limit + 1);
+    const rows = await this.#client.read(sql, runId, range.after, range.limit + 2);
     const lines = rows
       .filter((row) => row['is_truncated'] === 0)
       .slice(0, range.limit)
@@ -267,7 +267,10 @@ export class SqliteHistory implements History {
         level: text(row['level']),
         line: text(row['line']),
       }));
-    return { lines, truncated: rows.at(-1)?.['is_truncated'] === 1 };
+    const behind = rows.filter((row) => Number(row['seq']) > (lines.at(-1)?.seq ?? range.after));
+    // A mark between lines says nothing at the end of a page: more lines follow.
+    const truncated = behind.length > 0 && behind.every((row) => row['is_truncated'] === 1);
+    return { lines, truncated };
   }
 
   async recordAudit(record: AuditRecord): Promise<void> {

@@ -11,10 +11,13 @@ const BATCH_LINES = 256;
  */
 const GATHER_MS = 50;
 
+/** Lines of the end of a log that are kept at most, and then as many fewer of its beginning. */
+const LAST_LINES = 1000;
+
 export interface LogWriterOptions {
   readonly store: LogStore;
   readonly env: Pick<Env, 'clock' | 'log' | 'metrics'>;
-  /** Later lines of a run are dropped, and the log says so. */
+  /** Lines between the first and the last ones of a longer log are dropped, and it says so. */
   readonly maxLinesPerRun: number;
 }
 
@@ -29,11 +32,15 @@ interface Progress {
   /** Number of the next line. */
   next: number;
   truncated: boolean;
+  /** The last lines of a log that is long, the oldest first. They are stored when it has ended. */
+  last: RunLogLine[];
 }
 
 /** Stores log lines behind the runs' back: bounded, in batches, never failing a run. */
 export class LogWriter {
   readonly #options: LogWriterOptions;
+  readonly #firstLines: number;
+  readonly #lastLines: number;
   readonly #runs = new Map<string, Progress>();
   #queue: RunLogLine[] = [];
   readonly #marks: Mark[] = [];
@@ -42,26 +49,32 @@ export class LogWriter {
 
   constructor(options: LogWriterOptions) {
     this.#options = options;
+    this.#lastLines = Math.min(LAST_LINES, options.maxLinesPerRun >> 1);
+    this.#firstLines = options.maxLinesPerRun - this.#lastLines;
   }
 
   push(runId: string, lines: readonly LogLine[]): void {
     const progress = this.#progressOf(runId);
     for (const { ts, level, line } of lines) {
-      if (progress.next >= this.#options.maxLinesPerRun) this.#dropBeyondCap(runId, progress, ts);
-      else if (this.#queue.length >= QUEUE_LINES) this.#dropped('queue_full', 1);
-      else {
-        this.#queue.push({ run_id: runId, seq: progress.next, ts, level, line });
-        progress.next += 1;
+      const isFirst = progress.next < this.#firstLines;
+      if (isFirst && this.#queue.length >= QUEUE_LINES) {
+        this.#dropped('queue_full', 1);
+        continue;
       }
+      const numbered = { run_id: runId, seq: progress.next, ts, level, line };
+      if (isFirst) this.#queue.push(numbered);
+      else this.#keepLast(progress, numbered);
+      progress.next += 1;
     }
     if (!this.#writing) void this.#write();
   }
 
   /**
    * Hands everything pushed so far to the store, before anything that is asked of it later;
-   * resolves when it is stored or dropped.
+   * resolves when it is stored or dropped. The log of `ended` is complete.
    */
-  async flush(): Promise<void> {
+  async flush(ended?: string): Promise<void> {
+    if (ended !== undefined) this.#storeLast(ended);
     while (this.#waits) void this.#storeSome();
     await Promise.all(this.#underway);
   }
@@ -74,17 +87,39 @@ export class LogWriter {
   #progressOf(runId: string): Progress {
     let progress = this.#runs.get(runId);
     if (progress === undefined) {
-      progress = { next: 0, truncated: false };
+      progress = { next: 0, truncated: false, last: [] };
       this.#runs.set(runId, progress);
     }
     return progress;
   }
 
-  #dropBeyondCap(runId: string, progress: Progress, ts: string): void {
-    this.#dropped('per_run_cap', 1);
+  #keepLast(progress: Progress, line: RunLogLine): void {
+    const { last } = progress;
+    last.push(line);
+    // Cut now and then, and not with every line.
+    if (last.length > 2 * this.#lastLines) this.#dropMiddle(progress);
+  }
+
+  #dropMiddle(progress: Progress): void {
+    const gone = progress.last.splice(0, progress.last.length - this.#lastLines);
+    const [first] = gone;
+    if (first === undefined) return;
+    this.#dropped('per_run_cap', gone.length);
     if (progress.truncated) return;
     progress.truncated = true;
-    this.#marks.push({ runId, seq: progress.next - 1, ts });
+    this.#marks.push({ runId: first.run_id, seq: first.seq - 1, ts: first.ts });
+  }
+
+  /** The log has ended: its last lines follow the first, and what says that some are missing. */
+  #storeLast(runId: string): void {
+    const progress = this.#runs.get(runId);
+    if (progress === undefined) return;
+    this.#dropMiddle(progress);
+    const lines = progress.last.splice(0);
+    this.#queue.push(...lines);
+    const end = lines.at(-1);
+    if (progress.truncated && end !== undefined)
+      this.#marks.push({ runId, seq: end.seq, ts: end.ts });
   }
 
   get #waits(): boolean {

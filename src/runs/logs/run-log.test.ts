@@ -150,7 +150,7 @@ describe('stored log lines', () => {
     expect(batches).toEqual([['INFO 0', 'INFO 1'], ['INFO 2']]);
   });
 
-  it('stop at the cap of a run, which is marked once', async () => {
+  it('are the first and the last of a run beyond its cap, and it is marked', async () => {
     const stored: RunLogLine[] = [];
     const marks: unknown[] = [];
     const { writer: made, dropped } = writer(
@@ -158,15 +158,38 @@ describe('stored log lines', () => {
         appendLog: async (batch) => void stored.push(...batch),
         markLogTruncated: async (run, after) => void marks.push([run, after.seq]),
       },
-      3,
+      5,
     );
+    const shown = (): string[] => stored.map(({ seq, line: text }) => `${seq} ${text}`);
     made.push('a', lines(0, 5));
     await made.flush();
-    made.push('a', lines(5, 6));
+    expect(shown()).toEqual(['0 INFO 0', '1 INFO 1', '2 INFO 2']);
+    made.push('a', lines(5, 9));
     await made.flush();
-    expect(stored.map(({ line: text }) => text)).toEqual(['INFO 0', 'INFO 1', 'INFO 2']);
     expect(marks).toEqual([['a', 2]]);
-    expect(await dropped()).toEqual(['svc_serve_run_logs_dropped_total{reason="per_run_cap"} 3']);
+    await made.flush('a');
+    expect(shown().slice(3)).toEqual(['7 INFO 7', '8 INFO 8']);
+    expect(marks).toEqual([
+      ['a', 2],
+      ['a', 8],
+    ]);
+    expect(await dropped()).toEqual(['svc_serve_run_logs_dropped_total{reason="per_run_cap"} 4']);
+  });
+
+  it('are all there at the end of a run that stays within its cap', async () => {
+    const stored: RunLogLine[] = [];
+    const marks: unknown[] = [];
+    const { writer: made, dropped } = writer(
+      {
+        appendLog: async (batch) => void stored.push(...batch),
+        markLogTruncated: async (run) => void marks.push(run),
+      },
+      4,
+    );
+    made.push('a', lines(0, 4));
+    await made.flush('a');
+    expect(stored.map(({ seq }) => seq)).toEqual([0, 1, 2, 3]);
+    expect([marks, await dropped()]).toEqual([[], []]);
   });
 
   it('are let go when the store is too slow or fails, and counted', async () => {
@@ -245,7 +268,7 @@ describe('logs of the run service', () => {
     expect(stored.truncated).toBe(true);
     expect(stored.lines.map(({ line: text }) => text)).toEqual([
       'INFO headgate::engine: pipeline run starting',
-      'INFO 0',
+      'INFO 4',
     ]);
     await service.runs.drain(1000);
   });

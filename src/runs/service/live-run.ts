@@ -31,8 +31,8 @@ export interface LiveRunServices {
   readonly isLevelChosen: boolean;
   /** Hears every event of a run. */
   readonly follow: (run: RunIdentity) => (event: RunEvent) => void;
-  /** Hands what was heard of a log to the store; resolves when it is stored or dropped. */
-  readonly flushLog: () => Promise<void>;
+  /** Hands what was heard of a log, which has ended, to the store; resolves when it is stored or dropped. */
+  readonly flushLog: (runId: string) => Promise<void>;
   /** How long a run that is asked to stop may take to flush before its worker is killed. */
   readonly stopGraceMs: number;
   /** Fires when the service gives up recording. */
@@ -244,7 +244,7 @@ export class LiveRun {
     });
     // Asked for in this order, and so stored in this order: whoever sees the end of a run can read
     // its log to the end.
-    const flushed = flushLog();
+    const flushed = flushLog(this.fence.run_id);
     const recorded = await health.insist(
       (history) => history.finishRun(this.fence, ending),
       giveUp,

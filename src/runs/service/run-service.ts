@@ -121,7 +121,7 @@ class Service implements RunService {
         stopGraceMs: limits.stopGraceMs,
         giveUp: this.#giveUp.signal,
         follow: (run) => this.#follow(run),
-        flushLog: () => this.#writer?.flush() ?? Promise.resolve(),
+        flushLog: (runId) => this.#writer?.flush(runId) ?? Promise.resolve(),
         onOver: ({ fence }) => {
           this.#logs.end(fence.run_id);
           this.#writer?.forget(fence.run_id);
