@@ -24,7 +24,7 @@ export function byteCode(fallback: number, description: string) {
     .default(fallback)
     .superRefine((code, ctx) => {
       if (code === LINE_FEED || code === CARRIAGE_RETURN)
-        ctx.addIssue(finding('invalid_value', 'a line end cannot stand here'));
+        ctx.addIssue(finding('invalid_value', 'a line end is not allowed here'));
     })
     .meta({ description, examples: [fallback, String.fromCharCode(fallback)] });
 }
@@ -59,7 +59,7 @@ export function encryption() {
         algorithm: z
           .literal('aes-256-gcm')
           .default('aes-256-gcm')
-          .meta({ description: 'The only algorithm there is.' }),
+          .meta({ description: 'The only supported algorithm.' }),
       })
       .meta({ description: 'Encryption at rest.' }),
   );

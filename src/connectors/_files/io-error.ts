@@ -10,7 +10,7 @@ const BY_CODE: Readonly<Record<string, Reading>> = {
   ENOENT: {
     kind: 'missing',
     says: 'it does not exist',
-    hint: 'check the path; relative paths start at the folder the process runs in',
+    hint: 'check the path; relative paths start at the working folder of the process',
   },
   EACCES: { kind: 'refused', says: 'permission denied' },
   EPERM: { kind: 'refused', says: 'the operation is not permitted' },
@@ -27,8 +27,8 @@ const BY_CODE: Readonly<Record<string, Reading>> = {
 };
 
 /**
- * What a failed file operation becomes: `cannot read /data/a.csv: it does not exist`. Errors that
- * are ours already pass.
+ * Converts the error of a file operation, for example to `cannot read /data/a.csv: it does not
+ * exist`. Our own errors are returned unchanged.
  */
 export function fileError(error: unknown, verb: string, path: string): Error {
   if (error instanceof ConnectorError) return error;
@@ -40,7 +40,7 @@ export function fileError(error: unknown, verb: string, path: string): Error {
   return new ConnectorError(reading.kind, `cannot ${verb} ${path}: ${reading.says}`, options);
 }
 
-/** Runs one file operation and tells its failure in our words. */
+/** Runs one file operation and converts its error. */
 export async function onDisk<T>(verb: string, path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -14,7 +14,7 @@ export interface ListOptions {
   /** Whether to go into sub-folders. */
   readonly recursive: boolean;
   readonly signal: AbortSignal;
-  /** Which files count; all when absent. */
+  /** Which files to list; all when absent. */
   readonly accept?: (path: string) => boolean;
 }
 

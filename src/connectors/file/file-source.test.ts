@@ -409,7 +409,7 @@ describe('encrypted files', () => {
       /b\.csv is not encrypted/,
     );
     expect((await failureOf(read({ path: 'c.jsonl', encryption }))).message).toMatch(
-      /line 1 of .*c\.jsonl cannot be opened/,
+      /line 1 of .*c\.jsonl cannot be decrypted/,
     );
   });
 });

@@ -7,14 +7,14 @@ import { alongFrames } from './zstd-frames.ts';
 
 export type Codec = 'none' | 'gzip' | 'zstd';
 
-/** The codec a suffix speaks of. */
+/** The codec that a file suffix stands for. */
 export function codecOfName(name: string): Codec {
   const lower = name.toLowerCase();
   if (lower.endsWith('.gz')) return 'gzip';
   return lower.endsWith('.zst') ? 'zstd' : 'none';
 }
 
-/** The codec to use; a configured one that contradicts the suffix is worth one warning. */
+/** The codec to use. Logs one warning when the configured codec contradicts the suffix. */
 export function chooseCodec(configured: Codec | 'auto', name: string, log: Log): Codec {
   const bySuffix = codecOfName(name);
   if (configured === 'auto') return bySuffix;
@@ -33,8 +33,8 @@ export function withoutCodecSuffix(name: string): string {
 }
 
 /**
- * Unpacks blocks as they come; several members or frames in a row are one stream. `name` stands in
- * errors.
+ * Unpacks a stream of blocks; several members or frames in a row are one stream. Errors show
+ * `name`.
  */
 export async function* decompress(
   blocks: AsyncIterable<Uint8Array>,
@@ -50,7 +50,7 @@ export async function* decompress(
     highWaterMark: 1,
   });
   const unpacker: Transform = codec === 'zstd' ? createZstdDecompress() : createGunzip();
-  // The outcome reaches us through the iteration below.
+  // Errors are thrown by the iteration below.
   pipeline(input, unpacker, () => {});
   try {
     for await (const block of unpacker) yield block as Uint8Array;
@@ -68,7 +68,7 @@ function unpackError(error: unknown, codec: Codec, name: string): unknown {
   return new ConnectorError('data', `cannot read ${name}: ${says}`, { cause: error });
 }
 
-/** Packs what is written; `finish` ends the member, the next `write` starts another. */
+/** Packs what is written. `finish` ends the member, and the next `write` starts another. */
 export class Compressor {
   readonly #codec: Exclude<Codec, 'none'>;
   #packer: Transform | undefined;
@@ -78,7 +78,7 @@ export class Compressor {
     this.#codec = codec;
   }
 
-  /** Takes bytes and returns what is packed so far. */
+  /** Returns the bytes packed so far. */
   async write(bytes: Uint8Array): Promise<Uint8Array[]> {
     this.#packer ??= this.#start();
     const packer = this.#packer;
@@ -104,7 +104,7 @@ export class Compressor {
 
   #start(): Transform {
     const packer: Transform = this.#codec === 'gzip' ? createGzip() : createZstdCompress();
-    // A failure is told by the callback of the write that met it.
+    // The callback of the failed write reports the error.
     packer.on('error', () => {});
     packer.on('data', (chunk: Uint8Array) => this.#packed.push(chunk));
     return packer;

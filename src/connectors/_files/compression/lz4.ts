@@ -77,7 +77,7 @@ function sequence(
   extend(output, cursor, copied);
 }
 
-/** What a length has beyond the 15 that fit the token. */
+/** Writes the rest of a length that does not fit the token (15 or more). */
 function extend(output: Uint8Array, cursor: { at: number }, length: number): void {
   if (length < 15) return;
   let rest = length - 15;

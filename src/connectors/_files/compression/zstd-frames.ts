@@ -1,17 +1,14 @@
 /**
- * Finds where zstd frames end (RFC 8878 section 3.1). The decoder of the runtime drops whatever
- * follows a frame in the same chunk and takes a frame that is cut off for a whole one; so frames
- * are cut apart before it sees them, and the end is checked here.
+ * Finds where zstd frames end (RFC 8878 section 3.1). The runtime's decoder drops whatever follows
+ * a frame in the same chunk and accepts a truncated frame as complete, so frames are separated
+ * before it gets them and the end is checked here.
  */
 
 const MAGIC = 0xfd2fb528;
 const SKIPPABLE = 0x184d2a50;
 const SKIPPABLE_MASK = 0xfffffff0;
 
-/**
- * Where a walker stands: it collects `need` bytes of a header, or lets `pass` bytes of a body go
- * by.
- */
+/** State of the parser: it collects `need` bytes of a header, or skips `pass` bytes of a body. */
 type Step = 'magic' | 'skip_size' | 'descriptor' | 'header' | 'block_header' | 'checksum';
 
 export class ZstdFrames {
@@ -28,8 +25,7 @@ export class ZstdFrames {
   }
 
   /**
-   * How many bytes from `from` on still belong to the frame at hand; throws when the bytes are not
-   * zstd.
+   * How many bytes from `from` on belong to the current frame; throws when the bytes are not zstd.
    */
   advance(bytes: Uint8Array, from: number): number {
     let at = from;
@@ -48,7 +44,7 @@ export class ZstdFrames {
     return at - from;
   }
 
-  /** The body of a block or of a skippable frame went by: true when that ended the frame. */
+  /** Called at the end of a block or a skippable frame; true when the frame ends here. */
   #frameEnded(): boolean {
     if (this.#step === 'magic') return true;
     return this.#lastBlock ? this.#afterLastBlock() : false;
@@ -63,7 +59,7 @@ export class ZstdFrames {
     return true;
   }
 
-  /** A header is complete: decides what comes next; true when the frame ends here. */
+  /** Called when a header is complete; true when the frame ends here. */
   #headerRead(): boolean {
     const value = this.#header.reduceRight((sum, byte) => sum * 256 + byte, 0);
     switch (this.#step) {
@@ -129,7 +125,7 @@ export class ZstdCutOff extends Error {
   readonly code = 'ZSTD_CUT_OFF';
 }
 
-/** The same bytes in pieces of which none crosses the end of a frame. */
+/** The same bytes, cut so that no piece contains the end of a frame in its middle. */
 export async function* alongFrames(blocks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const frames = new ZstdFrames();
   for await (const block of blocks) {

@@ -2,7 +2,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * How many bytes each byte takes inside a JSON string: 1 as it is, 2 with a short escape, 6 as
+ * Bytes needed for each byte inside a JSON string: 1 without an escape, 2 with a short escape, 6 as
  * `\u00xx`.
  */
 const JSON_WIDTH = jsonWidths();
@@ -16,14 +16,14 @@ function jsonWidths(): Uint8Array {
   return widths;
 }
 
-/** A stretch of bytes holding the text of one cell, unquoted. */
+/** The bytes of one unquoted cell. */
 export interface CellText {
   bytes: Buffer;
   start: number;
   end: number;
 }
 
-/** Places cells one after the other in the same `CellText`, so that no object is made per cell. */
+/** Reads each cell into the same `CellText` object, so that no object is made per cell. */
 export class CellReader {
   readonly text: CellText = { bytes: Buffer.alloc(0), start: 0, end: 0 };
   #buffer = Buffer.allocUnsafeSlow(1024);
@@ -33,7 +33,7 @@ export class CellReader {
     this.#quote = quote;
   }
 
-  /** `end` as the scanner gives it: `~e` when quotes are still to be taken away. */
+  /** `end` comes from the scanner: `~e` means that the cell still has its quotes. */
   read(bytes: Buffer, start: number, end: number): CellText {
     const { text } = this;
     if (end >= 0) {
@@ -50,14 +50,13 @@ export class CellReader {
     return text;
   }
 
-  /** The text of one cell of a scan. */
   string(bytes: Buffer, found: { readonly cells: Int32Array }, cell: number): string {
     const text = this.read(bytes, found.cells[cell * 2] ?? 0, found.cells[cell * 2 + 1] ?? 0);
     return text.bytes.toString('utf8', text.start, text.end);
   }
 }
 
-/** Copies a quoted cell without its quotes; returns how many bytes that made. */
+/** Copies a quoted cell without its quotes; returns the number of bytes written. */
 export function unquote(
   bytes: Uint8Array,
   start: number,
@@ -83,7 +82,7 @@ export function unquote(
   return written;
 }
 
-/** Bytes the cell takes as a JSON string, quotes included; `~size` when not all of it is ASCII. */
+/** Size of the cell as a JSON string, with quotes; `~size` when it is not all ASCII. */
 export function jsonSize(cell: CellText): number {
   const { bytes, start, end } = cell;
   let size = 2;
@@ -96,7 +95,7 @@ export function jsonSize(cell: CellText): number {
   return seen < 0x80 ? size : ~size;
 }
 
-/** Whether the cell reads exactly like one of the texts. */
+/** Whether the cell is equal to one of the texts. */
 export function isOneOf(cell: CellText, texts: readonly Uint8Array[]): boolean {
   const { bytes, start, end } = cell;
   return texts.some(

@@ -1,4 +1,4 @@
-/** Writes columns as delimited text: the bytes that their records would be written as. */
+/** Writes columns as delimited text, with the same bytes as for their records. */
 import { ByteWriter } from '../../../kit/byte-writer.ts';
 import { readText } from '../../../kit/cells.ts';
 import { ESCAPED, MISSING, NULL, type Column, type Columns } from '../../../kit/columns.ts';
@@ -11,9 +11,9 @@ const NONE: Column = {
   ends: new Uint32Array(),
   kinds: new Uint8Array(),
 };
-/** Quotes around a cell, and what stands behind it. */
+/** Quotes around a cell, and the delimiter or line end after it. */
 const CELL_ROOM = 4;
-/** UTF-8 bytes of a UTF-16 unit, and as many again where quotes are doubled. */
+/** UTF-8 bytes per UTF-16 unit, with room for doubled quotes. */
 const MOST_BYTES_A_UNIT = 4;
 
 export class CsvColumnRows {
@@ -21,7 +21,7 @@ export class CsvColumnRows {
   readonly #format: CsvFormat;
   /** 1 for bytes that must be quoted. */
   readonly #special = new Uint8Array(256);
-  /** Used again for every page: what was written into it is valid until then. */
+  /** Reused for every page: what `write` returned is valid until the next call. */
   readonly #out = new ByteWriter();
 
   /** Delimiter and quote are ASCII. */
@@ -31,7 +31,7 @@ export class CsvColumnRows {
     for (const byte of [LINE_FEED, RETURN, output.delimiter, output.quote]) this.#special[byte] = 1;
   }
 
-  /** One line a row, with these columns. */
+  /** One line per row, with these columns. */
   write(columns: Columns, names: readonly string[]): Uint8Array {
     const { rows, cells } = columns;
     const chosen = names.map((name) => columns.column(name) ?? NONE);
@@ -45,7 +45,7 @@ export class CsvColumnRows {
         this.#cell(cells.bytes, chosen[column] as Column, row);
       }
       out.ensure(CELL_ROOM);
-      // A lone empty cell would be a blank line, which readers take for no row at all.
+      // A lone empty cell would be a blank line, which readers skip.
       if (chosen.length === 1 && out.length === start) {
         out.bytes[out.length++] = this.#output.quote;
         out.bytes[out.length++] = this.#output.quote;
@@ -64,7 +64,7 @@ export class CsvColumnRows {
     else if (!this.#copied(cells, start, end)) this.#quoted(cells, start, end);
   }
 
-  /** False, and nothing written, when the cell has to be quoted. */
+  /** Copies a cell that needs no quotes. False, with nothing written, when it needs them. */
   #copied(cells: Buffer, start: number, end: number): boolean {
     const out = this.#out;
     const { bytes } = out;
@@ -100,7 +100,7 @@ export class CsvColumnRows {
   }
 }
 
-/** The names that any record has, in the order in which they are first seen. */
+/** The names that at least one record has, in the order in which they first appear. */
 export function fieldsInOrder({ names, columns, rows }: Columns): string[] {
   const found = names.flatMap((name, index) => {
     const { kinds } = columns[index] as Column;

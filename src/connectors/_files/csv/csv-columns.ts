@@ -1,6 +1,6 @@
 import { ConnectorError } from '../../../lib/errors.ts';
 
-/** What decides whether a row may differ in length from the header. */
+/** Decides whether a row may have another number of cells than the header. */
 export interface WidthRule {
   readonly shape: { readonly flexible: boolean };
   /** What errors call the input. */
@@ -8,14 +8,14 @@ export interface WidthRule {
 }
 
 /**
- * The columns of a file of delimited text: those of its first row, and more where rows may be
- * longer.
+ * The columns of a file of delimited text: those of its first row, and further ones where longer
+ * rows are allowed.
  */
 export class CsvColumns {
   readonly names: string[] = [];
   /** Bytes of `"name":` of each column, with the comma before it for all but the first. */
   readonly labelSizes: number[] = [];
-  /** Whether every name can be assigned to like any other. */
+  /** False when a name needs special care in assignments (`__proto__`). */
   plainNames = true;
   readonly #known = new Set<string>();
   readonly #file: string;
@@ -33,8 +33,8 @@ export class CsvColumns {
   }
 
   /**
-   * Looks at the length of a row: throws when it may not have it; true when it brought new columns,
-   * called by their position.
+   * Checks the number of cells in a row and throws when it is not allowed. True when the row has
+   * new columns, which are named by their position.
    */
   admit(width: number, line: number, rule: WidthRule): boolean {
     if (width === this.#width) return false;

@@ -16,8 +16,8 @@ export interface ContinueContext extends RepairContext {
 /**
  * Prepares a delimited file for more rows and returns its first row (`undefined` when there is
  * none). A last row that a killed writer left short or with an open quote is cut off; a last row
- * that only lacks its line end gets one. The whole file is read for that, because only the start of
- * a file tells whether a line end stands inside quotes.
+ * that only lacks its line end gets one. The whole file is read for that, because only reading from
+ * the start shows whether a line end is inside quotes.
  */
 export async function continueCsv(
   context: ContinueContext,
@@ -83,8 +83,8 @@ function withoutMark(name: string, index: number): string {
 }
 
 /**
- * A line end that is missing at the end is made up by the reader: knowing the length tells that
- * apart.
+ * The reader adds a missing line end at the end of the file; counting the bytes shows whether it
+ * did.
  */
 async function* counted(
   context: ContinueContext,

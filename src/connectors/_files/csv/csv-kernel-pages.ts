@@ -7,7 +7,9 @@ import { CsvLineKernel, type KernelStop } from '../../../fast/csv/csv-line-kerne
 import { checkText, type CsvPageOptions, type PageMaker } from './csv-page-maker.ts';
 import type { CsvScanner, Stretch } from './csv-rows.ts';
 
-/** Pages of the bytes lane, and of the columns lane: the cells of those lie in the same lines. */
+/**
+ * Makes pages of the bytes lane and of the columns lane, whose cells are parts of the same lines.
+ */
 export class KernelPages implements PageMaker {
   count = 0;
   readonly #columns: CsvColumns;
@@ -18,7 +20,7 @@ export class KernelPages implements PageMaker {
   readonly #spareMarks: CellMarks[] = [];
   #marks: CellMarks | undefined;
   /**
-   * Those of the pages to come: longer rows may bring more, which pages on their way do not have.
+   * Names for the next pages: longer rows may add columns, which pages already given do not have.
    */
   #names: readonly string[] = [];
 
@@ -40,8 +42,7 @@ export class KernelPages implements PageMaker {
   fill(stretch: Stretch, left: number): boolean {
     const most = Math.min(this.#options.bounds.records, left);
     for (;;) {
-      // Where not all is UTF-8, rows are looked at one by one, so that the error names the right
-      // one.
+      // Where not all is UTF-8, rows are checked one by one, so that the error names the right one.
       const end = stretch.utf8 ? stretch.end : this.#inspectRow(stretch);
       const stop = this.#convert(stretch, end, most - this.count);
       if (stop === 'page' || this.count === most) return true;
@@ -101,8 +102,8 @@ export class KernelPages implements PageMaker {
   }
 
   /**
-   * Looks at the next row without reading it away: its text, its width. Returns where it ends:
-   * where it starts when it is not whole yet.
+   * Checks the text and the width of the next row without consuming it. Returns where it ends, or
+   * where it starts when it is not complete yet.
    */
   #inspectRow(stretch: Stretch): number {
     const scanner = this.#scanner;

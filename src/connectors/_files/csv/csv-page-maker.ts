@@ -1,4 +1,4 @@
-/** What makes pages of rows of delimited text, whatever their form. */
+/** Makes pages from rows of delimited text, in any form. */
 import { isUtf8 } from 'node:buffer';
 import type { CsvDialect } from '../../../kit/csv-dialect.ts';
 import type { Lane, Page } from '../../../kit/page.ts';
@@ -11,7 +11,7 @@ export interface CsvShape {
   readonly hasHeaders: boolean;
   /** Whether rows may have more or fewer cells than the header. */
   readonly flexible: boolean;
-  /** Cell texts that stand for null. */
+  /** Cell texts that mean null. */
   readonly nullValues: readonly string[];
 }
 
@@ -20,29 +20,29 @@ export interface CsvPageOptions {
   readonly lane: Lane;
   readonly bounds: PageBounds;
   readonly limit?: number | undefined;
-  /** Looked at before every page. */
+  /** Checked before every page. */
   readonly signal: AbortSignal;
-  /** What errors call the input. */
+  /** Name of the input in errors. */
   readonly name: string;
 }
 
 /**
- * Turns rows into one page at a time; the size of a page is that of its JSON Lines in either form.
+ * Turns rows into one page at a time. The size of a page is measured as JSON Lines in every form.
  */
 export interface PageMaker {
-  /** Records in the page at hand. */
+  /** Records in the current page. */
   readonly count: number;
   /**
-   * Reads rows until the page is full (true) or the stretch holds no more whole rows; reads no more
-   * than `left` records a page.
+   * Reads rows until the page is full (true) or the stretch holds no more complete rows (false).
+   * Reads at most `left` records per page.
    */
   fill(stretch: Stretch, left: number): boolean;
   take(): Page;
-  /** Lets go of what it works with; pages that were taken stay. */
+  /** Releases its memory; pages that were taken stay valid. */
   close(): void;
 }
 
-/** Throws when the row is no text. */
+/** Throws when the row is not UTF-8 text. */
 export function checkText(stretch: Stretch, scanner: CsvScanner, row: number, name: string): void {
   if (stretch.utf8) return;
   const { rowStarts, rowLines } = scanner;

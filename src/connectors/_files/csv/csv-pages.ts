@@ -43,7 +43,7 @@ export async function* csvPages(
   }
 }
 
-/** The names of the columns, taken from the first row; a header is read away. */
+/** The names of the columns, taken from the first row. A header row is consumed. */
 function columnsOf(
   stretch: Stretch,
   scanner: CsvScanner,

@@ -5,7 +5,7 @@ import type { CsvColumns } from './csv-columns.ts';
 import { checkText, type CsvPageOptions, type PageMaker } from './csv-page-maker.ts';
 import type { CsvScanner, Stretch } from './csv-rows.ts';
 
-/** Pages of the records lane. */
+/** Makes pages of the records lane. */
 export class RecordPages implements PageMaker {
   count = 0;
   readonly #columns: CsvColumns;
@@ -18,8 +18,8 @@ export class RecordPages implements PageMaker {
   #record: JsonObject = {};
   #templateWidth = 0;
   /**
-   * The stretch that was scanned last, the next of its rows, and its bytes as characters: the text
-   * of all cells that are ASCII.
+   * The stretch scanned last, the index of its next row, and its bytes as Latin-1 text, which is
+   * correct for cells that are ASCII.
    */
   #scanned: Stretch | undefined;
   #row = 0;
@@ -69,8 +69,8 @@ export class RecordPages implements PageMaker {
     const first = rowCells[row] ?? 0;
     const last = rowCells[row + 1] ?? 0;
     const { names, labelSizes, plainNames } = this.#columns;
-    // A copy of a whole record has its shape from the start; fields set one by one would change it
-    // each time.
+    // Copying a complete record keeps its hidden class; setting the fields one by one would change
+    // it each time.
     const record: JsonObject =
       last - first === names.length && plainNames ? { ...this.#template() } : {};
     let size = BRACES;

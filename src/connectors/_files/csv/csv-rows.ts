@@ -7,15 +7,18 @@ import {
 } from '../../../kit/csv-dialect.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 
-/** A row that does not end within this many bytes is taken for an unclosed quote. */
+/** A row that does not end within this many bytes is treated as an unclosed quote. */
 export const MAX_ROW_BYTES = 64 * 1024 * 1024;
 
-/** Finds rows and cells in bytes by the rules of `CsvDialect`; notes where they are, copies nothing. */
+/**
+ * Finds rows and cells in bytes by the rules of `CsvDialect`. It stores positions and copies
+ * nothing.
+ */
 export class CsvScanner {
   readonly dialect: CsvDialect;
   /**
-   * Two numbers a cell: where its text starts, and where it ends. An end of `~e` means the cell
-   * must be unquoted first.
+   * Two numbers per cell: where its text starts and where it ends. An end of `~e` means that the
+   * cell must be unquoted first.
    */
   cells = new Int32Array(256);
   cellCount = 0;
@@ -28,8 +31,8 @@ export class CsvScanner {
   /** The line on which the next row starts. */
   line = 1;
   /**
-   * Whether the last byte read was a carriage return: a line feed right after it ends no line of
-   * its own.
+   * Whether the last byte read was a carriage return: a line feed directly after it does not end
+   * another line.
    */
   afterReturn = false;
 
@@ -42,8 +45,8 @@ export class CsvScanner {
   }
 
   /**
-   * Reads the whole rows of `bytes` from `from` on, `most` of them at most, and returns where the
-   * first one not read starts.
+   * Reads complete rows of `bytes` from `from` on, at most `most`. Returns where the first row that
+   * was not read starts.
    */
   scan(bytes: Uint8Array, from = 0, most = Infinity): number {
     this.cellCount = 0;
@@ -76,7 +79,7 @@ export class CsvScanner {
     return at;
   }
 
-  /** The second byte of CRLF may come with the next block: it ends no line of its own. */
+  /** The second byte of CRLF may be in the next block; it does not end another line. */
   #endLine(byte: number): void {
     if (byte === LINE_FEED && this.afterReturn) {
       this.afterReturn = false;
@@ -86,7 +89,7 @@ export class CsvScanner {
     this.afterReturn = byte === CARRIAGE_RETURN;
   }
 
-  /** Reads one row; returns where its line end stands, or -1 when the bytes end before. */
+  /** Reads one row; returns the position of its line end, or -1 when the bytes end first. */
   #row(bytes: Uint8Array, start: number): number {
     const { delimiter, quote } = this.dialect;
     let at = start;
@@ -97,7 +100,7 @@ export class CsvScanner {
     }
   }
 
-  /** Reads up to the end of a cell that starts at `start` and is plain from `from` on. */
+  /** Reads to the end of a cell that starts at `start`; from `from` on it has no quotes. */
   #plainCell(bytes: Uint8Array, start: number, from: number): number {
     const { delimiter } = this.dialect;
     const length = bytes.length;
@@ -149,24 +152,24 @@ export class CsvScanner {
 }
 
 /**
- * Bytes of a stream that hold whole rows, and perhaps the start of another. Valid until the next
- * stretch is asked for.
+ * Bytes of a stream that hold complete rows, and perhaps the start of another one. Valid until the
+ * next stretch is requested.
  */
 export interface Stretch {
   readonly bytes: Buffer;
-  /** Every whole row ends here or before. */
+  /** Every complete row ends here or before. */
   readonly end: number;
   /** Where `bytes` start in the stream. */
   readonly offset: number;
   /** Every byte up to `end` is UTF-8. */
   readonly utf8: boolean;
-  /** Where the first row not read yet starts; moved on by whoever reads. */
+  /** Where the first unread row starts; the reader updates it. */
   at: number;
 }
 
 /**
- * Cuts a stream into stretches whose whole rows the consumer reads all (a byte order mark is not
- * taken away). `name` stands in errors.
+ * Cuts a stream into stretches; the consumer reads all complete rows of each. A byte order mark is
+ * not removed. Errors show `name`.
  */
 export async function* csvStretches(
   blocks: AsyncIterable<Uint8Array>,
@@ -188,7 +191,7 @@ export async function* csvStretches(
   if (stretch.at < stretch.bytes.length) throw unclosed(name, scanner.line, 'does not end');
 }
 
-/** Rows found in a stretch of bytes. Valid until the next one is asked for. */
+/** Rows found in a stretch of bytes. Valid until the next one is requested. */
 export interface RowBatch {
   readonly bytes: Buffer;
   readonly scanner: CsvScanner;
@@ -196,10 +199,7 @@ export interface RowBatch {
   readonly offset: number;
 }
 
-/**
- * Finds the rows of a stream of blocks (a byte order mark is not taken away). `name` stands in
- * errors.
- */
+/** Finds the rows of a stream of blocks. A byte order mark is not removed. Errors show `name`. */
 export async function* csvRows(
   blocks: AsyncIterable<Uint8Array>,
   dialect: CsvDialect,
@@ -220,19 +220,16 @@ function unclosed(name: string, line: number, says: string): ConnectorError {
 
 const NOTHING = Buffer.alloc(0);
 
-/**
- * The bytes of a row that is not complete yet, and what comes after; kept in one buffer that is
- * used again and again.
- */
+/** The bytes of an incomplete row and what follows, kept in one buffer that is reused. */
 class Tail {
   #buffer = NOTHING;
   length = 0;
   /** Bytes dropped so far. */
   #offset = 0;
-  /** Before this many bytes are there, looking again would find nothing new often enough to pay. */
+  /** The number of bytes from which scanning again is worthwhile. */
   #worthwhile = 0;
 
-  /** Whether it is time to look for rows. */
+  /** Adds a block; true when it is worthwhile to look for rows. */
   add(block: Uint8Array): boolean {
     if (block.length === 0) return false;
     const wanted = this.length + block.length;
@@ -254,8 +251,8 @@ class Tail {
   }
 
   /**
-   * Drops what was read. A row longer than all there was is looked at again only when the bytes
-   * have doubled.
+   * Drops the bytes that were read. A row that is longer than all bytes so far is scanned again
+   * only when their number has doubled.
    */
   keepFrom(consumed: number): void {
     this.#worthwhile = consumed === 0 ? this.length * 2 : 0;

@@ -12,7 +12,7 @@ export interface CsvOutput {
   readonly quote: number;
 }
 
-/** Writes cells as RFC 4180 asks; lines end with a line feed. */
+/** Writes cells by RFC 4180; lines end with a line feed. */
 export class CsvFormat {
   readonly #delimiter: string;
   readonly #quote: string;
@@ -25,7 +25,7 @@ export class CsvFormat {
   }
 
   row(cells: readonly string[]): string {
-    // A lone empty cell would be a blank line, which readers take for no row at all.
+    // A lone empty cell would be a blank line, which readers skip.
     if (cells.length === 1 && cells[0] === '') return `${this.#quote}${this.#quote}\n`;
     return `${cells.map((cell) => this.cell(cell)).join(this.#delimiter)}\n`;
   }
@@ -36,7 +36,7 @@ export class CsvFormat {
   }
 }
 
-/** The text of a value in a cell: nothing for null, text as it is, compact JSON for the rest. */
+/** The text of a value in a cell: empty for null, text unchanged, compact JSON for the rest. */
 export function cellText(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'string' ? value : stringifyJson(value);
@@ -47,14 +47,14 @@ export function cellsOf(record: JsonObject, columns: readonly string[]): string[
   return columns.map((column) => (hasField(record, column) ? cellText(record[column]) : ''));
 }
 
-/** All keys of the records, in the order in which they are first seen. */
+/** All keys of the records, in the order in which they first appear. */
 export function columnsOf(records: readonly JsonObject[]): string[] {
   const columns = new Set<string>();
   for (const record of records) for (const key of Object.keys(record)) columns.add(key);
   return [...columns];
 }
 
-/** Delimited text has no place for anything but objects. */
+/** Throws for a record that is not an object. */
 export function requireObjects(
   records: readonly JsonValue[],
   format: string,

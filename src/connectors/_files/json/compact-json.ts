@@ -1,6 +1,6 @@
 /**
- * Tells lines that already read exactly as this program would write them, so that they can be
- * passed on as they are.
+ * Finds lines that are already in the canonical form of this program, so that they can be copied
+ * unchanged.
  */
 
 const LINE_FEED = 0x0a;
@@ -17,16 +17,16 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** What the reader gives back for anything it is not sure about. */
+/** The result for anything the reader is not sure about. */
 const UNSURE = -1;
 const MAX_DEPTH = 64;
 const MAX_KEY_BYTES = 1024;
-/** Objects with keys that keep changing are not worth remembering. */
+/** Limit for objects whose keys change all the time. */
 const MAX_SHAPES = 16_384;
 const MAX_CHILDREN = 32;
-/** With so many digits a decimal fraction is written back as it was read. */
+/** A decimal fraction with at most this many digits is written back as it was read. */
 const EXACT_DIGITS = 15;
-/** With more zeros behind the point a number is written with an exponent. */
+/** With more zeros after the point a number is written with an exponent. */
 const PLAIN_ZEROS = 5;
 
 const LITERALS = ['true', 'false', 'null'].map((text) => Buffer.from(text));
@@ -37,25 +37,25 @@ export const STRING_STOPS = Uint8Array.from({ length: 256 }, (_, byte) =>
 );
 /**
  * 1 for bytes that may follow a backslash in what this program writes. Others (`\/`, `\u…`) may be
- * written in another way.
+ * written differently.
  */
 export const ESCAPES = Uint8Array.from({ length: 256 }, (_, byte) =>
   '"\\bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0,
 );
 
-/** The keys of an object so far, all different; the next key leads on to another shape. */
+/** The keys of an object so far, all different; each further key leads to another shape. */
 interface Shape {
   readonly parent: Shape | undefined;
   /** `"key":` in bytes. */
   readonly key: Uint8Array;
   readonly children: Shape[];
-  /** The child that was taken last: rows mostly look alike. */
+  /** The child that was used last: rows are mostly alike. */
   next: Shape | undefined;
 }
 
 /**
- * Valid JSON without white space, each key once, numbers and escapes in their shortest form. The
- * bytes must be UTF-8.
+ * Recognises valid JSON without white space, with unique keys, and with numbers and escapes in
+ * their shortest form. The bytes must be UTF-8.
  */
 export class CompactJson {
   readonly #root: Shape = {
@@ -68,8 +68,8 @@ export class CompactJson {
   #bytes: Uint8Array = new Uint8Array();
 
   /**
-   * Where the line feed stands that ends the line starting at `start`; -1 when the line must be
-   * parsed to know what it says.
+   * The position of the line feed that ends the line starting at `start`; -1 when the line must be
+   * parsed.
    */
   lineEnd(bytes: Uint8Array, start: number): number {
     this.#bytes = bytes;
@@ -93,7 +93,7 @@ export class CompactJson {
     return literal === undefined ? UNSURE : at + literal.length;
   }
 
-  /** `at` stands behind the opening quote. */
+  /** `at` is the position after the opening quote. */
   #string(at: number): number {
     const bytes = this.#bytes;
     for (;;) {
@@ -120,7 +120,7 @@ export class CompactJson {
         return UNSURE;
       if (isZero && this.#zeros(point + 1) > PLAIN_ZEROS) return UNSURE;
     } else if (isZero && whole > start) return UNSURE;
-    // An exponent is written in one way only for some numbers.
+    // The canonical form of a number with an exponent is not known here.
     return bytes[end] === 0x65 || bytes[end] === 0x45 ? UNSURE : end;
   }
 
@@ -176,15 +176,15 @@ export class CompactJson {
   }
 
   /**
-   * The shape that the key at `at` leads to; `undefined` when it is there already or would change
-   * its place.
+   * The shape after the key at `at`; `undefined` when the key is a duplicate or would move to
+   * another position.
    */
   #child(shape: Shape, at: number): Shape | undefined {
     const known = shape.children.find((child) => this.#startsWith(at, child.key));
     if (known !== undefined) return known;
     const bytes = this.#bytes;
     const first = bytes[at + 1] ?? 0;
-    // Keys that look like an index come before all others, whatever the text says.
+    // JavaScript puts keys that look like an index first, whatever the text says.
     if (bytes[at] !== QUOTE || (first >= ZERO && first <= NINE)) return undefined;
     const end = this.#string(at + 1);
     if (end === UNSURE || bytes[end] !== COLON || end - at > MAX_KEY_BYTES) return undefined;

@@ -13,8 +13,8 @@ import { PageFill } from '../lines/cut-pages.ts';
 const LINE_FEED = 10;
 
 /**
- * The pages of a JSON Lines stream as columns. A page whose lines have no keys in common order is
- * one of records.
+ * The pages of a JSON Lines stream as columns. A page whose lines do not share an order of keys
+ * holds records instead.
  */
 export function jsonColumnPages(
   blocks: AsyncIterable<Uint8Array>,
@@ -31,15 +31,15 @@ class ColumnPages implements LinePageMaker {
   readonly #spareMarks: CellMarks[] = [];
   #marks = new CellMarks();
   #cells = new LineCells([]);
-  /** Keys that later pages may have. */
+  /** Keys known for the next pages. */
   #names: readonly string[] = [];
-  /** The page, once a line of it does not fit. */
+  /** The records of the page, as soon as one of its lines does not fit the columns. */
   #records: JsonValue[] | undefined;
   #line = 1;
   #stretch: Buffer = Buffer.alloc(0);
   #utf8 = true;
   #at = 0;
-  /** Lines from here to `#at` are marked and still to be copied. */
+  /** Lines from here to `#at` are marked but not copied yet. */
   #copyFrom = 0;
 
   constructor(options: LinePageOptions) {
@@ -102,7 +102,7 @@ class ColumnPages implements LinePageMaker {
     });
   }
 
-  /** Marks the cells of the next line where it stands; -1 when it has to be parsed. */
+  /** Marks the cells of the next line; -1 when it has to be parsed. */
   #mark(): number {
     if (this.#records !== undefined || !this.#utf8) return -1;
     return this.#markAt(this.#stretch, this.#at, {
@@ -118,7 +118,7 @@ class ColumnPages implements LinePageMaker {
     return this.#cells.mark(bytes, start, { marks, ...place });
   }
 
-  /** Counts a line in, or says false when the page is full. */
+  /** Counts a line; false when the page is full. */
   #add(size: number): boolean {
     if (!this.#fill.add(size)) return false;
     this.left -= 1;
@@ -142,7 +142,10 @@ class ColumnPages implements LinePageMaker {
     return true;
   }
 
-  /** A line that is written otherwise may have the same cells; a first one brings its own keys. */
+  /**
+   * A line that is not in canonical form may still have the same cells; the first line defines the
+   * keys.
+   */
   #takeValue(value: JsonValue): void {
     if (this.#records === undefined) {
       const names = withKeysOf(this.#names, value);
@@ -167,7 +170,7 @@ class ColumnPages implements LinePageMaker {
     );
   }
 
-  /** Of all lines of the page but the last. */
+  /** Makes records from all lines of the page except the last. */
   #makeRecords(): void {
     this.#marks.count = this.count - 1;
     this.#records = readRecords(

@@ -20,27 +20,27 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 const UNSURE = -1;
-/** Room for the cells of wider pages would be larger than their records. */
+/** With more columns the cells would need more memory than the records. */
 export const MOST_COLUMNS = 512;
 
 export interface CellTarget {
   readonly marks: CellMarks;
   readonly row: number;
-  /** From where the line stands to where its bytes will lie. */
+  /** Distance from the position of the line to the position its bytes will have. */
   readonly shift: number;
 }
 
 export class LineCells {
   readonly names: readonly string[];
   /**
-   * Whether cells of the lines marked so far have only `,"name":` and quotes between them, and lack
-   * no name but the last ones.
+   * Whether all cells marked so far are separated only by `,"name":` and quotes, and only the last
+   * names are missing.
    */
   areJoined = true;
   /** The names as JSON texts. */
   readonly #labels: readonly Uint8Array[];
   readonly #compact = new CompactJson();
-  /** How the last text was spelled. */
+  /** Whether the last text has escapes. */
   #kind = TEXT;
 
   constructor(names: readonly string[]) {
@@ -49,9 +49,9 @@ export class LineCells {
   }
 
   /**
-   * Marks the cells of the line that starts at `start`, and gives where its line feed stands, or
-   * the end of the bytes. -1 when the line must be parsed to know what it says: its keys are not a
-   * choice of the names in their order, or a value is not in the one spelling.
+   * Marks the cells of the line that starts at `start`. Returns the position of its line feed or of
+   * the end of the bytes; -1 when the line must be parsed, because its keys are not a subset of the
+   * names in their order, or a value is not in canonical form.
    */
   mark(bytes: Uint8Array, start: number, target: CellTarget): number {
     let at = spaceEnd(bytes, start);
@@ -82,14 +82,15 @@ export class LineCells {
     return end;
   }
 
-  /** A name that is not there while a later one is. */
+  /** Marks a missing name that is followed by a later one. */
   #miss(column: number, target: CellTarget): void {
     markMissing(column, target);
     this.areJoined = false;
   }
 
   /**
-   * The column whose name stands there, from `column` on; the number of columns when there is none.
+   * The column whose name is at this position, searched from `column` on; the number of columns
+   * when there is none.
    */
   #columnAt(bytes: Uint8Array, at: number, column: number): number {
     while (
@@ -100,7 +101,7 @@ export class LineCells {
     return column;
   }
 
-  // Called for single cells: an object for the arguments would be made for each.
+  // Called for single cells: an object for the arguments would cost time.
   // oxlint-disable-next-line max-params
   #cell(
     bytes: Uint8Array,
@@ -142,8 +143,8 @@ export class LineCells {
 }
 
 /**
- * The names with those that the value has besides: they stand behind all that are known, or
- * `undefined`.
+ * The names followed by the new ones of the value; `undefined` when the value does not fit their
+ * order.
  */
 export function withKeysOf(
   names: readonly string[],

@@ -14,18 +14,18 @@ const LINE_FEED = 10;
 export interface LinePageOptions extends LineOptions {
   readonly bounds: PageBounds;
   readonly limit?: number | undefined;
-  /** Looked at before every page. */
+  /** Checked before every page. */
   readonly signal: AbortSignal;
 }
 
-/** Makes pages of lines, in one form or another. How they are cut does not depend on it. */
+/** Makes pages from lines, in one form or another. The form does not change where pages are cut. */
 export interface LinePageMaker {
   readonly count: number;
-  /** Records still wanted. */
+  /** Number of records still to read. */
   readonly left: number;
   open(stretch: Buffer): void;
   /**
-   * Reads lines until the page is full (true) or the stretch is read or no more records are wanted.
+   * Reads lines until the page is full (true), the stretch is read, or enough records were read.
    */
   fill(): boolean;
   take(): Page;
@@ -33,8 +33,7 @@ export interface LinePageMaker {
 
 /**
  * The pages of a JSON Lines stream in the bytes lane. Lines that are already compact are copied,
- * many at once; the others are parsed and written anew. What comes out is the same as through
- * records.
+ * many at once; the others are parsed and written again. The result is the same as with records.
  */
 export function jsonLinePages(
   blocks: AsyncIterable<Uint8Array>,
@@ -71,7 +70,7 @@ class LinePages implements LinePageMaker {
   #stretch: Buffer = Buffer.alloc(0);
   #utf8 = true;
   #at = 0;
-  /** Lines from here to `#at` are in the page and still to be copied. */
+  /** Lines from here to `#at` are in the page but not copied yet. */
   #copyFrom = 0;
 
   constructor(options: LinePageOptions) {
@@ -115,7 +114,7 @@ class LinePages implements LinePageMaker {
     return page;
   }
 
-  /** Counts a line in, or says false when the page is full. */
+  /** Counts a line; false when the page is full. */
   #add(size: number): boolean {
     if (!this.#fill.add(size)) return false;
     this.left -= 1;

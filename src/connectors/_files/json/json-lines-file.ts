@@ -11,13 +11,13 @@ const LINE_FEED = 10;
 export const MAX_LINE_BYTES = 128 * 1024 * 1024;
 
 export interface LineOptions {
-  /** What errors call the input. */
+  /** Name of the input in errors. */
   readonly name: string;
 }
 
 /**
- * The values of a JSON Lines stream; blank lines are skipped. One batch of them per stretch of
- * whole lines.
+ * The values of a JSON Lines stream; blank lines are skipped. One batch per stretch of complete
+ * lines.
  */
 export async function* jsonLines(
   blocks: AsyncIterable<Uint8Array>,
@@ -56,7 +56,7 @@ interface LinePlace {
   readonly options: LineOptions;
 }
 
-/** What a line without its line feed says; `undefined` when it is blank. */
+/** The value of a line without its line feed; `undefined` when it is blank. */
 export function valueOfLine(
   bytes: Buffer,
   { utf8, line, options }: LinePlace,
@@ -85,8 +85,8 @@ function readLine(text: string, line: number, options: LineOptions): JsonValue {
 }
 
 /**
- * Opens text whose lines are sealed one by one; lines stay where they are. Every line that is not
- * blank must be sealed.
+ * Decrypts text whose lines are encrypted one by one; line numbers stay the same. Every line that
+ * is not blank must be encrypted.
  */
 export async function* openedLines(
   blocks: AsyncIterable<Uint8Array>,
@@ -112,7 +112,7 @@ function unseal(
     return Buffer.from(open(options.keys, Buffer.from(text, 'base64'))).toString('utf8');
   } catch (error) {
     throw lineError(
-      `cannot be opened: ${messageOf(error)}`,
+      `cannot be decrypted: ${messageOf(error)}`,
       line,
       options,
       'check `encryption.key` and `previous_keys`',
@@ -121,7 +121,7 @@ function unseal(
   }
 }
 
-/** One line of a sealed file, without the line end. */
+/** One encrypted line, without the line end. */
 export function sealLine(key: string, json: string): string {
   return Buffer.from(seal(key, Buffer.from(json))).toString('base64');
 }
@@ -141,8 +141,8 @@ function lineError(
 }
 
 /**
- * Stretches of bytes that end with a line end, except perhaps the last. The blocks may be borrowed,
- * the stretches are not.
+ * Pieces of bytes that end with a line end, except perhaps the last. Input blocks may be reused by
+ * their owner; the pieces are copies.
  */
 export async function* wholeLines(
   blocks: AsyncIterable<Uint8Array>,

@@ -2,7 +2,7 @@ import { OpenFile } from '../../../lib/files/open-file.ts';
 import { decompress, type Codec } from '../compression/compression.ts';
 import { onDisk } from '../io-error.ts';
 
-/** How much is read at once; borrowed blocks are read ahead by one read. */
+/** Size of a block. Borrowed blocks are read one read ahead. */
 export const BLOCK_BYTES = 64 * 1024;
 
 export interface BlockOptions {
@@ -11,25 +11,25 @@ export interface BlockOptions {
   readonly signal: AbortSignal;
   readonly blockBytes?: number;
   /**
-   * For a consumer that is through with a block when it asks for the next one: the memory is then
-   * used again.
+   * For a consumer that no longer needs a block when it requests the next one: the memory is then
+   * reused.
    */
   readonly borrowed?: boolean;
 }
 
 /**
- * The unpacked bytes of a file, block by block. Every block is the consumer's to keep, unless it
- * only borrows them.
+ * The unpacked bytes of a file, block by block. The consumer may keep every block unless it only
+ * borrows them.
  */
 export async function* readBlocks(options: BlockOptions): AsyncGenerator<Uint8Array> {
   const { path, codec, signal } = options;
   signal.throwIfAborted();
   const file = await onDisk('read', path, () => OpenFile.open(path, 'r'));
   try {
-    // Nothing of a pipe is read that nobody asked for, because such a read might never end.
+    // A pipe is not read ahead, because such a read might never end.
     if (options.borrowed === true && codec === 'none' && file.stat().isFile())
       yield* borrowedBlocks(file, options);
-    // A decompressor still looks at a block when it asks for the next one.
+    // A decompressor still uses a block when it requests the next one.
     else yield* decompress(storedBlocks(file, options), codec, path);
   } finally {
     file.closeNow();
@@ -47,24 +47,24 @@ async function* storedBlocks(file: OpenFile, options: BlockOptions): AsyncGenera
   }
 }
 
-/** Asking the system costs more than the copy: this many blocks are read at once. */
+/** A system call costs more than the copy: this many blocks are read at once. */
 const BLOCKS_A_READ = 4;
 /**
- * A file that grows while it is read, or does not know its size (`/proc`), is read in pieces of
- * this size at least.
+ * A file that grows while it is read, or that does not report its size (`/proc`), is read in pieces
+ * of at least this size.
  */
 const SMALLEST_READ = 4096;
 
 /**
- * One buffer is read into while the consumer works on the other; small ones for a small file, which
- * cost the collector of garbage less.
+ * One buffer is filled while the consumer works on the other. A small file gets small buffers,
+ * which cost the garbage collector less.
  */
 async function* borrowedBlocks(file: OpenFile, options: BlockOptions): AsyncGenerator<Uint8Array> {
   const size = options.blockBytes ?? BLOCK_BYTES;
   const room = Math.min(size * BLOCKS_A_READ, Math.max(file.stat().size, SMALLEST_READ));
   let at = 0;
   const read = async (buffer: Buffer<ArrayBuffer>): Promise<Buffer<ArrayBuffer>> => {
-    // The end of a file that knows its size is seen without a read that brings nothing.
+    // The end of a file with a known size is found without an additional empty read.
     const length =
       at > 0 && at === file.stat().size
         ? 0
@@ -80,7 +80,7 @@ async function* borrowedBlocks(file: OpenFile, options: BlockOptions): AsyncGene
       const bytes = await next;
       if (bytes.length === 0) return;
       next = read(spare);
-      // A failure is told when its turn comes; until then it must not count as unhandled.
+      // The error is thrown when this read is awaited; until then it must not count as unhandled.
       next.catch(() => {});
       spare = Buffer.from(bytes.buffer);
       for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size);

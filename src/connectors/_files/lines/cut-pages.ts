@@ -3,7 +3,7 @@ import { Page, type Lane, type PageOptions } from '../../../kit/page.ts';
 import type { PageBounds } from '../../../kit/page-bounds.ts';
 import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 
-/** Counts the records and bytes of the current page. One record always fits. */
+/** Counts the records and bytes of the current page. A page always accepts at least one record. */
 export class PageFill {
   count = 0;
   bytes = 0;
@@ -13,7 +13,7 @@ export class PageFill {
     this.#bounds = bounds;
   }
 
-  /** Counts a record of this encoded size in, or says false when the page is full. */
+  /** Counts a record of this encoded size; false when the page is full. */
   add(size: number): boolean {
     const { records, bytes } = this.#bounds;
     if (this.count > 0 && (this.count >= records || this.bytes + size > bytes)) return false;
@@ -28,7 +28,7 @@ export class PageFill {
   }
 }
 
-/** Collects values into pages that keep the bounds, in the form the lane asks for. */
+/** Collects values into pages within the bounds, in the form of the lane. */
 export class PageCutter {
   readonly #fill: PageFill;
   readonly #asBytes: boolean;
@@ -45,8 +45,8 @@ export class PageCutter {
   }
 
   /**
-   * Takes the value, or says false when the page is full: `take` it, then add again. `size` is its
-   * encoded size, when known.
+   * Adds the value; false when the page is full: call `take`, then add again. `size` is its encoded
+   * size, when known.
    */
   add(value: JsonValue, size?: number): boolean {
     const line = this.#asBytes || size === undefined ? `${stringifyJson(value)}\n` : '';
@@ -56,7 +56,7 @@ export class PageCutter {
     return true;
   }
 
-  /** The page so far, leaving an empty one. */
+  /** Returns the page so far and starts an empty one. */
   take(bookmark?: JsonValue): Page {
     const { count, bytes } = this.#fill;
     const options: PageOptions = bookmark === undefined ? { bytes } : { bytes, bookmark };
@@ -85,7 +85,7 @@ export interface CutOptions {
   readonly lane: Lane;
   readonly bounds: PageBounds;
   readonly limit?: number | undefined;
-  /** Looked at before every page. */
+  /** Checked before every page. */
   readonly signal: AbortSignal;
 }
 
@@ -113,7 +113,7 @@ export async function* cutPages(
   if (cutter.count > 0) yield cutter.take();
 }
 
-/** Values whose encoded size nobody knows yet. */
+/** Values without a known encoded size. */
 export async function* unsized(
   batches: AsyncIterable<Iterable<JsonValue>>,
 ): AsyncGenerator<Iterable<Sized>> {

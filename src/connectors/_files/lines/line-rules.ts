@@ -6,7 +6,7 @@ const INDENT = 0x20;
 const CLOSERS: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 
 /**
- * Holds for indented files too: only the first line of a value starts with neither a space nor a
+ * Valid for indented files too: only the first line of a value starts with neither a space nor a
  * closing bracket.
  */
 export const JSON_RULES: LineRules = {
@@ -26,10 +26,10 @@ export const SEALED_RULES: LineRules = {
   startsRecord: () => true,
   isWhole: (text) => {
     const bytes = Buffer.from(text, 'base64');
-    // Base64 of a whole line comes in groups of four.
+    // The Base64 text of a complete line has a length that is a multiple of four.
     return text.trim().length % 4 === 0 && bytes.length >= SEALED_BYTES && isSealed(bytes);
   },
 };
 
-/** Text has no broken lines: a last one without a line end gets it. */
+/** Text has no incomplete lines: a last line without a line end gets one. */
 export const TEXT_RULES: LineRules = { startsRecord: () => true, isWhole: () => true };

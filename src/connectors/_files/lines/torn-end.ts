@@ -7,11 +7,11 @@ import type { Codec } from '../compression/compression.ts';
 import { codeOf, onDisk } from '../io-error.ts';
 import { temporaryPath } from '../output/temporary-path.ts';
 
-/** What a repair has to know about the text of a file. */
+/** What a repair must know about the text of a file. */
 export interface LineRules {
   /** Whether a line can be the first of a record. */
   readonly startsRecord: (firstByte: number) => boolean;
-  /** Whether the text from there to the end is a whole record. */
+  /** Whether this text at the end of the file is a complete record. */
   readonly isWhole: (text: string) => boolean;
 }
 
@@ -25,9 +25,9 @@ export interface RepairContext {
 const LINE_FEED = 10;
 
 /**
- * Before a file is continued: a writer that was killed may have left half a record at the end. A
- * whole record gets the line end it lacks, half of one is cut off. Returns the size afterwards; 0
- * also when there is no file.
+ * Before a file is continued: a writer that was killed may have left an incomplete record at the
+ * end. A complete record gets its missing line end; an incomplete one is cut off. Returns the new
+ * size, or 0 when there is no file.
  */
 export async function repairTornEnd(rules: LineRules, context: RepairContext): Promise<number> {
   const size = await sizeOf(context.path);
@@ -105,7 +105,8 @@ function lastStart(bytes: Buffer, fromTheStart: boolean, rules: LineRules): numb
 }
 
 /**
- * Packed files end at a member unless the writer was killed: then what can be read is packed anew.
+ * A compressed file ends with a complete member unless the writer was killed; then the readable
+ * part is compressed again.
  */
 async function repairPacked(rules: LineRules, context: RepairContext): Promise<number> {
   const { path, codec, log, signal } = context;
@@ -118,7 +119,7 @@ async function repairPacked(rules: LineRules, context: RepairContext): Promise<n
   const plain = temporaryPath(path);
   const packed = temporaryPath(path);
   try {
-    await salvage(context, plain);
+    await copyReadablePart(context, plain);
     await repairTornEnd(rules, { ...context, path: plain, codec: 'none' });
     await copy({ ...context, path: plain, codec: 'none' }, packed, codec);
     await onDisk('write', path, () => rename(packed, path));
@@ -130,8 +131,7 @@ async function repairPacked(rules: LineRules, context: RepairContext): Promise<n
   return sizeOf(path);
 }
 
-/** Unpacks as much as can be read. */
-async function salvage(context: RepairContext, target: string): Promise<void> {
+async function copyReadablePart(context: RepairContext, target: string): Promise<void> {
   try {
     await copy(context, target, 'none');
   } catch (error) {

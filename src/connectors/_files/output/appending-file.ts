@@ -9,39 +9,36 @@ import { fileToWrite, type WrittenFile } from '../../../lib/files/written-file.t
 export interface AppendingFileOptions {
   readonly path: string;
   readonly codec: Codec;
-  /** Whether to drop what the file held before. */
+  /** Whether to delete the previous content. */
   readonly truncate: boolean;
-  /** Whether nobody looks for the file after a crash: then the disk is not asked to take it. */
+  /** Whether the file is not needed after a crash: then it is not synced to disk. */
   readonly temporary?: boolean;
 }
 
 /**
- * After so many bytes the disk is asked to take them while more are written: a flush then waits for
- * the last of them only.
+ * After this many bytes a sync to disk is started while more bytes are written, so that a flush
+ * only waits for the rest.
  */
 const EARLY_BYTES = 16 * 1024 * 1024;
 
 /**
- * A file that only grows. A write that fails half-way is taken back, so that the file ends with the
- * last whole write; `flush` ends the compressed member and puts everything on the disk.
+ * A file that only grows. A write that fails half-way is removed again, so that the file ends with
+ * the last complete write; `flush` ends the compressed member and syncs everything to disk.
  */
 export class AppendingFile {
-  /** The file itself, for the ledger of outputs; nothing for a pipe or a device. */
+  /** The file itself, for the ledger of outputs; empty for a pipe or a device. */
   readonly written: readonly WrittenFile[];
   readonly #path: string;
   readonly #file: OpenFile;
   readonly #codec: Codec;
-  /** A pipe or a device is not on the disk, and a temporary file need not be. */
+  /** A pipe or a device cannot be synced, and a temporary file need not be. */
   readonly #isOnDisk: boolean;
   #compressor: Compressor | undefined;
   #folderSynced = false;
   #dirty = false;
-  /** Bytes the disk was not asked to take yet. */
+  /** Bytes written since the last sync was started. */
   #unasked = 0;
-  /**
-   * While the disk takes what it was asked to; stays when it could not, because the system tells
-   * that just once.
-   */
+  /** The running sync; kept when it failed, because the system reports that only once. */
   #early: Promise<void> | undefined;
 
   private constructor(
@@ -82,7 +79,7 @@ export class AppendingFile {
     if (!this.#dirty || !this.#isOnDisk) return;
     await onDisk('write', this.#path, async () => {
       await this.#early;
-      // One of the two is done while the other one is: the file system writes down both at once.
+      // Both run at the same time: the file system syncs both in one step.
       await Promise.all([
         this.#file.sync(),
         this.#folderSynced ? undefined : syncFolder(this.#path),
@@ -123,16 +120,16 @@ export class AppendingFile {
     if (this.#unasked < EARLY_BYTES || this.#early !== undefined || !this.#isOnDisk) return;
     this.#unasked = 0;
     this.#early = this.#file.datasync().then(() => (this.#early = undefined));
-    // A failure is told by the flush that waits for it.
+    // The flush that awaits it throws the error.
     this.#early.catch(() => {});
   }
 
-  /** Best effort: the failure that led here is what gets reported. */
+  /** Best effort: the caller reports the error that led here. */
   async #takeBack(count: number): Promise<void> {
     try {
       await this.#file.truncate(this.#file.stat().size - count);
     } catch {
-      // The next writer repairs the torn end.
+      // The next writer repairs the incomplete end.
     }
   }
 }
@@ -148,8 +145,7 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Most files are written where others lie: their folder is made only when it turns out to be
- * missing.
+ * Most files are written to an existing folder, so the folder is created only when opening fails.
  */
 async function openInFolder(path: string, flags: number): Promise<OpenFile> {
   try {

@@ -6,10 +6,7 @@ import { fileError } from '../io-error.ts';
 import { temporaryPath } from './temporary-path.ts';
 import { makeFolder } from '../../../lib/files/make-folder.ts';
 
-/**
- * The `io` probe of file sinks: makes and removes a file in the folder the output will be in;
- * leaves nothing behind.
- */
+/** The `io` probe of file sinks: creates and removes a file in the folder of the output. */
 export async function probeFolder(path: string): Promise<ProbeFinding[]> {
   if (await isFolder(path)) {
     return [
@@ -34,7 +31,7 @@ export async function probeFolder(path: string): Promise<ProbeFinding[]> {
         name: 'io',
         status: 'fail',
         reason,
-        hint: 'make the folder writable for the user the process runs as, or choose another path',
+        hint: 'make the folder writable for the user that runs the process, or choose another path',
       },
     ];
   } finally {

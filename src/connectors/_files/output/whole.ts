@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { ConnectorError } from '../../../lib/errors.ts';
 
-/** Formats that must be held as a whole are read up to this size. */
+/** Formats that must be read completely into memory are read up to this size. */
 export const MAX_WHOLE_BYTES = 512 * 1024 * 1024;
 
 /** All bytes of a stream. */
@@ -14,9 +14,9 @@ export async function wholeOf(blocks: AsyncIterable<Uint8Array>, name: string): 
     if (length > MAX_WHOLE_BYTES) {
       throw new ConnectorError(
         'data',
-        `${name} has more than ${MAX_WHOLE_BYTES} bytes; its format must be read as a whole`,
+        `${name} has more than ${MAX_WHOLE_BYTES} bytes; its format must be read into memory as a whole`,
         {
-          hint: 'split it, or use a format that is read piece by piece',
+          hint: 'split it, or use a format that can be read in parts',
         },
       );
     }

@@ -1,8 +1,8 @@
 import type { ParquetFile, ParquetOutputOptions } from './parquet-file.ts';
 
 /**
- * Begins a file: with the analytical engine where its package is installed, several times as fast,
- * and with a smaller library elsewhere.
+ * Starts a file. Uses the analytical engine where its package is installed, which is several times
+ * as fast, and a smaller library elsewhere.
  */
 export async function createParquetFile(options: ParquetOutputOptions): Promise<ParquetFile> {
   const { hasDuckdb } = await import('../../../lib/sql/duckdb.ts');

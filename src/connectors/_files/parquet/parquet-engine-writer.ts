@@ -1,6 +1,6 @@
 /**
- * Writes a Parquet file with the analytical engine: row groups are encoded side by side while the
- * next one is being filled.
+ * Writes a Parquet file with the analytical engine: row groups are encoded in parallel while the
+ * next one is filled.
  */
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { textRows } from '../../../fast/fast-paths.ts';
@@ -26,12 +26,12 @@ import type { ParquetFile, ParquetOutputOptions } from './parquet-file.ts';
 import { temporaryPath } from '../output/temporary-path.ts';
 
 /**
- * A row group ends at the latest here: so large ones are encoded well, and larger ones only cost
+ * Maximum rows of a row group: groups of this size compress well, and larger ones only need more
  * memory.
  */
 const GROUP_ROWS = 122_880;
 const GROUP_BYTES = 4 * 1024 * 1024;
-/** Row groups that are encoded at the same time, each by a thread of its own. */
+/** Row groups that are encoded at the same time, each in its own thread. */
 const ENCODERS = 2;
 
 export class ParquetEngineOutput implements ParquetFile {
@@ -45,13 +45,13 @@ export class ParquetEngineOutput implements ParquetFile {
   readonly #dropped = new Set<string>();
   /** Rows a group has at most. */
   readonly #groupRows: number;
-  /** One group is filled while the engine fetches others. */
+  /** The group being filled while the engine encodes others. */
   #filling: ParquetRows;
   readonly #encoders: readonly Encoder[];
   #groups = 0;
-  /** Whether the engine is closed: nothing more is to be encoded. */
+  /** Whether the engine is closed; then no more groups are encoded. */
   #isClosed = false;
-  /** Fulfilled when all groups handed over so far stand in the file. */
+  /** Fulfilled when all groups submitted so far are in the file. */
   #joined: Promise<void> = Promise.resolve();
 
   private constructor(options: ParquetOutputOptions, parts: Parts, temporary: string) {
@@ -94,7 +94,7 @@ export class ParquetEngineOutput implements ParquetFile {
     }
   }
 
-  /** Takes all of the records or, when one does not fit, none. */
+  /** Adds all records or, when one does not fit, none. */
   async add(records: readonly JsonObject[]): Promise<void> {
     const fitting = { dropped: (path: string) => this.#drop(path) };
     const fitted = this.#columns.map(({ name, kind, nested }) =>
@@ -135,14 +135,14 @@ export class ParquetEngineOutput implements ParquetFile {
     return columns.count;
   }
 
-  /** Writes what is left and the footer, and gives the file its name. */
+  /** Writes the remaining rows and the footer, and renames the file to its final name. */
   async finish(): Promise<void> {
     const { path } = this.#options;
     const { handle } = this.#parts;
     try {
       await this.#endGroup();
       await this.#joined;
-      // The footer of a long file needs memory, too.
+      // Frees memory for the footer, which can be large.
       this.#parts.database.close();
       this.#isClosed = true;
       await this.#join.finish();
@@ -154,7 +154,7 @@ export class ParquetEngineOutput implements ParquetFile {
     await syncFolder(path);
   }
 
-  /** Leaves nothing behind. Never throws. */
+  /** Removes all files. Never throws. */
   async discard(): Promise<void> {
     const { handle, database, connections } = this.#parts;
     if (!this.#isClosed) for (const connection of connections) connection.interrupt();
@@ -165,7 +165,7 @@ export class ParquetEngineOutput implements ParquetFile {
       await rm(path, { force: true }).catch(() => {});
   }
 
-  /** Rows that the next chunk may have. */
+  /** Maximum rows of the next chunk. */
   #room(): number {
     return Math.min(CHUNK_ROWS, this.#groupRows - this.#filling.rows);
   }
@@ -177,7 +177,7 @@ export class ParquetEngineOutput implements ParquetFile {
       await this.#endGroup();
   }
 
-  /** Hands the group over to be encoded, once an encoder is through with an earlier one. */
+  /** Submits the group for encoding, when an encoder is free. */
   async #endGroup(): Promise<void> {
     if (this.#filling.rows === 0) return;
     const encoder = this.#encoders[this.#groups % this.#encoders.length] as Encoder;
@@ -186,11 +186,11 @@ export class ParquetEngineOutput implements ParquetFile {
     [this.#filling, encoder.rows] = [encoder.rows, this.#filling];
     this.#filling.clear();
     this.#joined = encoder.busy = this.#encode(encoder, this.#joined);
-    // Whoever waits for it next is told.
+    // The next caller that awaits it gets the error.
     encoder.busy.catch(() => {});
   }
 
-  /** `before`: the groups before stand in the file. */
+  /** `before` is fulfilled when all earlier groups are in the file. */
   async #encode({ connection, table, part }: Encoder, before: Promise<void>): Promise<void> {
     const selected = this.#columns.map(
       ({ name, expression }, index) => `${expression(`c${index}`)} AS ${quoteName(name)}`,
@@ -209,7 +209,7 @@ export class ParquetEngineOutput implements ParquetFile {
     await rm(part, { force: true });
   }
 
-  /** The engine asks for the rows of a group as if it read a table. */
+  /** The engine reads the rows of a group as if they were a table. */
   #register(encoder: Encoder): void {
     const { DuckDBTableFunction, ...types } = duckdbLibrary();
     const table = DuckDBTableFunction.create({
@@ -231,15 +231,15 @@ export class ParquetEngineOutput implements ParquetFile {
   }
 }
 
-/** What encodes one row group after another. */
+/** Encodes one row group after another. */
 interface Encoder {
   readonly connection: DuckDBConnection;
-  /** What the engine calls the rows of a group. */
+  /** Name of this table function in the engine. */
   readonly table: string;
-  /** Where the engine puts an encoded group until it stands in the file. */
+  /** Path of the encoded group until it is added to the file. */
   readonly part: string;
   rows: ParquetRows;
-  /** The work on the last group it was given. */
+  /** The encoding of its last group. */
   busy: Promise<void>;
 }
 
@@ -253,7 +253,7 @@ interface EngineColumn {
   readonly name: string;
   readonly kind: ColumnKind;
   readonly type: 'BOOLEAN' | 'BIGINT' | 'DOUBLE' | 'VARCHAR';
-  /** Goes over as JSON text. */
+  /** Passed as JSON text. */
   readonly nested: boolean;
   readonly expression: (from: string) => string;
 }
@@ -281,7 +281,7 @@ function engineType(kind: ColumnKind): Pick<EngineColumn, 'type' | 'nested' | 'e
   return { type: SCALARS[kind.is], nested: false, expression: (from) => from };
 }
 
-/** A kind as the engine wants it told: `{"a": ["BIGINT"]}`. */
+/** The structure of a kind in the form the engine needs: `{"a": ["BIGINT"]}`. */
 function structureOf(kind: ColumnKind): JsonValue {
   if (kind.is === 'list') return [structureOf(kind.of)];
   if (kind.is === 'struct')

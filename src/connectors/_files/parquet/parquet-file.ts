@@ -6,29 +6,29 @@ export const PARQUET_CODECS = ['snappy', 'uncompressed', 'gzip', 'zstd', 'lz4'] 
 export type ParquetCodec = (typeof PARQUET_CODECS)[number];
 
 export interface ParquetOutputOptions {
-  /** The name the file gets when it is whole. */
+  /** The name of the file when it is complete. */
   readonly path: string;
   readonly columns: ReadonlyMap<string, ColumnKind>;
   readonly codec: ParquetCodec;
   readonly rowGroupSize: number;
-  /** Told once about each field that no column takes. */
+  /** Called once for each field that no column can hold. */
   readonly onDropped: (field: string) => void;
 }
 
-/** One Parquet file being written. */
+/** A Parquet file that is being written. */
 export interface ParquetFile {
   readonly rows: number;
   /** Estimated size of the values taken so far. */
   readonly bytes: number;
-  /** Takes all of the records or, when one does not fit, none. */
+  /** Adds all records or, when one does not fit, none. */
   add(records: readonly JsonObject[]): Promise<void>;
   /**
-   * Takes rows as they are, up to the first that it cannot; says how many. The others are added as
-   * records.
+   * Adds rows without making records, up to the first one that does not fit; returns how many. The
+   * caller adds the others as records.
    */
   addColumns?(columns: Columns): Promise<number>;
-  /** Writes what is left and the footer, and gives the file its name. */
+  /** Writes the remaining rows and the footer, and renames the file to its final name. */
   finish(): Promise<void>;
-  /** Leaves nothing behind. Never throws. */
+  /** Removes all files. Never throws. */
   discard(): Promise<void>;
 }

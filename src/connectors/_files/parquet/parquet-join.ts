@@ -1,6 +1,6 @@
 /**
- * Puts the row groups of several Parquet files behind each other in one file: their bytes stay as
- * they are, only the footer is new.
+ * Joins the row groups of several Parquet files in one file: their bytes are copied unchanged, only
+ * the footer is new.
  */
 import { open, type FileHandle } from 'node:fs/promises';
 import type { ColumnChunk, FileMetaData, RowGroup } from 'hyparquet';
@@ -8,12 +8,14 @@ import { onDisk } from '../io-error.ts';
 
 const MAGIC = Buffer.from('PAR1');
 const COPY_BYTES = 1024 * 1024;
-/** The footer of one row group mostly fits; more is fetched where it does not. */
+/** Mostly enough for the footer of one row group; more is read when needed. */
 const FOOTER_BYTES = 16 * 1024;
 /** The length of the metadata, and the mark again. */
 const TAIL_BYTES = 8;
 
-/** One Parquet file that grows by the row groups of others. All of them have the same columns. */
+/**
+ * A Parquet file that row groups of other files are added to. All of them have the same columns.
+ */
 export class ParquetJoin {
   readonly #path: string;
   readonly #handle: FileHandle;
@@ -22,13 +24,13 @@ export class ParquetJoin {
   #metadata: FileMetaData | undefined;
   #groups: RowGroup[] = [];
 
-  /** `path` only stands in errors. */
+  /** `path` is only used in errors. */
   constructor(path: string, handle: FileHandle) {
     this.#path = path;
     this.#handle = handle;
   }
 
-  /** Takes over the row groups of a whole Parquet file. */
+  /** Adds the row groups of a complete Parquet file. */
   async add(part: string): Promise<void> {
     const { parquetMetadataAsync } = await import('hyparquet');
     const input = await onDisk('read', part, () => open(part, 'r'));
@@ -53,7 +55,7 @@ export class ParquetJoin {
     }
   }
 
-  /** Writes the footer; without a part there is no file to finish. */
+  /** Writes the footer; at least one part must have been added. */
   async finish(): Promise<void> {
     if (this.#metadata === undefined) return;
     const { ByteWriter } = await import('hyparquet-writer');
@@ -61,7 +63,7 @@ export class ParquetJoin {
     const rows = this.#groups.reduce((sum, group) => sum + group.num_rows, 0n);
     const footer = new ByteWriter();
     writeMetadata(footer, { ...this.#metadata, num_rows: rows, row_groups: this.#groups });
-    // The length of the metadata is written by the library, the mark is not.
+    // The library writes the length of the metadata but not the mark.
     await this.#write(footer.getBytes());
     await this.#write(MAGIC);
   }
@@ -106,7 +108,7 @@ function shiftedColumn(column: ColumnChunk, shift: bigint): ColumnChunk {
   };
 }
 
-/** Those of the places that are there, shifted. An offset of 0 says nothing. */
+/** The offsets that are present, shifted. An offset of 0 means none. */
 function moved<T extends object>(of: T, places: readonly (keyof T)[], shift: bigint): Partial<T> {
   const present = places.filter((place) => typeof of[place] === 'bigint' && of[place] !== 0n);
   return Object.fromEntries(

@@ -13,12 +13,12 @@ import {
 } from './parquet-values.ts';
 
 /**
- * Where the file says where its pages are, a row group is taken in slices of about this size, and
- * of this many rows.
+ * Where the file has an index of its pages, a row group is read in slices of about this size and
+ * this many rows.
  */
 const SLICE_BYTES = 16 * 1024 * 1024;
 const SLICE_ROWS = 50_000;
-/** A page of nothing but nulls; the library stumbles over its block. */
+/** Replaces the block of a page with only nulls, which the library cannot read. */
 const NO_BYTES = new Uint8Array();
 
 export interface ParquetOpenOptions {
@@ -26,13 +26,13 @@ export interface ParquetOpenOptions {
   readonly signal: AbortSignal;
   /** Top-level columns to read; all when absent. */
   readonly columns?: readonly string[] | undefined;
-  /** Leave the key out where the value is null, instead of writing null. */
+  /** Omit keys whose value is null. */
   readonly omitNulls: boolean;
 }
 
-/** A Parquet file opened for reading; knows its columns, reads row groups one after the other. */
+/** A Parquet file opened for reading, one row group after the other. */
 export class ParquetReader {
-  /** What each column is, by name. */
+  /** The signature of each column, by name. */
   readonly columns: ReadonlyMap<string, string>;
   readonly #options: ParquetOpenOptions;
   readonly #handle: FileHandle | undefined;
@@ -68,7 +68,7 @@ export class ParquetReader {
     );
   }
 
-  /** Reads from memory; `path` only stands in errors. */
+  /** Reads from memory; `path` is only used in errors. */
   static async ofBytes(bytes: Buffer, options: ParquetOpenOptions): Promise<ParquetReader> {
     const whole = new Uint8Array(bytes).buffer;
     return ParquetReader.#over(
@@ -177,7 +177,7 @@ async function asyncBuffer(
   };
 }
 
-/** Whatever the library stumbles over is a fault of the file. */
+/** An error of the library means that the file is damaged. */
 async function reading<T>(
   { path, signal }: ParquetOpenOptions,
   work: () => Promise<T>,

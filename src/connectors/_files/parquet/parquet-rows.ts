@@ -3,27 +3,27 @@ import { readText } from '../../../kit/cells.ts';
 import { NULL, TEXT, type Column, type Columns } from '../../../kit/columns.ts';
 import { CHUNK_ROWS } from '../../../lib/sql/duckdb.ts';
 
-/** About what a value takes besides its text. */
+/** Approximate memory of a value besides its text. */
 const VALUE_BYTES = 16;
 
 export type RowValue = boolean | bigint | number | string | undefined;
 
 /**
- * The rows of one row group, column by column, until the engine fetches them chunk by chunk. Used
- * again for later groups. Whoever adds rows adds no more than a chunk holds.
+ * The rows of one row group, column by column, until the engine fetches them chunk by chunk. Reused
+ * for later groups. Callers add at most one chunk at a time.
  */
 export interface ParquetRows {
   readonly rows: number;
-  /** About how much memory the rows take. */
+  /** Approximate memory of the rows. */
   readonly bytes: number;
   clear(): void;
   addValues(rows: number, valuesOf: (column: number) => readonly RowValue[]): void;
   /**
-   * Rows of a page of columns, all of which are texts here; false, and nothing taken, when a cell is
-   * neither text nor null. A column that the page lacks is null.
+   * Adds rows of a page of columns, all of which are texts. False, with nothing added, when a cell
+   * is neither text nor null. A column that the page does not have is null.
    */
   addCells(columns: Columns, taken: readonly (Column | undefined)[], rows: Uint32Array): boolean;
-  /** Puts the next rows into an empty chunk; none when all have been fetched. */
+  /** Fills an empty chunk with the next rows; leaves it empty when all have been fetched. */
   fetch(chunk: DuckDBDataChunk): void;
 }
 

@@ -6,7 +6,7 @@ interface Named {
 }
 
 interface CheckOptions<F extends Named> {
-  /** How many files are looked at at the same time. */
+  /** How many files are opened at the same time. */
   readonly concurrency: number;
   readonly open: (file: F) => Promise<ParquetReader>;
 }
@@ -15,7 +15,7 @@ interface FileColumns extends Named {
   readonly columns: ReadonlyMap<string, string>;
 }
 
-/** Files of one data set must agree; looked at before the first record, a few files at a time. */
+/** Checks, before the first record is read, that all files of a data set have the same schema. */
 export async function requireOneSchema<F extends Named>(
   files: readonly F[],
   options: CheckOptions<F>,
@@ -49,7 +49,7 @@ function requireSame(a: FileColumns, b: FileColumns): void {
       'data',
       `the files differ in the field ${JSON.stringify(column)}: ${says}`,
       {
-        hint: 'read files of different shape with one row each',
+        hint: 'read files with different schemas in separate rows',
       },
     );
   }

@@ -3,8 +3,8 @@ import { ConnectorError } from '../../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 
 /**
- * What a column holds, learned from values. `unknown`: only nulls so far. `json`: objects without a
- * single field.
+ * The type of a column, learned from its values. `unknown`: only nulls so far. `json`: objects
+ * without any field.
  */
 export type ColumnKind =
   | { readonly is: 'unknown' | 'boolean' | 'integer' | 'number' | 'string' | 'json' }
@@ -14,7 +14,7 @@ export type ColumnKind =
 const INT64_MAX = 2n ** 63n - 1n;
 const INT64_MIN = -(2n ** 63n);
 
-/** The columns of some records; a field that is of two kinds is an error naming it. */
+/** The columns of some records; throws when a field has values of two kinds. */
 export function learnColumns(records: readonly JsonObject[]): ReadonlyMap<string, ColumnKind> {
   const learner = new ColumnLearner();
   learner.learn(records);
@@ -29,7 +29,7 @@ export class ColumnLearner {
     return this.#columns;
   }
 
-  /** Learns from all of the records or, when one does not fit, from none. */
+  /** Learns from all records or, when one does not fit, from none. */
   learn(records: readonly JsonObject[]): void {
     const columns = new Map(this.#columns);
     for (const record of records) mergeFields(columns, record, '');
@@ -104,7 +104,7 @@ function mismatch(path: string, column: string, found: string): ConnectorError {
   );
 }
 
-/** The elements that declare the columns in a file; every column may be null. */
+/** The schema elements for the columns; every column may be null. */
 export function schemaOf(columns: ReadonlyMap<string, ColumnKind>): SchemaElement[] {
   return [
     { name: 'root', num_children: columns.size },
@@ -140,11 +140,11 @@ function elementsOf(name: string, kind: ColumnKind): SchemaElement[] {
 }
 
 export interface Fitting {
-  /** Told of each field that no column takes. */
+  /** Called for each field that no column can hold. */
   readonly dropped: (path: string) => void;
 }
 
-/** The value as the library wants it for a column; throws when it does not fit. */
+/** The value in the form the library needs for a column; throws when it does not fit. */
 export function fit(
   value: JsonValue | undefined,
   kind: ColumnKind,

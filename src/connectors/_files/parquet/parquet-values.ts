@@ -11,7 +11,7 @@ import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts
 
 const library = lazyLibrary<typeof import('hyparquet/src/schema.js')>('hyparquet/src/schema.js');
 
-/** The tree of a schema as the library gives it; narrowed to what is used here. */
+/** The library's tree of a schema, with only the members used here. */
 export interface SchemaNode {
   readonly element: SchemaElement;
   readonly children: readonly SchemaNode[];
@@ -20,8 +20,8 @@ export interface SchemaNode {
 export type Convert = (value: unknown) => JsonValue;
 
 /**
- * The library turns decimals into doubles and gives up on a few rare types. Taking the annotation
- * away makes it hand over what is stored, which `converterOf` then reads exactly.
+ * The library converts decimals to doubles and fails on a few rare types. Without their annotation
+ * it returns the stored values, which `converterOf` then reads exactly.
  */
 export function withoutLossyTypes(schema: readonly SchemaElement[]): SchemaElement[] {
   return schema.map((element) => {
@@ -35,14 +35,17 @@ export function withoutLossyTypes(schema: readonly SchemaElement[]): SchemaEleme
   });
 }
 
-/** How the values of a column become JSON. `omitNulls` leaves null fields out of structs. */
+/**
+ * The function that converts the values of a column to JSON. `omitNulls` omits null fields of
+ * structs.
+ */
 export function converterOf(node: SchemaNode, omitNulls: boolean): Convert {
   return (value) =>
     value === null || value === undefined ? null : present(node, omitNulls)(value);
 }
 
 function present(node: SchemaNode, omitNulls: boolean): Convert {
-  // The library's own type of the tree carries counters that are not needed here.
+  // The library's own type of the tree has counters that are not needed here.
   const { isListLike, isMapLike } = library();
   const tree = node as Parameters<typeof isListLike>[0];
   if (node.children.length === 0) return leaf(node.element);
@@ -103,14 +106,14 @@ function leaf(element: SchemaElement): Convert {
     return (value) => timestampText((value as bigint) * 1_000_000n, true);
   if (converted === 'TIMESTAMP_MICROS')
     return (value) => timestampText((value as bigint) * 1000n, true);
-  // A wall clock: the writers that use it say nothing about a zone.
+  // A local time: the writers that use this type store no zone.
   if (type === 'INT96') return (value) => timestampText(value as bigint, false);
   if (converted === 'ENUM' || logical?.type === 'ENUM')
     return (value) => (value instanceof Uint8Array ? utf8(value) : plain(value));
   return plain;
 }
 
-/** What values become whose type says all. */
+/** Converts values that need no information about the column. */
 export function plain(value: unknown): JsonValue {
   switch (typeof value) {
     case 'string':
@@ -168,7 +171,7 @@ function utf8(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
-/** What the library must not interpret, so that nothing is lost on the way here. */
+/** Parsers that return raw values, so that the library loses nothing. */
 export const RAW_PARSERS = {
   timestampFromMilliseconds: (value: bigint) => value,
   timestampFromMicroseconds: (value: bigint) => value,
@@ -180,7 +183,7 @@ export const RAW_PARSERS = {
   geographyFromBytes: (bytes: Uint8Array) => bytes,
 };
 
-/** One line that says what a column is, to compare the schemas of files. */
+/** One line that describes a column, for comparing the schemas of files. */
 export function signature(node: SchemaNode): string {
   const { type, converted_type: converted, logical_type: logical, scale, precision } = node.element;
   const inner = node.children
@@ -188,7 +191,7 @@ export function signature(node: SchemaNode): string {
     .join(', ');
   if (inner !== '') return `${converted ?? logical?.type ?? 'STRUCT'}<${inner}>`;
   const unit = logical !== undefined && 'unit' in logical ? `(${logical.unit})` : '';
-  // A signed number as wide as its storage: some writers say so, others leave it out.
+  // Some writers annotate a signed number that is as wide as its storage, others do not.
   if (converted === 'INT_64' || converted === 'INT_32') return type ?? converted;
   const digits =
     scale === undefined && precision === undefined ? '' : `(${precision ?? 0},${scale ?? 0})`;

@@ -24,12 +24,10 @@ const COMPRESSORS = {
   LZ4_RAW: lz4Block,
 };
 
-/** A row group is written at the latest when its values take about this much memory. */
+/** A row group is written when its values need about this much memory. */
 const ROW_GROUP_BYTES = 16 * 1024 * 1024;
 
-/**
- * One Parquet file being written under a temporary name. It has its final name only when it is whole.
- */
+/** Writes a Parquet file under a temporary name; it gets its final name when it is complete. */
 export class ParquetOutput implements ParquetFile {
   rows = 0;
   /** Estimated size of the values taken so far. */
@@ -71,7 +69,7 @@ export class ParquetOutput implements ParquetFile {
     return new ParquetOutput(options, { temporary, handle, buffer, writer });
   }
 
-  /** Takes all of the records or, when one does not fit, none. */
+  /** Adds all records or, when one does not fit, none. */
   async add(records: readonly JsonObject[]): Promise<void> {
     const rows = records.map((record) => this.#row(record));
     for (const [index, row] of rows.entries()) {
@@ -90,7 +88,7 @@ export class ParquetOutput implements ParquetFile {
     }
   }
 
-  /** Writes what is left and the footer, and gives the file its name. */
+  /** Writes the remaining rows and the footer, and renames the file to its final name. */
   async finish(): Promise<void> {
     try {
       await this.#endGroup();
@@ -104,7 +102,7 @@ export class ParquetOutput implements ParquetFile {
     await syncFolder(this.#options.path);
   }
 
-  /** Leaves nothing behind. Never throws. */
+  /** Removes all files. Never throws. */
   async discard(): Promise<void> {
     await this.#handle.close().catch(() => {});
     await rm(this.#temporary, { force: true }).catch(() => {});
@@ -136,7 +134,7 @@ export class ParquetOutput implements ParquetFile {
     await this.#drain();
   }
 
-  /** The library collects bytes in memory: puts them into the file and starts over. */
+  /** Moves the bytes that the library collected in memory to the file. */
   async #drain(): Promise<void> {
     const bytes = this.#buffer.getBytes();
     let written = 0;
@@ -155,7 +153,7 @@ function emptyColumns({ columns }: ParquetOutputOptions): Map<string, unknown[]>
 
 const OVERHEAD_BYTES = 24;
 
-/** About how much memory a value takes while it waits in a column. */
+/** Approximate memory of a value while it waits in a column. */
 export function roughSize(value: JsonValue): number {
   if (typeof value === 'string') return value.length + OVERHEAD_BYTES;
   if (Array.isArray(value))
