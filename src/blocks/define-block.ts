@@ -6,7 +6,7 @@ import type { BlockGrammar } from '../document/block.ts';
 import type { Placed } from '../document/parse/read-blocks.ts';
 import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { IssueList } from '../plan/issue-list.ts';
-import type { Plan, PlannedBlocks, RowPlan, SourcePlan } from '../plan/plan.ts';
+import type { Plan, PlannedBlocks, PlannedRow, PlannedSource } from '../plan/plan.ts';
 import type { AssembledRow } from '../plan/assembled-row.ts';
 import type { EventKind } from '../kit/notification-event.ts';
 
@@ -50,11 +50,11 @@ export interface BlockDefinition<
   /** Of a block of the plan: a sentence for the head of `explain`. */
   introduce?(this: void, planned: Planned): string;
   /** Of a block of rows: what `plan`, `explain` and `--diff` tell of it. */
-  explain?(planned: Planned, row: RowPlan): readonly Fact[];
+  explain?(planned: Planned, row: PlannedRow): readonly Fact[];
   /** What `--diff` compares key by key, besides the facts. */
   settings?(planned: Planned): unknown;
   /** Its member in `plan --json`; `null` where a row does not have it. */
-  readonly listed?: { readonly key: string; value(planned: Planned, row: RowPlan): JsonValue };
+  readonly listed?: { readonly key: string; value(planned: Planned, row: PlannedRow): JsonValue };
 }
 
 export function defineBlock<Spec, Planned = Spec, Prepared = Spec>(
@@ -79,18 +79,18 @@ export interface BlockTools {
   /** The presets under `pipeline.sinks`, and the types of sinks. */
   readonly sinks: { readonly names: readonly string[]; has(name: string): boolean };
   /** Finds and parses a source that stands in the block, as every other. */
-  planSource(this: void, given: Placed<PartSpec>): SourcePlan | undefined;
+  planSource(this: void, given: Placed<PartSpec>): PlannedSource | undefined;
 }
 
 interface PartSpec {
   readonly type: string;
-  readonly config?: SourcePlan['config'] | undefined;
+  readonly config?: PlannedSource['config'] | undefined;
 }
 
 /** The plan when its rows are known. */
 export interface PlanInMaking {
   /** Every row that is declared. */
-  readonly rows: readonly RowPlan[];
+  readonly rows: readonly PlannedRow[];
   /** What the blocks of this build make happen; other events can always happen. */
   readonly events: readonly RowEvent[];
   readonly topology: Plan['topology'] | undefined;
@@ -110,13 +110,13 @@ export interface BlockEvent<Planned> {
   readonly kind: EventKind;
   /** What a row needs for it, as messages say it. */
   readonly needs: string;
-  canHappen(this: void, planned: Planned, row: RowPlan): boolean;
+  canHappen(this: void, planned: Planned, row: PlannedRow): boolean;
 }
 
 export interface RowEvent {
   readonly kind: EventKind;
   readonly needs: string;
-  canHappen(this: void, row: RowPlan): boolean;
+  canHappen(this: void, row: PlannedRow): boolean;
 }
 
 /** Under which heading a fact is told. */
@@ -142,17 +142,17 @@ export function blockOf<Planned>(
 
 /** The row with another value of a block, or without it. */
 export function withBlock<Planned>(
-  row: RowPlan,
+  row: PlannedRow,
   { name }: PlannedBy<Planned>,
   planned: Planned | undefined,
-): RowPlan {
+): PlannedRow {
   const { [name]: _old, ...others } = row.blocks;
   return { ...row, blocks: planned === undefined ? others : { ...others, [name]: planned } };
 }
 
 /** Only these blocks of a row. */
 export function onlyBlocks(
-  { blocks }: Pick<RowPlan, 'blocks'>,
+  { blocks }: Pick<PlannedRow, 'blocks'>,
   kept: readonly { readonly name: string }[],
 ): PlannedBlocks {
   const names = new Set(kept.map(({ name }) => name));

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ConnectorError, StopReason } from '../lib/errors.ts';
 import { Page } from '../kit/page.ts';
 import type { JsonValue } from '../lib/text/json.ts';
-import type { Plan, RowPlan } from '../plan/plan.ts';
+import type { Plan, PlannedRow } from '../plan/plan.ts';
 import type { RunOutcome } from '../wire/outcome.ts';
 import { testEnv } from '../../test/fakes/env.ts';
 import {
@@ -14,7 +14,7 @@ import {
   noParts,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
   type Journal,
 } from '../../test/fakes/plan.ts';
 import type { ExecuteOptions } from './engine.ts';
@@ -77,7 +77,7 @@ describe('a failure', () => {
         }),
       };
       const env = testEnv();
-      const outcome = await run(planOf([rowPlan(fakeSource(pages), leaving)]), { env });
+      const outcome = await run(planOf([plannedRow(fakeSource(pages), leaving)]), { env });
       expect(outcome.invocations[0]?.error?.message).toContain('the stream broke');
       expect(env.lines.filter(({ line }) => line.includes('another failure while'))).toHaveLength(
         warnings,
@@ -98,7 +98,7 @@ describe('who calls', () => {
       },
     };
     const row = {
-      ...rowPlan(watched, fakeSink().definition),
+      ...plannedRow(watched, fakeSink().definition),
       source: { ...part(watched, { at: '${now.iso}' }), deferred: true },
     };
     const credentials = openLogins(
@@ -122,7 +122,7 @@ describe('one row', () => {
     const journal: Journal = [];
     const values = new Map<string, JsonValue>();
     const sink = fakeSink({ journal });
-    const row = rowPlan(fakeSource(pages, { journal }), sink.definition, {
+    const row = plannedRow(fakeSource(pages, { journal }), sink.definition, {
       state: part(fakeState(values, journal)),
     });
     const outcome = await run(planOf([row]));
@@ -154,7 +154,7 @@ describe('one row', () => {
       onWrite: (_, call) => (call === 2 ? setImmediate(stored.resolve) : undefined),
     });
     const outcome = await run(
-      planOf([rowPlan(fakeSource(pages, { journal }), sink.definition, { state: part(state) })]),
+      planOf([plannedRow(fakeSource(pages, { journal }), sink.definition, { state: part(state) })]),
     );
     expect(outcome).toMatchObject({ status: 'completed', invocations: [{ bookmark: 3 }] });
     expect(journal.slice(1, 10)).toEqual([
@@ -188,7 +188,7 @@ describe('one row', () => {
       }),
     };
     const outcome = await run(
-      planOf([rowPlan(waiting, fakeSink().definition, { state: part(slowState([], broken)) })]),
+      planOf([plannedRow(waiting, fakeSink().definition, { state: part(slowState([], broken)) })]),
     );
     expect(outcome.invocations[0]).toMatchObject({
       status: 'failed',
@@ -200,7 +200,7 @@ describe('one row', () => {
 
   it('starts after the stored bookmark', async () => {
     const journal: Journal = [];
-    const row = rowPlan(fakeSource([], { journal }), fakeSink().definition, {
+    const row = plannedRow(fakeSource([], { journal }), fakeSink().definition, {
       state: part(fakeState(new Map([['test::row-0', 41]]))),
     });
     await run(planOf([row]));
@@ -215,7 +215,7 @@ describe('one row', () => {
       },
     });
     const outcome = await run(
-      planOf([rowPlan(fakeSource(pages), sink.definition, { state: part(fakeState(values)) })]),
+      planOf([plannedRow(fakeSource(pages), sink.definition, { state: part(fakeState(values)) })]),
     );
     expect(outcome.status).toBe('failed');
     expect(outcome.error?.message).toBe(
@@ -233,7 +233,7 @@ describe('one row', () => {
     const journal: Journal = [];
     const sink = fakeSink({ journal });
     const outcome = await run(
-      planOf([rowPlan(fakeSource(pages, { failAfter: connectionLost() }), sink.definition)]),
+      planOf([plannedRow(fakeSource(pages, { failAfter: connectionLost() }), sink.definition)]),
     );
     expect(outcome.invocations[0]).toMatchObject({
       status: 'failed',
@@ -246,7 +246,7 @@ describe('one row', () => {
   it('stores the bookmark only after finish when a flush is not durable', async () => {
     const journal: Journal = [];
     const sink = fakeSink({ journal, capabilities: { flushDurable: false } });
-    const row = rowPlan(fakeSource(pages), sink.definition, {
+    const row = plannedRow(fakeSource(pages), sink.definition, {
       state: part(fakeState(new Map(), journal)),
     });
     await run(planOf([row]));
@@ -258,7 +258,7 @@ describe('one row', () => {
 
   it('moves the bookmark for an empty page that carries one', async () => {
     const values = new Map<string, JsonValue>();
-    const row = rowPlan(fakeSource([{ records: [], bookmark: 9 }]), fakeSink().definition, {
+    const row = plannedRow(fakeSource([{ records: [], bookmark: 9 }]), fakeSink().definition, {
       state: part(fakeState(values)),
     });
     expect((await run(planOf([row]))).status).toBe('completed');
@@ -274,7 +274,7 @@ describe('one row', () => {
         write: () => Promise.resolve({ written: 1, rejected: [] }),
       }),
     };
-    const outcome = await run(planOf([rowPlan(fakeSource(pages), lossy)]));
+    const outcome = await run(planOf([plannedRow(fakeSource(pages), lossy)]));
     expect(outcome.invocations[0]?.error).toMatchObject({ code: 'balance_open' });
   });
 });
@@ -286,7 +286,7 @@ describe('dead letters', () => {
       reject: (record) => (JSON.stringify(record) === '{"id":2}' ? 'too even' : undefined),
     });
     const outcome = await run(
-      planOf([rowPlan(fakeSource(pages), sink.definition, { dlq: dlqPlan(dead.definition) })]),
+      planOf([plannedRow(fakeSource(pages), sink.definition, { dlq: dlqPlan(dead.definition) })]),
     );
     expect(outcome.invocations[0]?.balance).toMatchObject({
       read: 3,
@@ -312,7 +312,7 @@ describe('dead letters', () => {
     const journal: Journal = [];
     const dead = fakeSink({ name: 'dlq', journal });
     const sink = fakeSink({ journal, reject: () => 'no' });
-    const row = rowPlan(fakeSource([{ records: [1], bookmark: 1 }]), sink.definition, {
+    const row = plannedRow(fakeSource([{ records: [1], bookmark: 1 }]), sink.definition, {
       dlq: dlqPlan(dead.definition),
       state: part(fakeState(new Map(), journal)),
     });
@@ -328,7 +328,7 @@ describe('dead letters', () => {
         if (call === 1) throw connectionLost();
       },
     });
-    const row = rowPlan(fakeSource(pages), sink.definition, {
+    const row = plannedRow(fakeSource(pages), sink.definition, {
       dlq: dlqPlan(dead.definition, { onBatchError: 'dlq_all' }),
       state: part(fakeState(values)),
     });
@@ -344,7 +344,7 @@ describe('dead letters', () => {
   it('commit the page that trips a budget, then end the run naming the scope', async () => {
     const values = new Map<string, JsonValue>();
     const sink = fakeSink({ reject: () => 'no' });
-    const row = rowPlan(fakeSource(pages), sink.definition, {
+    const row = plannedRow(fakeSource(pages), sink.definition, {
       dlq: dlqPlan(fakeSink({ name: 'dlq' }).definition, { maxFailuresPerPage: 1 }),
       state: part(fakeState(values)),
     });
@@ -362,7 +362,7 @@ describe('dead letters', () => {
         throw connectionLost();
       },
     });
-    const row = rowPlan(fakeSource(pages), fakeSink({ reject: () => 'no' }).definition, {
+    const row = plannedRow(fakeSource(pages), fakeSink({ reject: () => 'no' }).definition, {
       dlq: dlqPlan(dead.definition),
       state: part(fakeState(values)),
     });
@@ -379,7 +379,7 @@ describe('stopping', () => {
       journal,
       onWrite: () => stop.abort(new StopReason('cancel', 'asked')),
     });
-    const outcome = await run(planOf([rowPlan(fakeSource(pages), sink.definition)]), {
+    const outcome = await run(planOf([plannedRow(fakeSource(pages), sink.definition)]), {
       signal: stop.signal,
     });
     expect(outcome).toMatchObject({
@@ -394,7 +394,7 @@ describe('stopping', () => {
   it('leaves nothing remembered after a dry run or a limited run', async () => {
     const values = new Map<string, JsonValue>();
     const sink = fakeSink();
-    const row = rowPlan(fakeSource(pages), sink.definition, { state: part(fakeState(values)) });
+    const row = plannedRow(fakeSource(pages), sink.definition, { state: part(fakeState(values)) });
     expect(await run(planOf([row]), { dryRun: true })).toMatchObject({
       status: 'completed',
       records_written: 3,
@@ -413,7 +413,7 @@ describe('stopping', () => {
 describe('several rows', () => {
   it('run a child once for every record of its parent, with a state key of its own', async () => {
     const values = new Map<string, JsonValue>();
-    const parents = rowPlan(
+    const parents = plannedRow(
       fakeSource([
         {
           records: [
@@ -425,7 +425,7 @@ describe('several rows', () => {
       fakeSink().definition,
       { id: 'users' },
     );
-    const child = rowPlan(fakeSource(pages), fakeSink().definition, {
+    const child = plannedRow(fakeSource(pages), fakeSink().definition, {
       id: 'posts',
       parent: { row: 'users', key: 'id', fields: ['n'] },
       state: part(fakeState(values)),
@@ -441,8 +441,8 @@ describe('several rows', () => {
   });
 
   it('leave a child without work out when its parent gave nothing', async () => {
-    const parents = rowPlan(fakeSource([]), fakeSink().definition, { id: 'users' });
-    const child = rowPlan(fakeSource(pages), fakeSink().definition, {
+    const parents = plannedRow(fakeSource([]), fakeSink().definition, { id: 'users' });
+    const child = plannedRow(fakeSource(pages), fakeSink().definition, {
       id: 'posts',
       parent: { row: 'users', key: 'id', fields: [] },
     });
@@ -454,12 +454,12 @@ describe('several rows', () => {
 
   it('refuse two parent records with the same key before a child starts', async () => {
     const sink = fakeSink();
-    const parents = rowPlan(
+    const parents = plannedRow(
       fakeSource([{ records: [{ id: 1 }, { id: 1 }] }]),
       fakeSink().definition,
       { id: 'users' },
     );
-    const child = rowPlan(fakeSource(pages), sink.definition, {
+    const child = plannedRow(fakeSource(pages), sink.definition, {
       id: 'posts',
       parent: { row: 'users', key: 'id', fields: [] },
     });
@@ -469,14 +469,14 @@ describe('several rows', () => {
   });
 
   it('skip what depends on a failed row, and only the failure counts', async () => {
-    const bad = rowPlan(fakeSource([], { failAfter: connectionLost() }), fakeSink().definition, {
+    const bad = plannedRow(fakeSource([], { failAfter: connectionLost() }), fakeSink().definition, {
       id: 'bad',
     });
-    const after = rowPlan(fakeSource(pages), fakeSink().definition, {
+    const after = plannedRow(fakeSource(pages), fakeSink().definition, {
       id: 'after',
       dependsOn: ['bad'],
     });
-    const last = rowPlan(fakeSource(pages), fakeSink().definition, {
+    const last = plannedRow(fakeSource(pages), fakeSink().definition, {
       id: 'last',
       dependsOn: ['after'],
     });
@@ -495,12 +495,16 @@ describe('several rows', () => {
       failNow = resolve;
     });
     const endless = Array.from({ length: 1000 }, (_, index) => ({ records: [{ index }] }));
-    const bad = rowPlan(fakeSource([], { failAfter: connectionLost() }), fakeSink().definition, {
+    const bad = plannedRow(fakeSource([], { failAfter: connectionLost() }), fakeSink().definition, {
       id: 'bad',
     });
-    const slow = rowPlan(fakeSource(endless, { beforePage: () => failed }), fakeSink().definition, {
-      id: 'slow',
-    });
+    const slow = plannedRow(
+      fakeSource(endless, { beforePage: () => failed }),
+      fakeSink().definition,
+      {
+        id: 'slow',
+      },
+    );
     const outcome = run(planOf([slow, bad], { onError: 'stop' }));
     setImmediate(() => setImmediate(failNow));
     const { invocations } = await outcome;
@@ -514,8 +518,8 @@ describe('several rows', () => {
   it('never run more at a time than max_concurrent allows', async () => {
     let open = 0;
     let most = 0;
-    const counting = (id: string): RowPlan =>
-      rowPlan(
+    const counting = (id: string): PlannedRow =>
+      plannedRow(
         fakeSource(pages, {
           beforePage: (index) => {
             if (index === 0) open += 1;
@@ -532,8 +536,8 @@ describe('several rows', () => {
 
   it('start the heaviest row first with schedule lpt', async () => {
     const journal: Journal = [];
-    const row = (id: string, weight?: number): RowPlan =>
-      rowPlan(
+    const row = (id: string, weight?: number): PlannedRow =>
+      plannedRow(
         fakeSource([], { beforePage: () => {} }),
         fakeSink({ journal, name: id }).definition,
         { id, weight },

@@ -8,7 +8,7 @@ import {
   fakeState,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
 } from '../../test/fakes/plan.ts';
 import { FAILPOINTS, type Failpoint, type FailpointPlace } from './failpoints.ts';
 
@@ -22,7 +22,7 @@ describe('durable steps', () => {
     const sink = fakeSink({
       reject: (record) => ((record as { n: number }).n < 0 ? 'negative' : undefined),
     });
-    const row = rowPlan(fakeSource(pages), sink.definition, {
+    const row = plannedRow(fakeSource(pages), sink.definition, {
       state: part(fakeState(new Map<string, JsonValue>())),
       dlq: dlqPlan(dead.definition),
     });

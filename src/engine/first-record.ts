@@ -1,13 +1,13 @@
 import type { JsonValue } from '../lib/text/json.ts';
 import type { SourceContext } from '../kit/context.ts';
 import { RECORDS_LANE } from '../kit/page.ts';
-import type { SourcePlan } from '../plan/plan.ts';
+import type { PlannedSource } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import { wrapConnectorError } from './failure.ts';
 
 /** Asks a source for one record; `purpose` names it in failures. */
 export async function firstRecord(
-  part: SourcePlan,
+  part: PlannedSource,
   purpose: string,
   { context, tokens }: { readonly context: SourceContext; readonly tokens: RuntimeTokens },
 ): Promise<JsonValue | undefined> {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { JsonValue } from '../lib/text/json.ts';
 import { Page } from '../kit/page.ts';
 import { defineSource, type SourceCapabilities, type SourceDefinition } from '../kit/source.ts';
-import type { PartPlan } from '../plan/plan.ts';
+import type { PlannedPart } from '../plan/plan.ts';
 
 export interface FixturePages {
   readonly records: readonly JsonValue[];
@@ -52,10 +52,10 @@ export function fixtureSource({
  * them.
  */
 export function stubPart<D>(
-  part: PartPlan<unknown>,
+  part: PlannedPart<unknown>,
   definition: D,
   parsed: unknown = {},
-): PartPlan<D> {
+): PlannedPart<D> {
   const { path, type, template } = part;
   return { path, type, template, definition, config: {}, deferred: false, parsed, judged: parsed };
 }

@@ -1,13 +1,13 @@
 import { COLUMNS_LANE, RECORDS_LANE } from '../kit/page.ts';
 import type { RecordReader } from '../blocks/define-block.ts';
 import type { RowBlock } from './plan-blocks.ts';
-import type { LaneChoice, RowPlan } from './plan.ts';
+import type { LaneChoice, PlannedRow } from './plan.ts';
 import type { AssembledRow } from './assembled-row.ts';
 
 export interface LaneFactors {
   /** The blocks of the row. */
   readonly own: readonly RowBlock[];
-  readonly metadataColumns: RowPlan['metadataColumns'];
+  readonly metadataColumns: PlannedRow['metadataColumns'];
   /** Rows that run for the records of this one. */
   readonly children: readonly string[];
 }

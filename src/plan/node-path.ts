@@ -1,15 +1,15 @@
-import type { Plan, RowPlan, TopologyPlan, TransformPlan } from './plan.ts';
+import type { Plan, PlannedRow, TopologyPlan, PlannedTransform } from './plan.ts';
 
 /** How records get to a sink node from where they last came together or began. */
 export interface NodePath {
   /** The source, merge or join node whose records go this way alone. */
   readonly from: string;
-  readonly transforms: readonly TransformPlan[];
+  readonly transforms: readonly PlannedTransform[];
 }
 
 /** Goes up from a sink node through tees and transforms, which have one edge in. */
 export function pathTo({ nodes, edges }: TopologyPlan, sink: string): NodePath {
-  const transforms: TransformPlan[] = [];
+  const transforms: PlannedTransform[] = [];
   let at = sink;
   for (;;) {
     const above = edges.find(({ to }) => to === at)?.from;
@@ -25,7 +25,7 @@ export function pathTo({ nodes, edges }: TopologyPlan, sink: string): NodePath {
  * The row of a sink node as if it stood alone: with the transforms that only its records go
  * through.
  */
-export function rowOfNode(topology: TopologyPlan, row: RowPlan): RowPlan {
+export function rowOfNode(topology: TopologyPlan, row: PlannedRow): PlannedRow {
   return { ...row, transforms: pathTo(topology, row.id).transforms };
 }
 

@@ -10,7 +10,7 @@ import { parsedBlock, type Placed } from '../document/parse/read-blocks.ts';
 import type { SourceDefinition } from '../kit/source.ts';
 import type { AssembledRow } from './assembled-row.ts';
 import type { RowContext } from './row-context.ts';
-import type { Plan, PlannedBlocks, RowPlan } from './plan.ts';
+import type { Plan, PlannedBlocks, PlannedRow } from './plan.ts';
 import { plainPart } from './resolve-part.ts';
 import { checkAuthRef } from './rules/auth.ts';
 
@@ -69,7 +69,7 @@ export class BlockPlanner {
     );
   }
 
-  checkPlan(rows: readonly RowPlan[], topology: Plan['topology']): void {
+  checkPlan(rows: readonly PlannedRow[], topology: Plan['topology']): void {
     const { definitions, issues } = this.#context;
     const plan: PlanInMaking = { rows, topology, events: definitions.flatMap(eventsOf) };
     for (const { definition, path, prepared } of this.#ofDocument())

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { issuesOf, plan } from '../../test/fakes/documents.ts';
-import type { RowPlan } from './plan.ts';
+import type { PlannedRow } from './plan.ts';
 
 const SIMPLE =
   'version: 1\npipeline:\n  source: {type: lines, config: {path: in}}\n  sink: {type: lines, config: {path: out}}\n';
-const rowOf = (text: string, id = 'row-0'): RowPlan => {
+const rowOf = (text: string, id = 'row-0'): PlannedRow => {
   const row = plan(text).rows.find((one) => one.id === id);
   if (row === undefined) throw new Error(`no row ${id}`);
   return row;
@@ -73,7 +73,7 @@ matrix:
 
 describe('rows', () => {
   const read = MATRIX.replace(/ {2}- \{id: e.*\n/, '');
-  const fields = (row: RowPlan) =>
+  const fields = (row: PlannedRow) =>
     row.transforms.map((transform) => (transform.parsed as { fields: string[] }).fields[0]);
 
   test('merge their config over the template', () => {

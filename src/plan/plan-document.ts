@@ -31,7 +31,7 @@ import { planTopology } from './plan-topology.ts';
 import { planFanOut } from './plan-fan-out.ts';
 import { finishRow, planRowParts } from './plan-row.ts';
 import { BlockPlanner } from './plan-blocks.ts';
-import type { Plan, RowPlan } from './plan.ts';
+import type { Plan, PlannedRow } from './plan.ts';
 import type { RowContext } from './row-context.ts';
 import { stampedColumns } from './stamped-columns.ts';
 import type { BlockDefinition } from '../blocks/define-block.ts';
@@ -160,7 +160,7 @@ function finishRows(
   assembled: readonly AssembledRow[],
   resolved: readonly ResolvedRow[],
   finishing: Finishing,
-): RowPlan[] {
+): PlannedRow[] {
   const { blocks, blockPlanner, issues } = finishing;
   const children = Map.groupBy(resolved, (row) => row.parent?.row);
   const partitions = planPartitions(resolved, finishing);

@@ -11,7 +11,7 @@ import { isAtOrBelow, joinPath } from '../lib/text/text-path.ts';
 import { stepsOf, type Steps } from '../document/parse/steps.ts';
 import { restoreEscapes } from '../document/tokens/tokens.ts';
 import type { IssueList } from './issue-list.ts';
-import type { PartPlan } from './plan.ts';
+import type { PlannedPart } from './plan.ts';
 import { placeInConfig, type ResolvedPart } from './resolve-part.ts';
 import { findTokens, isGroup, type FoundToken } from './run-time-tokens.ts';
 
@@ -44,7 +44,7 @@ interface Definition {
 }
 
 export interface AssembledPart<D> {
-  readonly plan: PartPlan<D>;
+  readonly plan: PlannedPart<D>;
   /**
    * The parsed config; with tokens, one where placeholders stand for them. `undefined` when it
    * cannot be judged before a run.

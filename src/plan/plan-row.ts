@@ -24,7 +24,7 @@ import { plannedBlocks, type BlockPlanner } from './plan-blocks.ts';
 import { plainPart } from './resolve-part.ts';
 import { checkAdaptiveBatch } from './rules/adaptive-batch.ts';
 import type { AssembledPart } from './plan-part.ts';
-import type { RowPlan } from './plan.ts';
+import type { PlannedRow } from './plan.ts';
 import type { RowContext } from './row-context.ts';
 import { rowName, type AssembledRow } from './assembled-row.ts';
 import type { ResolvedRow } from './resolved-row.ts';
@@ -107,15 +107,15 @@ export interface RowPlanning {
   readonly lists: ReadonlyMap<string, ValueList>;
   /** Rows that run for the records of this one. */
   readonly children: readonly string[];
-  readonly partition: RowPlan['partition'];
+  readonly partition: PlannedRow['partition'];
   readonly blocks: BlockPlanner;
-  readonly metadataColumns: RowPlan['metadataColumns'];
-  readonly adaptiveBatch: RowPlan['adaptiveBatch'];
+  readonly metadataColumns: PlannedRow['metadataColumns'];
+  readonly adaptiveBatch: PlannedRow['adaptiveBatch'];
   readonly backfill: boolean;
   readonly issues: IssueList;
 }
 
-export function finishRow(row: AssembledRow, setting: RowPlanning): RowPlan {
+export function finishRow(row: AssembledRow, setting: RowPlanning): PlannedRow {
   const { issues } = setting;
   const { resolved } = row;
   const { ids, lists, backfill } = setting;
@@ -180,7 +180,7 @@ export function finishRow(row: AssembledRow, setting: RowPlanning): RowPlan {
   });
 }
 
-function dlqPlan({ spec, sink }: NonNullable<AssembledRow['dlq']>): RowPlan['dlq'] {
+function dlqPlan({ spec, sink }: NonNullable<AssembledRow['dlq']>): PlannedRow['dlq'] {
   return {
     sink: sink.plan,
     onBatchError: spec.on_batch_error,

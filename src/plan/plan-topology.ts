@@ -20,7 +20,7 @@ import type { AssembledPart } from './plan-part.ts';
 import { planRowParts } from './plan-row.ts';
 import { plainPart } from './resolve-part.ts';
 import type { RowContext } from './row-context.ts';
-import type { NodePlan, TopologyPlan, TransformPlan } from './plan.ts';
+import type { PlannedNode, TopologyPlan, PlannedTransform } from './plan.ts';
 import type { AssembledRow } from './assembled-row.ts';
 import { blocksOfDocument, type ResolvedRows } from './resolve-rows.ts';
 import type { ResolvedRow } from './resolved-row.ts';
@@ -126,7 +126,7 @@ function planSource({ id, path, value }: NodeOf<'source'>, context: RowContext):
 function planTransforms(
   { path, value }: NodeOf<'transform'>,
   { planner, parts }: RowContext,
-): TransformPlan[] {
+): PlannedTransform[] {
   return (value.transforms ?? []).flatMap((entry, index) => {
     const resolved = plainPart({ path: joinPath(path, 'transforms', index), value: entry });
     const planned = planner.plan<TransformDefinition>(resolved, parts.transforms, 'transform');
@@ -284,12 +284,12 @@ function refuseToWriteSource(
 
 interface Parts {
   readonly sources: readonly SourceNode[];
-  readonly transforms: ReadonlyMap<string, readonly TransformPlan[]>;
+  readonly transforms: ReadonlyMap<string, readonly PlannedTransform[]>;
   readonly startsOver: string | undefined;
 }
 
 function assemble(graph: Graph, { sources, transforms, startsOver }: Parts): TopologyPlan {
-  const nodes = graph.nodes.flatMap(({ id, path, spec }): NodePlan[] => {
+  const nodes = graph.nodes.flatMap(({ id, path, spec }): PlannedNode[] => {
     switch (spec.kind) {
       case 'source': {
         const planned = sources.find((source) => source.id === id)?.planned;

@@ -18,7 +18,7 @@ import type { TransformDefinition } from '../kit/transform.ts';
 import type { FoundToken } from './run-time-tokens.ts';
 
 /** A named part with its config, ready to open once the run-time tokens are filled in. */
-export interface PartPlan<D> {
+export interface PlannedPart<D> {
   /** Where it stands in the document, for issues: `matrix[2].sink`. */
   readonly path: string;
   readonly type: string;
@@ -41,14 +41,14 @@ export interface PartPlan<D> {
   readonly judged?: unknown;
 }
 
-export type SourcePlan = PartPlan<SourceDefinition>;
-export type SinkPlan = PartPlan<SinkDefinition>;
-export type StatePlan = PartPlan<StateStoreDefinition>;
-export type TransformPlan = PartPlan<TransformDefinition>;
+export type PlannedSource = PlannedPart<SourceDefinition>;
+export type PlannedSink = PlannedPart<SinkDefinition>;
+export type PlannedState = PlannedPart<StateStoreDefinition>;
+export type PlannedTransform = PlannedPart<TransformDefinition>;
 
 /** The dead-letter queue of a row. */
 export interface DlqPlan {
-  readonly sink: SinkPlan;
+  readonly sink: PlannedSink;
   readonly onBatchError: 'propagate' | 'dlq_all';
   readonly maxFailuresPerPage: number | undefined;
   readonly maxFailuresTotal: number | undefined;
@@ -85,7 +85,7 @@ export interface ParentLink {
 export type PlannedBlocks = Readonly<Record<string, unknown>>;
 
 /** One matrix row (or the implicit single row `row-0`). */
-export interface RowPlan {
+export interface PlannedRow {
   readonly id: string;
   /** Place in the declared order. */
   readonly index: number;
@@ -103,11 +103,11 @@ export interface RowPlan {
   readonly partition: PartitionPlan | undefined;
   /** Present when its result is read in ranges. */
   readonly shard?: ShardPlan | undefined;
-  readonly source: SourcePlan;
-  readonly sink: SinkPlan;
+  readonly source: PlannedSource;
+  readonly sink: PlannedSink;
   /** Already layered: pipeline, source template, row. */
-  readonly transforms: readonly TransformPlan[];
-  readonly state: StatePlan | undefined;
+  readonly transforms: readonly PlannedTransform[];
+  readonly state: PlannedState | undefined;
   readonly dlq: DlqPlan | undefined;
   readonly delivery: 'at_least_once' | 'exactly_once';
   readonly guarantee: Guarantee;
@@ -155,7 +155,7 @@ export interface PartitionPlan {
   /** `undefined` when a bound is found out only at run time. */
   readonly chunks: readonly Chunk[] | undefined;
   /** Who knows the bound. */
-  readonly probe: { readonly source: SourcePlan; readonly valuePath: string } | undefined;
+  readonly probe: { readonly source: PlannedSource; readonly valuePath: string } | undefined;
 }
 
 /** A row that lists values instead of moving records (`fan_out`). */
@@ -169,7 +169,7 @@ export interface FanOutPlan {
   readonly collected: readonly string[];
   /** Its lists are told as texts, and are no dimension of other rows. */
   readonly collect: boolean;
-  readonly source: SourcePlan;
+  readonly source: PlannedSource;
   /** Steps to the value in each record; none for the whole record. */
   readonly select: readonly string[];
   /** Tokens call the value `${<id>.<alias>}`. */
@@ -187,15 +187,15 @@ interface NodePlace {
 }
 
 /** A node of a graph; what a sink node does stands in the row of the same id. */
-export type NodePlan = NodePlace &
+export type PlannedNode = NodePlace &
   (
-    | { readonly kind: 'source'; readonly source: SourcePlan }
-    | { readonly kind: 'transform'; readonly transforms: readonly TransformPlan[] }
+    | { readonly kind: 'source'; readonly source: PlannedSource }
+    | { readonly kind: 'transform'; readonly transforms: readonly PlannedTransform[] }
     | { readonly kind: 'tee' | 'merge' | 'sink' }
     | { readonly kind: 'join'; readonly join: JoinSpec }
   );
 
-export interface EdgePlan {
+export interface PlannedEdge {
   readonly from: string;
   readonly to: string;
   /** What a join calls it. */
@@ -213,8 +213,8 @@ export interface EdgePlan {
 /** A graph of nodes instead of a matrix of rows. */
 export interface TopologyPlan {
   /** Every node after those that feed it. */
-  readonly nodes: readonly NodePlan[];
-  readonly edges: readonly EdgePlan[];
+  readonly nodes: readonly PlannedNode[];
+  readonly edges: readonly PlannedEdge[];
   /** Why no run can go on where another one stopped; `undefined` when it can. */
   readonly startsOver: string | undefined;
 }
@@ -223,9 +223,9 @@ export interface Plan {
   /** Drives state keys and metric labels. */
   readonly name: string;
   /** The rows that run, in declared order. */
-  readonly rows: readonly RowPlan[];
+  readonly rows: readonly PlannedRow[];
   /** Declared rows that this run leaves out. */
-  readonly unselected: readonly RowPlan[];
+  readonly unselected: readonly PlannedRow[];
   /** The rows that list values for others. */
   readonly fanOuts: readonly FanOutPlan[];
   readonly unselectedFanOuts: readonly FanOutPlan[];

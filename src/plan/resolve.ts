@@ -16,7 +16,7 @@ import {
 } from '../lib/text/json.ts';
 import { joinPath } from '../lib/text/text-path.ts';
 import { check } from '../kit/schema.ts';
-import type { PartPlan } from './plan.ts';
+import type { PlannedPart } from './plan.ts';
 
 export interface RuntimeTokens {
   readonly now: RunClock;
@@ -31,7 +31,7 @@ export interface RuntimeTokens {
  * The parsed config of a part for one invocation. Throws `ConfigError` with every issue, at the
  * part's place.
  */
-export function resolvePart(part: PartPlan<unknown>, tokens: RuntimeTokens): unknown {
+export function resolvePart(part: PlannedPart<unknown>, tokens: RuntimeTokens): unknown {
   if (!part.deferred) return part.parsed;
   const checked = check(schemaOf(part), resolveConfig(part, tokens), joinPath(part.path, 'config'));
   if (!checked.ok) throw new ConfigError(checked.issues);
@@ -39,14 +39,14 @@ export function resolvePart(part: PartPlan<unknown>, tokens: RuntimeTokens): unk
 }
 
 /** The same before it is parsed. */
-export function resolveConfig(part: PartPlan<unknown>, tokens: RuntimeTokens): JsonObject {
+export function resolveConfig(part: PlannedPart<unknown>, tokens: RuntimeTokens): JsonObject {
   if (!part.deferred) return restoreEscapes(part.config);
   const { boundKeys = [] } = part.definition as { readonly boundKeys?: readonly string[] };
   return fillConfig(part.config, tokens, { base: joinPath(part.path, 'config'), boundKeys });
 }
 
 /** Every definition carries the schema of its config; the type of the definition is erased here. */
-function schemaOf({ definition }: PartPlan<unknown>): ZodType {
+function schemaOf({ definition }: PlannedPart<unknown>): ZodType {
   return (definition as { readonly config: ZodType }).config;
 }
 

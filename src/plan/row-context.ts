@@ -3,7 +3,7 @@ import type { ParsedBlocks } from '../document/parse/read-blocks.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { IssueList } from './issue-list.ts';
 import type { PartPlanner } from './plan-part.ts';
-import type { RowPlan } from './plan.ts';
+import type { PlannedRow } from './plan.ts';
 
 /** What rows are planned with. */
 export interface RowContext {
@@ -16,5 +16,5 @@ export interface RowContext {
   /** Name of the pipeline. */
   readonly name: string;
   readonly definitions: readonly BlockDefinition[];
-  readonly metadataColumns: RowPlan['metadataColumns'];
+  readonly metadataColumns: PlannedRow['metadataColumns'];
 }

@@ -4,7 +4,7 @@ import { graphPlan, partsOf, type Edge, type GraphDocument } from '../../test/fa
 import { fakeSink, fakeSource } from '../../test/fakes/plan.ts';
 import type { JsonObject } from '../lib/text/json.ts';
 import { planDocument } from './plan-document.ts';
-import type { EdgePlan } from './plan.ts';
+import type { PlannedEdge } from './plan.ts';
 
 const parts = partsOf({ sources: { s: fakeSource([]) }, sinks: { w: fakeSink().definition } });
 const source: JsonObject = { kind: 'source', type: 's' };
@@ -24,11 +24,11 @@ function edgesOf(
   nodes: JsonObject,
   edges: readonly Edge[],
   more: Partial<GraphDocument> = {},
-): readonly EdgePlan[] {
+): readonly PlannedEdge[] {
   return graphPlan({ nodes, edges, ...more }, parts).topology?.edges ?? [];
 }
 
-const named = (edges: readonly EdgePlan[], pick: (edge: EdgePlan) => boolean): string[] =>
+const named = (edges: readonly PlannedEdge[], pick: (edge: PlannedEdge) => boolean): string[] =>
   edges
     .filter(pick)
     .map(({ from, to, label }) => `${from}>${to}${label === undefined ? '' : `:${label}`}`);

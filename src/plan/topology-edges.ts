@@ -3,13 +3,13 @@
  * who owns what travels on it.
  */
 import type { EdgeSpec, NodeSpec } from '../document/structure/topology.ts';
-import type { EdgePlan } from './plan.ts';
+import type { PlannedEdge } from './plan.ts';
 import type { Graph } from './topology-graph.ts';
 
 /** Pages on an edge that does not leave a tee. */
 const CAPACITY = 4;
 
-export function planEdges({ nodes, edges }: Graph): EdgePlan[] {
+export function planEdges({ nodes, edges }: Graph): PlannedEdge[] {
   const specs = new Map(nodes.map(({ id, spec }) => [id, spec]));
   const reach = reachOf(edges);
   const owned = ownership({ nodes, edges });

@@ -13,7 +13,7 @@ import { check } from '../../src/kit/schema.ts';
 import type { SinkDefinition } from '../../src/kit/sink.ts';
 import type { JsonObject } from '../../src/lib/text/json.ts';
 import type { Labels, MetricDefinition, Metrics } from '../../src/lib/metrics/metrics.ts';
-import type { PartPlan, Plan } from '../../src/plan/plan.ts';
+import type { PlannedPart, Plan } from '../../src/plan/plan.ts';
 import type { RunOutcome } from '../../src/wire/outcome.ts';
 import { testEnv } from './env.ts';
 import { noParts, part } from './plan.ts';
@@ -64,7 +64,7 @@ export function countedMetrics(): Metrics & {
 export interface SqliteTable extends Disposable {
   readonly path: string;
   /** The product's own sink on the table, with records as columns. */
-  sink(config?: JsonObject): PartPlan<SinkDefinition>;
+  sink(config?: JsonObject): PlannedPart<SinkDefinition>;
   query(sql: string): Record<string, unknown>[];
 }
 

@@ -16,7 +16,7 @@ import {
 import { defineSource, type SourceDefinition } from '../../src/kit/source.ts';
 import { defineStateStore } from '../../src/kit/state-store.ts';
 import { createParts } from '../../src/kit/parts.ts';
-import type { DlqPlan, PartPlan, Plan, RowPlan } from '../../src/plan/plan.ts';
+import type { DlqPlan, PlannedPart, Plan, PlannedRow } from '../../src/plan/plan.ts';
 
 /**
  * Everything the doubles were asked to do, in order: `write 3`, `flush`, `put 7`, `ack 7`, `finish
@@ -173,7 +173,7 @@ export function fakeState(values: Map<string, JsonValue>, journal?: Journal) {
 export function part<D extends { readonly type: string }>(
   definition: D,
   config: JsonObject = {},
-): PartPlan<D> {
+): PlannedPart<D> {
   return {
     path: `test.${definition.type}`,
     type: definition.type,
@@ -199,13 +199,13 @@ export function dlqPlan(
 }
 
 /** What a row has of its blocks, by name; of `resilience` a part will do. */
-type RowOverrides = Omit<Partial<RowPlan>, 'blocks'> & {
+type RowOverrides = Omit<Partial<PlannedRow>, 'blocks'> & {
   readonly blocks?: Readonly<Record<string, unknown>> & {
     readonly resilience?: Partial<Resilience>;
   };
 };
 
-function blocksOf({ resilience, ...others }: RowOverrides['blocks'] = {}): RowPlan['blocks'] {
+function blocksOf({ resilience, ...others }: RowOverrides['blocks'] = {}): PlannedRow['blocks'] {
   const none = { retry: undefined, poison: undefined, breaker: undefined };
   const present = Object.entries(others).filter(([, planned]) => planned !== undefined);
   return {
@@ -214,11 +214,11 @@ function blocksOf({ resilience, ...others }: RowOverrides['blocks'] = {}): RowPl
   };
 }
 
-export function rowPlan(
+export function plannedRow(
   source: SourceDefinition,
   sink: SinkDefinition,
   { blocks, ...overrides }: RowOverrides = {},
-): RowPlan {
+): PlannedRow {
   const id = overrides.id ?? 'row-0';
   return {
     id,
@@ -248,7 +248,7 @@ export function rowPlan(
   };
 }
 
-export function planOf(rows: readonly RowPlan[], overrides: Partial<Plan> = {}): Plan {
+export function planOf(rows: readonly PlannedRow[], overrides: Partial<Plan> = {}): Plan {
   return {
     name: 'test',
     blocks: {},

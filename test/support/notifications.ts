@@ -3,7 +3,7 @@ import { planRules, type PlannedRule } from '../../src/blocks/notifications/plan
 import { notificationsSchemaOf } from '../../src/blocks/notifications/schema.ts';
 import { CHANNELS } from '../../src/channels/index.ts';
 import type { JsonValue } from '../../src/lib/text/json.ts';
-import type { Plan, RowPlan } from '../../src/plan/plan.ts';
+import type { Plan, PlannedRow } from '../../src/plan/plan.ts';
 import type { EndedRun } from '../../src/features/notifications/ended-run.ts';
 import { notifiedPlanOf } from '../../src/runs/planning/plan-summary.ts';
 import type { RunListener } from '../../src/runs/service/run-listener.ts';
@@ -56,7 +56,7 @@ export function invocation(
 
 export interface Setting {
   /** Rows of the plan by id, with what matters of them here. */
-  readonly rows?: Readonly<Record<string, Partial<RowPlan>>>;
+  readonly rows?: Readonly<Record<string, Partial<PlannedRow>>>;
   readonly lists?: readonly string[];
   readonly rules?: readonly PlannedRule[];
   readonly isOneRow?: boolean;

@@ -1,13 +1,13 @@
 import { joinPath } from '../../lib/text/text-path.ts';
 import type { Placed } from '../../document/parse/read-blocks.ts';
 import type { AssembledRow } from '../../plan/assembled-row.ts';
-import type { SourcePlan } from '../../plan/plan.ts';
+import type { PlannedSource } from '../../plan/plan.ts';
 import type { BlockPlace, BlockTools, Fact } from '../define-block.ts';
 import type { ReconcileSpec } from './schema.ts';
 
 /** Who says how many records there should be. */
 export interface ReconcilePlan {
-  readonly source: SourcePlan;
+  readonly source: PlannedSource;
   /** The first number of the record when absent. */
   readonly countField: string | undefined;
   readonly tolerancePct: number;

@@ -1,16 +1,19 @@
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import type { Fact } from '../define-block.ts';
 import type { RollbackPlan } from './plan.ts';
 import { undoModeOf } from './undo-mode.ts';
 import { count } from '../../lib/text/count.ts';
 
 /** Whether runs of a row can be undone, and by what. */
-export function explainRollback(rollback: RollbackPlan, { sink }: RowPlan): readonly Fact[] {
+export function explainRollback(rollback: RollbackPlan, { sink }: PlannedRow): readonly Fact[] {
   if (sink.judged === undefined) return [];
   return undoWords(rollback, sink).map((one) => ({ topic: 'undo', ...one }));
 }
 
-function undoWords(rollback: RollbackPlan, sink: RowPlan['sink']): readonly Omit<Fact, 'topic'>[] {
+function undoWords(
+  rollback: RollbackPlan,
+  sink: PlannedRow['sink'],
+): readonly Omit<Fact, 'topic'>[] {
   const { writeMode } = sink.definition.capabilities(sink.judged);
   const mode = undoModeOf(writeMode, rollback);
   if (mode === undefined) {

@@ -3,13 +3,13 @@ import { verifyDefaults, type VerifySpec } from './schema.ts';
 import type { SinkCapabilities } from '../../kit/sink.ts';
 import { canonicalJson } from '../../lib/text/json.ts';
 import { inOneSpelling } from '../../lib/http/local-address.ts';
-import type { Plan, RowPlan, SourcePlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow, PlannedSource } from '../../plan/plan.ts';
 
 /** How destinations are compared with their sources. */
 export interface VerifyPlan {
   readonly spec: Omit<VerifySpec, 'destination'>;
   /** Reads the destination; sinks say how when absent. */
-  readonly destination: SourcePlan | undefined;
+  readonly destination: PlannedSource | undefined;
 }
 
 /** What holds for a row whose document says nothing: it is compared when somebody asks. */
@@ -25,14 +25,14 @@ export interface VerifyScope {
    * Every row of the document: what one of them wrote earlier stands in its destination, whether it
    * runs now or not.
    */
-  readonly rows: readonly RowPlan[];
+  readonly rows: readonly PlannedRow[];
 }
 
 export interface Verification {
   readonly spec: VerifyPlan['spec'];
   readonly key: readonly string[];
   /** Reads the destination; the sink says how when absent. */
-  readonly destination: SourcePlan | undefined;
+  readonly destination: PlannedSource | undefined;
 }
 
 export interface Obstacle {
@@ -42,7 +42,7 @@ export interface Obstacle {
 
 export function verificationBy(
   { spec, destination }: VerifyPlan,
-  row: RowPlan,
+  row: PlannedRow,
   scope: VerifyScope,
 ): Verification | Obstacle {
   const config = row.sink.parsed ?? row.sink.judged;
@@ -70,7 +70,7 @@ export function isObstacle(verification: Verification | Obstacle): verification 
 }
 
 function shapeObstacle(
-  { id, role, partition }: RowPlan,
+  { id, role, partition }: PlannedRow,
   { topology }: VerifyScope,
 ): Obstacle | undefined {
   if (topology !== undefined) {
@@ -96,7 +96,7 @@ function shapeObstacle(
  * last.
  */
 function shardObstacle(
-  { id, shard }: RowPlan,
+  { id, shard }: PlannedRow,
   { after_run: afterRun }: VerifyPlan['spec'],
 ): Obstacle | undefined {
   if (shard === undefined || !afterRun) return undefined;
@@ -106,7 +106,10 @@ function shardObstacle(
   };
 }
 
-function modeObstacle({ id }: RowPlan, writes: SinkCapabilities | undefined): Obstacle | undefined {
+function modeObstacle(
+  { id }: PlannedRow,
+  writes: SinkCapabilities | undefined,
+): Obstacle | undefined {
   switch (writes?.writeMode) {
     case 'overwrite':
       return {
@@ -123,7 +126,7 @@ function modeObstacle({ id }: RowPlan, writes: SinkCapabilities | undefined): Ob
   }
 }
 
-function sharingObstacle(row: RowPlan, rows: readonly RowPlan[]): Obstacle | undefined {
+function sharingObstacle(row: PlannedRow, rows: readonly PlannedRow[]): Obstacle | undefined {
   const mine = addressOf(row);
   const other = rows.find((one) => one.id !== row.id && addressOf(one) === mine);
   if (other === undefined) return undefined;
@@ -133,20 +136,20 @@ function sharingObstacle(row: RowPlan, rows: readonly RowPlan[]): Obstacle | und
   };
 }
 
-function addressOf({ sink: { definition, type, config, parsed } }: RowPlan): string {
+function addressOf({ sink: { definition, type, config, parsed } }: PlannedRow): string {
   return parsed === undefined
     ? canonicalJson({ type, config })
     : inOneSpelling(definition.datasetUri(parsed));
 }
 
-function unreadable({ id, sink }: RowPlan): Obstacle {
+function unreadable({ id, sink }: PlannedRow): Obstacle {
   return {
     message: `what row \`${id}\` wrote cannot be read back from \`${sink.type}\``,
     hint: 'set `verify.destination` to a source that reads it',
   };
 }
 
-function keyless({ id }: RowPlan): Obstacle {
+function keyless({ id }: PlannedRow): Obstacle {
   return {
     message: `row \`${id}\` has no key by which its records could be matched`,
     hint: 'set `verify.key` to the fields that tell one record from another',

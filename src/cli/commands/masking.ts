@@ -8,7 +8,7 @@ import {
 } from '../../blocks/masking/schema.ts';
 import { AppError } from '../../lib/errors.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
-import type { Plan, RowPlan, SinkPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow, PlannedSink } from '../../plan/plan.ts';
 import { defineCommand } from '../framework/command.ts';
 import type { CliContext } from '../framework/context.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
@@ -48,7 +48,7 @@ export const maskingCommand = defineCommand({
 });
 
 interface Destination {
-  readonly sink: SinkPlan;
+  readonly sink: PlannedSink;
   readonly rows: readonly string[];
   readonly rules: readonly LabelledRule[];
 }
@@ -64,7 +64,7 @@ function maskingOf({ rows, unselected }: Plan): MaskingConfig {
 
 /** Rules are scoped by template and type, so rows that share both share their rules. */
 function destinationsOf({ rows }: Plan, masking: MaskingConfig): Destination[] {
-  const groups = Map.groupBy(rows, ({ sink }: RowPlan) => `${sink.template} ${sink.type}`);
+  const groups = Map.groupBy(rows, ({ sink }: PlannedRow) => `${sink.template} ${sink.type}`);
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (first === undefined) return [];

@@ -2,7 +2,7 @@ import { AppError } from '../../lib/errors.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
 import { blockOf, type FactTopic } from '../../blocks/define-block.ts';
 import { lineageBlock } from '../../blocks/lineage/index.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import type { CliContext } from '../framework/context.ts';
 import { defineCommand } from '../framework/command.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
@@ -135,7 +135,7 @@ export const planCommand = defineCommand({
   },
 });
 
-function rowCalled(id: string, plan: Plan): RowPlan {
+function rowCalled(id: string, plan: Plan): PlannedRow {
   const all = [...plan.rows, ...plan.unselected];
   const row = all.find((one) => one.id === id);
   if (row !== undefined) return row;
@@ -151,7 +151,7 @@ function rowCalled(id: string, plan: Plan): RowPlan {
   );
 }
 
-function rowDocument(row: RowPlan, plan: Plan): Record<string, unknown> {
+function rowDocument(row: PlannedRow, plan: Plan): Record<string, unknown> {
   const facts = factsOf(row);
   const lineage = blockOf(plan, lineageBlock);
   return {
@@ -185,7 +185,7 @@ function rowDocument(row: RowPlan, plan: Plan): Record<string, unknown> {
 
 interface PrintedPlan {
   readonly plan: Plan;
-  readonly rows: readonly RowPlan[];
+  readonly rows: readonly PlannedRow[];
   /** The graph, for a plan of nodes. */
   readonly drawing: readonly string[] | undefined;
 }
@@ -207,7 +207,7 @@ function printPlan({ terminal }: CliContext, { plan, rows, drawing }: PrintedPla
   }
 }
 
-function linesOf(row: RowPlan): (readonly [string, string])[] {
+function linesOf(row: PlannedRow): (readonly [string, string])[] {
   const facts = factsOf(row);
   const listed = (topic: FactTopic): (readonly [string, string])[] => {
     const told = factsAbout(topic, row);

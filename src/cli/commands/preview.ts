@@ -1,6 +1,6 @@
 import { AppError } from '../../lib/errors.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { defineCommand } from '../framework/command.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT, signalExit, usageError } from '../framework/exit.ts';
@@ -103,7 +103,7 @@ function exitOf(stops: Stops): number {
   return signal === undefined ? EXIT.ok : signalExit(signal);
 }
 
-function firstRoot(plan: Plan): RowPlan {
+function firstRoot(plan: Plan): PlannedRow {
   const row = plan.rows.find((one) => one.role === 'root');
   if (row !== undefined) return row;
   throw new AppError(

@@ -34,7 +34,7 @@ import {
   unscopedCleanUps,
   unscopedSources,
 } from '../../plan/rules/backfill.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { AppError } from '../../lib/errors.ts';
 import { Outages } from '../../lib/outages.ts';
 import type { CliContext } from '../framework/context.ts';
@@ -244,7 +244,7 @@ function checkScope(plan: Plan, { row }: BackfillSubject): void {
   );
 }
 
-function checkBookmarks({ topology }: Plan, row: RowPlan, { from }: BookmarkRange): void {
+function checkBookmarks({ topology }: Plan, row: PlannedRow, { from }: BookmarkRange): void {
   const refuse = (message: string, hint: string): never => {
     throw new AppError('backfill_bookmarks', message, { hint });
   };

@@ -2,7 +2,7 @@ import type { Document } from '../../document/document.ts';
 import { withPlaces } from '../../document/text/locate.ts';
 import { ConfigError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
-import type { FanOutPlan, Plan, RowPlan } from '../../plan/plan.ts';
+import type { FanOutPlan, Plan, PlannedRow } from '../../plan/plan.ts';
 import type { CliContext } from '../framework/context.ts';
 import { defineCommand } from '../framework/command.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
@@ -105,7 +105,7 @@ function modeOf({ issues }: ConfigError): 'matrix' | 'topology' {
 }
 
 interface Decided {
-  readonly row: RowPlan | FanOutPlan;
+  readonly row: PlannedRow | FanOutPlan;
   readonly runs: boolean;
 }
 

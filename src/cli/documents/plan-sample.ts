@@ -13,7 +13,7 @@ import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { localFiles } from '../../document/text/local-file.ts';
 import { readRecords } from '../../document/parse/read-records.ts';
 import { rowOfNode } from '../../plan/node-path.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import type { CliContext } from '../framework/context.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import { count } from '../../lib/text/count.ts';
@@ -22,7 +22,7 @@ import { listenForStop } from '../framework/signals.ts';
 export interface SampleRequest {
   readonly plan: Plan;
   readonly parts: Parts;
-  readonly rows: readonly RowPlan[];
+  readonly rows: readonly PlannedRow[];
   /** A file of records; without one the source itself is read. */
   readonly sample: string | undefined;
   readonly limit: number;
@@ -78,7 +78,7 @@ function fromFile({ world }: CliContext, name: string, limit: number): readonly 
 async function fromSource(
   { world, env }: CliContext,
   request: SampleRequest,
-  row: RowPlan,
+  row: PlannedRow,
   signal: AbortSignal,
 ): Promise<readonly JsonValue[]> {
   const { preview } = await import('../../engine/preview/preview.ts');
@@ -125,7 +125,7 @@ function deadOf({ stages }: SampleTrace): number {
 
 function printTrace(
   { terminal }: CliContext,
-  row: RowPlan,
+  row: PlannedRow,
   trace: SampleTrace,
   source: string,
 ): void {

@@ -7,11 +7,11 @@ import { BLOCKS } from '../../blocks/index.ts';
 import { hasField, jsonEqual, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type {
   DlqPlan,
-  PartPlan,
+  PlannedPart,
   Plan,
-  RowPlan,
+  PlannedRow,
   TopologyPlan,
-  TransformPlan,
+  PlannedTransform,
 } from '../../plan/plan.ts';
 import { factsAbout } from './row-checks.ts';
 import { factsOf, laneName } from './row-facts.ts';
@@ -82,7 +82,7 @@ function compareRowsOf(before: Plan, after: Plan): readonly PlanChange[] {
   ];
 }
 
-function gone(row: RowPlan): PlanChange {
+function gone(row: PlannedRow): PlanChange {
   const change = {
     row: row.id,
     what: 'row',
@@ -94,7 +94,7 @@ function gone(row: RowPlan): PlanChange {
     : change;
 }
 
-function added(row: RowPlan): PlanChange {
+function added(row: PlannedRow): PlanChange {
   const change = {
     row: row.id,
     what: 'row',
@@ -109,7 +109,7 @@ function added(row: RowPlan): PlanChange {
     : change;
 }
 
-function compareRows(was: RowPlan, row: RowPlan): PlanChange[] {
+function compareRows(was: PlannedRow, row: PlannedRow): PlanChange[] {
   const [before, after] = [factsOf(was), factsOf(row)];
   const differing = (what: string, a: string | undefined, b: string | undefined): PlanChange[] =>
     changed(row.id, what, a ?? null, b ?? null);
@@ -155,8 +155,8 @@ function changed(
 function comparePart(
   row: string | null,
   what: string,
-  was: PartPlan<unknown>,
-  part: PartPlan<unknown>,
+  was: PlannedPart<unknown>,
+  part: PlannedPart<unknown>,
 ): PlanChange[] {
   if (was.type !== part.type) return changed(row, what, was.type, part.type);
   const keys = differingKeys(was.config, part.config);
@@ -165,25 +165,25 @@ function comparePart(
     : [{ row, what: `settings of the ${what}`, before: null, after: keys.join(', ') }];
 }
 
-function inShort(topic: FactTopic, row: RowPlan): string {
+function inShort(topic: FactTopic, row: PlannedRow): string {
   return factsAbout(topic, row)
     .map(({ short }) => short)
     .join(', ');
 }
 
 function compareSettings(
-  was: RowPlan,
-  row: RowPlan,
+  was: PlannedRow,
+  row: PlannedRow,
   placement: BlockDefinition['placement'],
 ): PlanChange[] {
   return BLOCKS.filter((block) => block.placement === placement).flatMap((block) => {
-    const settings = ({ blocks }: RowPlan): unknown =>
+    const settings = ({ blocks }: PlannedRow): unknown =>
       blocks[block.name] === undefined ? undefined : block.settings?.(blocks[block.name]);
     return compareBlock(row.id, block.name, settings(was), settings(row));
   });
 }
 
-function compareDeadLetters({ dlq: was }: RowPlan, { id, dlq }: RowPlan): PlanChange[] {
+function compareDeadLetters({ dlq: was }: PlannedRow, { id, dlq }: PlannedRow): PlanChange[] {
   if (was === undefined || dlq === undefined)
     return changed(id, 'dead letters', was?.sink.type ?? null, dlq?.sink.type ?? null);
   return [
@@ -202,10 +202,10 @@ function limitsOf({ onBatchError, maxFailuresPerPage, maxFailuresTotal }: DlqPla
 
 function compareTransforms(
   { row, place }: { readonly row: string | null; readonly place: string },
-  was: readonly TransformPlan[],
-  now: readonly TransformPlan[],
+  was: readonly PlannedTransform[],
+  now: readonly PlannedTransform[],
 ): PlanChange[] {
-  const types = (list: readonly TransformPlan[]): string =>
+  const types = (list: readonly PlannedTransform[]): string =>
     list.map(({ type }) => type).join(' → ');
   if (types(was) !== types(now)) return changed(row, `${place}transforms`, types(was), types(now));
   return now.flatMap((transform, index) => {
@@ -262,7 +262,7 @@ function asJson(block: unknown): JsonObject {
 }
 
 /** A bookmark is found by store and key: when either is another one, the next run finds none. */
-function compareState(was: RowPlan, row: RowPlan): PlanChange[] {
+function compareState(was: PlannedRow, row: PlannedRow): PlanChange[] {
   const [before, after] = [was.state, row.state];
   const moved =
     before !== undefined &&
@@ -275,7 +275,7 @@ function compareState(was: RowPlan, row: RowPlan): PlanChange[] {
     ? { warning: 'the next run finds no bookmark and reads everything again' }
     : {};
   if (!moved && (before === undefined) === (after === undefined)) return [];
-  const told = (plan: RowPlan): string | null =>
+  const told = (plan: PlannedRow): string | null =>
     plan.state === undefined ? null : `${plan.state.type}, key ${plan.stateKey}`;
   return [{ row: row.id, what: 'state', before: told(was), after: told(row), ...warning }];
 }

@@ -3,7 +3,7 @@ import { Redactor } from '../../lib/redact.ts';
 import { loadDocument } from '../../document/load.ts';
 import { parts } from '../../parts.ts';
 import { planDocument } from '../../plan/plan-document.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { explainDocument, introduce, formatRow } from './explain-plan.ts';
 import { factsAbout } from './row-checks.ts';
 
@@ -29,7 +29,7 @@ function planOf(document: object): Plan {
   );
 }
 
-function told(row: RowPlan | undefined): string {
+function told(row: PlannedRow | undefined): string {
   if (row === undefined) throw new Error('expected a row');
   return formatRow(row).join('\n');
 }

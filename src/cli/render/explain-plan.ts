@@ -1,6 +1,6 @@
 /** A plan in plain words, for somebody who has not seen the document before. */
 import { BLOCKS } from '../../blocks/index.ts';
-import type { Guarantee, Plan, RowPlan, TopologyPlan } from '../../plan/plan.ts';
+import type { Guarantee, Plan, PlannedRow, TopologyPlan } from '../../plan/plan.ts';
 import { count } from '../../lib/text/count.ts';
 import { chunksOf, partitionDocument, shardsOf, timesOf } from './row-times.ts';
 import { factsAbout } from './row-checks.ts';
@@ -49,7 +49,7 @@ function occasions({ blocks }: Plan): string[] {
 }
 
 /** One sentence or two for each thing a reader may wonder about. */
-export function formatRow(row: RowPlan, topology?: TopologyPlan): string[] {
+export function formatRow(row: PlannedRow, topology?: TopologyPlan): string[] {
   const facts = factsOf(row);
   return [
     ...(topology === undefined
@@ -68,11 +68,11 @@ export function formatRow(row: RowPlan, topology?: TopologyPlan): string[] {
   ];
 }
 
-function takes({ id }: RowPlan, { edges }: TopologyPlan): string {
+function takes({ id }: PlannedRow, { edges }: TopologyPlan): string {
   return `Takes what ${list(edges.filter(({ to }) => to === id).map(({ from }) => `node ${from}`))} hands on.`;
 }
 
-function reads(row: RowPlan, { sourceUri }: RowFacts): string {
+function reads(row: PlannedRow, { sourceUri }: RowFacts): string {
   const from = `Reads from ${row.source.type}${sourceUri === undefined ? '' : ` (${sourceUri})`}`;
   const times = timesOf(row);
   const chunks =
@@ -81,13 +81,13 @@ function reads(row: RowPlan, { sourceUri }: RowFacts): string {
   return `${from}${times === undefined ? '' : `, ${times}`}.${chunks}${shards}`;
 }
 
-function waits(row: RowPlan): string[] {
+function waits(row: PlannedRow): string[] {
   return row.dependsOn.length === 0
     ? []
     : [`Starts when ${list(row.dependsOn)} ${row.dependsOn.length === 1 ? 'is' : 'are'} done.`];
 }
 
-function changes(row: RowPlan): string[] {
+function changes(row: PlannedRow): string[] {
   if (row.transforms.length === 0) return ['Records are passed on unchanged.'];
   return [
     `Each record goes through ${list(
@@ -101,13 +101,13 @@ function words(told: readonly { readonly words: string }[]): string[] {
   return told.map((one) => one.words);
 }
 
-function stamps({ metadataColumns: columns }: RowPlan): string[] {
+function stamps({ metadataColumns: columns }: PlannedRow): string[] {
   return columns === undefined
     ? []
     : [`Each record gets ${list(columns.map(({ name }) => name))}.`];
 }
 
-function writes(row: RowPlan, { sinkUri, writeMode, key }: RowFacts): string {
+function writes(row: PlannedRow, { sinkUri, writeMode, key }: RowFacts): string {
   const to = `to ${row.sink.type}${sinkUri === undefined ? '' : ` (${sinkUri})`}`;
   switch (writeMode) {
     case 'upsert':
@@ -123,7 +123,7 @@ function writes(row: RowPlan, { sinkUri, writeMode, key }: RowFacts): string {
   }
 }
 
-function rejects({ dlq }: RowPlan): string {
+function rejects({ dlq }: PlannedRow): string {
   if (dlq === undefined)
     return 'A record that cannot be written fails the run: there is no dead-letter queue.';
   const budgets = [
@@ -138,7 +138,7 @@ function rejects({ dlq }: RowPlan): string {
   return `A record that cannot be written goes to ${dlq.sink.type}, with the reason beside it.${limit}`;
 }
 
-function resumes(row: RowPlan, { bookmarks }: RowFacts): string {
+function resumes(row: PlannedRow, { bookmarks }: RowFacts): string {
   if (row.state === undefined)
     return 'Every run starts from the beginning: there is no state store.';
   if (bookmarks === undefined)
@@ -148,7 +148,7 @@ function resumes(row: RowPlan, { bookmarks }: RowFacts): string {
   return `Every run starts from the beginning: the source keeps no bookmark, although there is a state store (${row.state.type}).`;
 }
 
-function travels({ lane: { lane, reason } }: RowPlan): string {
+function travels({ lane: { lane, reason } }: PlannedRow): string {
   const why = reason.replace(/^(records|columns|bytes): /, '');
   if (lane.form === 'bytes')
     return `Records travel as raw ${lane.encoding} bytes, without being taken apart: ${why}.`;
@@ -183,7 +183,7 @@ export function explainDocument(plan: Plan): Record<string, unknown> {
   };
 }
 
-function rowDocument(row: RowPlan): Record<string, unknown> {
+function rowDocument(row: PlannedRow): Record<string, unknown> {
   const facts = factsOf(row);
   return {
     id: row.id,

@@ -4,10 +4,10 @@
  */
 import type { Fact, FactTopic } from '../../blocks/define-block.ts';
 import { BLOCKS } from '../../blocks/index.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 
 /** What the blocks of a row have to tell under a heading. */
-export function factsAbout(topic: FactTopic, row: RowPlan): readonly Fact[] {
+export function factsAbout(topic: FactTopic, row: PlannedRow): readonly Fact[] {
   const facts = BLOCKS.flatMap((block) => {
     const planned = row.blocks[block.name];
     return planned === undefined ? [] : (block.explain?.(planned, row) ?? []);
@@ -17,7 +17,7 @@ export function factsAbout(topic: FactTopic, row: RowPlan): readonly Fact[] {
 }
 
 /** What blocks add to a row of `plan --json`. */
-export function listedBlocks(row: RowPlan): Record<string, unknown> {
+export function listedBlocks(row: PlannedRow): Record<string, unknown> {
   return Object.fromEntries(
     BLOCKS.flatMap(({ name, listed }) => {
       const planned = row.blocks[name];
@@ -27,7 +27,7 @@ export function listedBlocks(row: RowPlan): Record<string, unknown> {
   );
 }
 
-function cleanUpOf({ cleanUp }: RowPlan): readonly Fact[] {
+function cleanUpOf({ cleanUp }: PlannedRow): readonly Fact[] {
   if (cleanUp === undefined) return [];
   const columns = Object.keys(cleanUp.scope).join(', ');
   return [

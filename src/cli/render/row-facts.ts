@@ -1,4 +1,4 @@
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 
 /** What is known of a row before a record moves; what depends on run-time tokens is absent. */
 export interface RowFacts {
@@ -12,7 +12,7 @@ export interface RowFacts {
   readonly incremental: boolean;
 }
 
-export function factsOf(row: RowPlan): RowFacts {
+export function factsOf(row: PlannedRow): RowFacts {
   const { source: from, sink: to } = row;
   const source = from.judged === undefined ? undefined : from.definition.capabilities(from.judged);
   const sink = to.judged === undefined ? undefined : to.definition.capabilities(to.judged);
@@ -26,6 +26,6 @@ export function factsOf(row: RowPlan): RowFacts {
   };
 }
 
-export function laneName({ lane: { lane } }: RowPlan): string {
+export function laneName({ lane: { lane } }: PlannedRow): string {
   return lane.form === 'bytes' ? `bytes:${lane.encoding}` : lane.form;
 }

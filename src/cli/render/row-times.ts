@@ -1,13 +1,13 @@
 /** How often a row runs and for which values, as `plan` and `explain` print it. */
 import { jsonText, type JsonObject } from '../../lib/text/json.ts';
-import type { FanOutPlan, PartitionPlan, RowPlan, ShardPlan } from '../../plan/plan.ts';
+import type { FanOutPlan, PartitionPlan, PlannedRow, ShardPlan } from '../../plan/plan.ts';
 import { count } from '../../lib/text/count.ts';
 
 /** `once for each value of a and b`; `undefined` for a row that runs once. */
 export function timesOf({
   parent,
   forEach,
-}: Pick<RowPlan, 'parent' | 'forEach'>): string | undefined {
+}: Pick<PlannedRow, 'parent' | 'forEach'>): string | undefined {
   if (parent !== undefined) return `once for every record of row ${parent.row}`;
   if (forEach.length === 0) return undefined;
   return forEach.length === 1

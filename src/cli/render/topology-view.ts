@@ -1,5 +1,5 @@
 /** A graph of nodes as text and as JSON. */
-import type { EdgePlan, NodePlan, Plan, RowPlan, TopologyPlan } from '../../plan/plan.ts';
+import type { PlannedEdge, PlannedNode, Plan, PlannedRow, TopologyPlan } from '../../plan/plan.ts';
 import { count } from '../../lib/text/count.ts';
 import { table } from './render.ts';
 import { factsOf } from './row-facts.ts';
@@ -13,7 +13,7 @@ export function sizeOf({ nodes, edges }: TopologyPlan): string {
  * A line for each node in the order in which records pass, with where it hands them, and what is to
  * be known of the whole.
  */
-export function drawGraph(topology: TopologyPlan, rows: readonly RowPlan[]): string[] {
+export function drawGraph(topology: TopologyPlan, rows: readonly PlannedRow[]): string[] {
   const { nodes, edges, startsOver } = topology;
   const cells = nodes.map((node) => [
     node.id,
@@ -37,11 +37,11 @@ export function drawGraph(topology: TopologyPlan, rows: readonly RowPlan[]): str
   ];
 }
 
-function target({ to, label }: EdgePlan): string {
+function target({ to, label }: PlannedEdge): string {
   return label === undefined ? to : `${to} (${label})`;
 }
 
-function describe(node: NodePlan, rows: readonly RowPlan[]): string {
+function describe(node: PlannedNode, rows: readonly PlannedRow[]): string {
   switch (node.kind) {
     case 'source': {
       const { type, deferred, definition, parsed } = node.source;

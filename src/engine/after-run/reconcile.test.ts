@@ -3,7 +3,7 @@ import type { JsonValue } from '../../lib/text/json.ts';
 import { check } from '../../kit/schema.ts';
 import { sqliteSource } from '../../connectors/sqlite/index.ts';
 import type { ReconcilePlan } from '../../blocks/reconcile/plan.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { run, sqliteTable } from '../../../test/fakes/engine.ts';
 import {
@@ -13,7 +13,7 @@ import {
   fakeState,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
 } from '../../../test/fakes/plan.ts';
 
 const PAGE = { records: Array.from({ length: 90 }, (_, id) => ({ id })), bookmark: 90 };
@@ -33,11 +33,11 @@ function authority(
 async function reconciled(
   reconcile: ReconcilePlan,
   execute: Partial<ExecuteOptions> = {},
-  overrides: Partial<RowPlan> = {},
+  overrides: Partial<PlannedRow> = {},
 ) {
   const values = new Map<string, JsonValue>();
   const sink = fakeSink();
-  const row = rowPlan(fakeSource([PAGE]), sink.definition, {
+  const row = plannedRow(fakeSource([PAGE]), sink.definition, {
     blocks: { reconcile },
     state: part(fakeState(values)),
     ...overrides,
@@ -117,7 +117,7 @@ describe('reconcile (spec 2.13)', () => {
     if (!checked.ok) throw new Error('config');
     const source = { ...part(sqliteSource), parsed: checked.value };
     const row = (records: JsonValue[]) =>
-      rowPlan(fakeSource([{ records }]), fakeSink().definition, {
+      plannedRow(fakeSource([{ records }]), fakeSink().definition, {
         sink: table.sink(),
         blocks: { reconcile: authority([], { source }) },
       });

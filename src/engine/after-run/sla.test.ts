@@ -14,10 +14,10 @@ import {
   noParts,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
 } from '../../../test/fakes/plan.ts';
 import { sqliteState } from '../../state/sqlite.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import { anomalyOf } from './volume.ts';
 
 const KEY = 'test::row-0::__sla__';
@@ -28,7 +28,7 @@ interface Scenario {
   readonly values?: Map<string, JsonValue>;
   readonly count?: number;
   readonly fails?: boolean;
-  readonly row?: Partial<RowPlan>;
+  readonly row?: Partial<PlannedRow>;
   readonly execute?: Partial<ExecuteOptions>;
 }
 
@@ -42,7 +42,7 @@ async function judged(
     [{ records: records(count) }],
     fails ? { failAfter: connectionLost() } : {},
   );
-  const plan = rowPlan(source, fakeSink().definition, {
+  const plan = plannedRow(source, fakeSink().definition, {
     state: part(fakeState(values)),
     blocks: { sla: slaSchema.parse(sla) },
     ...row,
@@ -192,7 +192,7 @@ describe('an invocation that ended (spec 2.13)', () => {
       ...part(sqliteState),
       parsed: sqliteState.config.parse({ database_url: `sqlite:${files.path}.state` }),
     };
-    const row = rowPlan(fakeSource([{ records: records(2) }]), files.sink().definition, {
+    const row = plannedRow(fakeSource([{ records: records(2) }]), files.sink().definition, {
       sink: files.sink(),
       state,
       blocks: { sla: slaSchema.parse({ max_staleness_secs: 60, volume_anomaly: {} }) },

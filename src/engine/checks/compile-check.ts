@@ -3,7 +3,7 @@ import type { Env } from '../../lib/env.ts';
 import { ConfigError, messageOf, type Issue } from '../../lib/errors.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
 import { stepsOf } from '../../document/parse/steps.ts';
-import type { Plan, TransformPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedTransform } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { compileTransforms, resolvedTransforms } from '../stages/compile-transforms.ts';
 
@@ -13,7 +13,7 @@ export interface CompileOptions {
 }
 
 /** Every transform of a plan, each once although several rows may share it. */
-export function transformsOf({ rows, topology }: Plan): TransformPlan[] {
+export function transformsOf({ rows, topology }: Plan): PlannedTransform[] {
   const nodes = (topology?.nodes ?? []).flatMap((node) =>
     node.kind === 'transform' ? node.transforms : [],
   );
@@ -22,7 +22,7 @@ export function transformsOf({ rows, topology }: Plan): TransformPlan[] {
 }
 
 export async function compileIssues(
-  transforms: readonly TransformPlan[],
+  transforms: readonly PlannedTransform[],
   options: CompileOptions,
 ): Promise<Issue[]> {
   const issues: Issue[] = [];
@@ -31,7 +31,7 @@ export async function compileIssues(
 }
 
 async function issuesOf(
-  transform: TransformPlan,
+  transform: PlannedTransform,
   { env, tokens }: CompileOptions,
 ): Promise<readonly Issue[]> {
   try {
@@ -50,7 +50,7 @@ async function issuesOf(
 }
 
 /** A transform calls its settings by its own name: `sql.query`. */
-function placeIn(config: string, { path, type }: TransformPlan, written: string): string {
+function placeIn(config: string, { path, type }: PlannedTransform, written: string): string {
   const [first, ...rest] = stepsOf(written);
   if (first === type) return joinPath(config, ...rest);
   return written.startsWith(path) ? written : config;

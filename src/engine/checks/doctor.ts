@@ -9,7 +9,13 @@ import type { PartContext } from '../../kit/context.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { Probe, ProbeFinding } from '../../kit/probe.ts';
 import type { StateStore } from '../../kit/state-store.ts';
-import type { RowPlan, SinkPlan, SourcePlan, StatePlan, TransformPlan } from '../../plan/plan.ts';
+import type {
+  PlannedRow,
+  PlannedSink,
+  PlannedSource,
+  PlannedState,
+  PlannedTransform,
+} from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import { compileIssues } from './compile-check.ts';
 import { historyKey, historyOf, isStale, stalenessText } from '../after-run/sla.ts';
@@ -85,7 +91,7 @@ export async function doctor(options: DoctorOptions): Promise<DoctorReport> {
 /** One that stands by itself: a source node of a graph, or what a fan-out row lists. */
 async function checkSource(
   options: DoctorOptions,
-  { id, source }: { readonly id: string; readonly source: SourcePlan },
+  { id, source }: { readonly id: string; readonly source: PlannedSource },
 ): Promise<RowReport> {
   options.hear?.({ type: 'checking', id, role: 'source', connector: source.type, before: [] });
   const found = await timed(options, (context, tokens) => probeSource(source, context, tokens), {
@@ -103,11 +109,11 @@ async function checkSource(
  */
 async function checkTransforms(
   options: DoctorOptions,
-  { id, transforms }: Pick<RowPlan, 'id' | 'transforms'>,
+  { id, transforms }: Pick<PlannedRow, 'id' | 'transforms'>,
   before: readonly RowProbe[] = [],
 ): Promise<RowProbe[]> {
   const check = async (
-    part: TransformPlan,
+    part: PlannedTransform,
     { env }: PartContext,
     tokens: RuntimeTokens,
   ): Promise<ProbeFinding[]> => {
@@ -130,7 +136,7 @@ async function checkTransforms(
   return probes;
 }
 
-async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport> {
+async function checkRow(options: DoctorOptions, row: PlannedRow): Promise<RowReport> {
   const probes: RowProbe[] = [];
   const add = (role: Role, connector: string, found: readonly Probe[]): void => {
     for (const probe of found) probes.push({ role, connector, ...probe });
@@ -168,10 +174,10 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
   return { id: row.id, delivery: row.guarantee, probes };
 }
 
-type AnyPart = Pick<SourcePlan | SinkPlan | StatePlan, 'type'>;
+type AnyPart = Pick<PlannedSource | PlannedSink | PlannedState, 'type'>;
 
 /** Why nothing of a row can be checked before it runs. */
-function unknownBefore({ role, partition }: RowPlan): string | undefined {
+function unknownBefore({ role, partition }: PlannedRow): string | undefined {
   if (role === 'child') return 'a child row depends on the records of its parent';
   if (role === 'product') return 'a row with `for_each` depends on the values of other rows';
   if (partition === undefined || partition.chunks?.at(0) !== undefined) return undefined;
@@ -183,7 +189,7 @@ function unknownBefore({ role, partition }: RowPlan): string | undefined {
 type Check = (context: PartContext, tokens: RuntimeTokens) => Promise<ProbeFinding[]>;
 
 /** A partitioned row is checked by its first chunk. */
-type Checked = Pick<RowPlan, 'id'> & Partial<Pick<RowPlan, 'partition'>>;
+type Checked = Pick<PlannedRow, 'id'> & Partial<Pick<PlannedRow, 'partition'>>;
 
 /** Runs one part's probes under the budget; whatever is thrown becomes a finding. */
 async function timed(options: DoctorOptions, check: Check, row: Checked): Promise<Probe[]> {
@@ -233,7 +239,7 @@ function expired(signal: AbortSignal): Promise<never> {
 }
 
 async function probeSource(
-  part: SourcePlan,
+  part: PlannedSource,
   context: PartContext,
   tokens: RuntimeTokens,
 ): Promise<ProbeFinding[]> {
@@ -254,13 +260,13 @@ async function probeSource(
 }
 
 /** One record is enough to know that reading works. */
-function shrunk(part: SourcePlan): SourcePlan {
+function shrunk(part: PlannedSource): PlannedSource {
   if (!('batch_size' in part.config)) return part;
   return { ...part, config: { ...part.config, batch_size: 1 }, deferred: true, parsed: undefined };
 }
 
 async function probeSink(
-  part: SinkPlan,
+  part: PlannedSink,
   context: PartContext,
   tokens: RuntimeTokens,
 ): Promise<ProbeFinding[]> {
@@ -277,7 +283,7 @@ async function probeSink(
 }
 
 async function probeState(
-  part: StatePlan,
+  part: PlannedState,
   context: PartContext,
   { tokens, bookmark }: { readonly tokens: RuntimeTokens; readonly bookmark: string },
 ): Promise<ProbeFinding[]> {
@@ -319,8 +325,8 @@ async function unreadable(store: StateStore, bookmark: string): Promise<ProbeFin
 
 /** Looks at the history of the row and writes nothing. */
 async function probeStaleness(
-  row: RowPlan,
-  part: StatePlan,
+  row: PlannedRow,
+  part: PlannedState,
   context: PartContext,
   tokens: RuntimeTokens,
 ): Promise<ProbeFinding[]> {

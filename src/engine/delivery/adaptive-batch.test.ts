@@ -13,7 +13,7 @@ import {
   fakeState,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
 } from '../../../test/fakes/plan.ts';
 import { AdaptiveBatch } from './adaptive-batch.ts';
 
@@ -132,7 +132,7 @@ describe('pages', () => {
   it('are cut into batches of the current size, under one flush and one bookmark', async () => {
     const journal: string[] = [];
     const sink = fakeSink({ journal });
-    const row = rowPlan(fakeSource([{ records, bookmark: 1 }]), sink.definition, {
+    const row = plannedRow(fakeSource([{ records, bookmark: 1 }]), sink.definition, {
       adaptiveBatch: spec(small),
       state: part(fakeState(new Map(), journal)),
     });
@@ -150,7 +150,7 @@ describe('pages', () => {
       },
     });
     const dlq = dlqPlan(dead.definition, { onBatchError: 'dlq_all' });
-    const row = rowPlan(fakeSource([{ records }]), sink.definition, {
+    const row = plannedRow(fakeSource([{ records }]), sink.definition, {
       adaptiveBatch: spec(small),
       dlq,
     });
@@ -163,7 +163,7 @@ describe('pages', () => {
 
   it('arrive whole in a real table', async () => {
     using table = sqliteTable();
-    const row = rowPlan(fakeSource([{ records }]), fakeSink().definition, {
+    const row = plannedRow(fakeSource([{ records }]), fakeSink().definition, {
       adaptiveBatch: spec(small),
       sink: table.sink(),
     });

@@ -18,7 +18,7 @@ import {
   fakeState,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
   type FakePage,
   type FakeSinkOptions,
 } from '../../../test/fakes/plan.ts';
@@ -42,7 +42,7 @@ async function move(
   const values = new Map<string, JsonValue>();
   const sink = fakeSink({ journal, ...sinkOptions });
   const dead = fakeSink({ name: 'dead' });
-  const row = rowPlan(fakeSource(options.pages ?? [PAGE]), sink.definition, {
+  const row = plannedRow(fakeSource(options.pages ?? [PAGE]), sink.definition, {
     state: part(fakeState(values)),
     blocks: { resilience: { poison: poisonPolicyOf(spec), breaker: breakerPolicyOf(spec) } },
     dlq:
@@ -189,7 +189,7 @@ describe('circuit breaker', () => {
   it('opens for a real table that takes none of the records', async () => {
     using table = sqliteTable('CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT NOT NULL)');
     const dead = fakeSink({ name: 'dead' });
-    const row = rowPlan(fakeSource(pages), sqliteSink, {
+    const row = plannedRow(fakeSource(pages), sqliteSink, {
       blocks: { resilience: { breaker: breakerPolicyOf(resilienceSchema.parse(block)) } },
       dlq: dlqPlan(dead.definition, { onBatchError: 'dlq_all' }),
       sink: table.sink(),

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { metadataColumnsOf, metadataColumnsSchema } from '../../blocks/metadata-columns/schema.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
 import { run, sqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { dlqPlan, fakeSink, fakeSource, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import { dlqPlan, fakeSink, fakeSource, planOf, plannedRow } from '../../../test/fakes/plan.ts';
 
-const columns = (block: unknown): RowPlan['metadataColumns'] =>
+const columns = (block: unknown): PlannedRow['metadataColumns'] =>
   metadataColumnsOf(metadataColumnsSchema.parse(block));
 const all = columns({ columns: ['extracted_at', 'loaded_at', 'run_id', 'source', 'sequence'] });
 
@@ -15,7 +15,7 @@ it('stamps every record with times, invocation, source and a sequence that goes 
   const sink = fakeSink();
   const pages = [{ records: [{ id: 1 }, { id: 2 }] }, { records: [{ id: 3 }] }];
   const outcome = await run(
-    planOf([rowPlan(fakeSource(pages), sink.definition, { metadataColumns: all })]),
+    planOf([plannedRow(fakeSource(pages), sink.definition, { metadataColumns: all })]),
     {
       env: testEnv({ clock: stillClock() }),
     },
@@ -33,7 +33,7 @@ it('writes over fields of the same name and lets records pass that are not objec
   const sink = fakeSink();
   const records: JsonValue[] = [{ m_sequence: 'mine' }, 7, [1]];
   const metadataColumns = columns({ prefix: 'm', columns: ['sequence'] });
-  await run(planOf([rowPlan(fakeSource([{ records }]), sink.definition, { metadataColumns })]));
+  await run(planOf([plannedRow(fakeSource([{ records }]), sink.definition, { metadataColumns })]));
   expect(sink.records).toEqual([{ m_sequence: 0 }, 7, [1]]);
 });
 
@@ -42,7 +42,7 @@ it('keeps the columns out of dead letters, of single records as of whole pages',
   const single = fakeSink({
     reject: (record) => (JSON.stringify(record).includes('"id":1') ? 'no' : undefined),
   });
-  const row = rowPlan(fakeSource([{ records: [{ id: 1 }, { id: 2 }] }]), single.definition, {
+  const row = plannedRow(fakeSource([{ records: [{ id: 1 }, { id: 2 }] }]), single.definition, {
     metadataColumns: all,
     dlq: dlqPlan(dead.definition),
   });
@@ -55,7 +55,7 @@ it('keeps the columns out of dead letters, of single records as of whole pages',
 it('gives a table its columns when the sink makes it', async () => {
   using table = sqliteTable();
   const row = {
-    ...rowPlan(fakeSource([{ records: [{ id: 1 }] }]), fakeSink().definition, {
+    ...plannedRow(fakeSource([{ records: [{ id: 1 }] }]), fakeSink().definition, {
       metadataColumns: all,
     }),
     sink: table.sink(),

@@ -4,7 +4,7 @@ import type { JsonValue } from '../../lib/text/json.ts';
 import type { Sink, SinkDefinition } from '../../kit/sink.ts';
 import { metadataColumnsOf, metadataColumnsSchema } from '../../blocks/metadata-columns/schema.ts';
 import { resilienceOf } from '../../blocks/resilience/schema.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
 import { countedMetrics, run, sqliteTable, type SqliteTable } from '../../../test/fakes/engine.ts';
@@ -16,7 +16,7 @@ import {
   fakeState,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
   type FakePage,
 } from '../../../test/fakes/plan.ts';
 import { readPosition, readToken, tokenText } from './watermark.ts';
@@ -40,7 +40,7 @@ const stored = (page: number, seq: number): JsonValue => ({
 interface Scenario {
   readonly pages?: readonly FakePage[];
   readonly values?: Map<string, JsonValue>;
-  readonly row?: Partial<RowPlan>;
+  readonly row?: Partial<PlannedRow>;
   readonly execute?: Partial<ExecuteOptions>;
   readonly wrap?: (sink: Sink) => Sink;
   /** The put with this number (from 1) fails. */
@@ -75,7 +75,7 @@ async function move(
       return wrap?.(opened) ?? opened;
     },
   };
-  const plan = rowPlan(fakeSource(pages, { positional: true, journal }), fakeSink().definition, {
+  const plan = plannedRow(fakeSource(pages, { positional: true, journal }), fakeSink().definition, {
     delivery: 'exactly_once',
     state: part(state),
     sink: { ...sink, definition },
@@ -209,7 +209,7 @@ describe('an atomic watermark (spec 2.10)', () => {
   });
 
   it('is refused where it turns out at run time that it cannot be kept', async () => {
-    const row = rowPlan(fakeSource(PAGES), fakeSink().definition, { delivery: 'exactly_once' });
+    const row = plannedRow(fakeSource(PAGES), fakeSink().definition, { delivery: 'exactly_once' });
     expect((await run(planOf([row]))).invocations[0]?.error).toMatchObject({
       kind: 'Config',
       code: 'exactly_once_unreachable',
@@ -220,7 +220,7 @@ describe('an atomic watermark (spec 2.10)', () => {
     expect(
       (
         await run(
-          planOf([rowPlan(fakeSource(PAGES), keyed.definition, { delivery: 'exactly_once' })]),
+          planOf([plannedRow(fakeSource(PAGES), keyed.definition, { delivery: 'exactly_once' })]),
         )
       ).error,
     ).toBeNull();

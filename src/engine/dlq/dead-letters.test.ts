@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { run, sqliteTable } from '../../../test/fakes/engine.ts';
-import { dlqPlan, fakeSink, fakeSource, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import { dlqPlan, fakeSink, fakeSource, planOf, plannedRow } from '../../../test/fakes/plan.ts';
 import { contractSchema } from '../../blocks/contract/schema.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
-import type { PartPlan } from '../../plan/plan.ts';
+import type { PlannedPart } from '../../plan/plan.ts';
 
 const contract = contractSchema.parse({
   version: '1',
@@ -12,9 +12,9 @@ const contract = contractSchema.parse({
 });
 const source = fakeSource([{ records: [{ a: 1 }, { a: 'two' }] }]);
 
-function rowWith(queue: PartPlan<SinkDefinition>) {
+function rowWith(queue: PlannedPart<SinkDefinition>) {
   return planOf([
-    rowPlan(source, fakeSink().definition, {
+    plannedRow(source, fakeSink().definition, {
       blocks: { contract },
       dlq: { ...dlqPlan(queue.definition), sink: queue },
     }),

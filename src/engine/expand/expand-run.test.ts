@@ -8,7 +8,7 @@ import type { JsonValue } from '../../lib/text/json.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import { partitionSchema } from '../../blocks/partition/schema.ts';
 import { cut } from '../../document/ranges/chunks.ts';
-import type { FanOutPlan, PartitionPlan, Plan, RowPlan } from '../../plan/plan.ts';
+import type { FanOutPlan, PartitionPlan, Plan, PlannedRow } from '../../plan/plan.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import {
@@ -19,7 +19,7 @@ import {
   noParts,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
   type Journal,
 } from '../../../test/fakes/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
@@ -63,10 +63,10 @@ function fanOut(
 function product(
   id: string,
   forEach: readonly string[],
-  overrides: Partial<RowPlan> = {},
+  overrides: Partial<PlannedRow> = {},
   source = fakeSource([{ records: [{ n: 1 }] }]),
-): RowPlan {
-  return rowPlan(source, fakeSink().definition, {
+): PlannedRow {
+  return plannedRow(source, fakeSink().definition, {
     id,
     role: 'product',
     forEach,
@@ -212,7 +212,7 @@ describe('a row with tuples', () => {
   it('is cancelled as a whole: what had not started moved nothing', async () => {
     const stop = new AbortController();
     const sink = fakeSink({ onWrite: () => stop.abort(new StopReason('cancel', 'asked')) });
-    const row = rowPlan(fakeSource([{ records: [{ n: 1 }] }]), sink.definition, {
+    const row = plannedRow(fakeSource([{ records: [{ n: 1 }] }]), sink.definition, {
       id: 'a',
       role: 'product',
       forEach: ['regions'],
@@ -272,8 +272,8 @@ describe('a partitioned row', () => {
   const probing = (...records: JsonValue[]): Partial<PartitionPlan> => ({
     probe: { source: part(fakeSource([{ records }])), valuePath: '$.max' },
   });
-  const row = (partition: PartitionPlan, overrides: Partial<RowPlan> = {}): RowPlan =>
-    rowPlan(fakeSource([{ records: [{ n: 1 }], bookmark: 1 }]), fakeSink().definition, {
+  const row = (partition: PartitionPlan, overrides: Partial<PlannedRow> = {}): PlannedRow =>
+    plannedRow(fakeSource([{ records: [{ n: 1 }], bookmark: 1 }]), fakeSink().definition, {
       id: 'orders',
       stateKey: 'test::orders',
       partition,
@@ -334,7 +334,7 @@ describe('a partitioned row', () => {
   });
 
   it('stops the others when it cannot learn its bound, where the document says so', async () => {
-    const other = rowPlan(fakeSource([{ records: [{ n: 1 }] }]), fakeSink().definition, {
+    const other = plannedRow(fakeSource([{ records: [{ n: 1 }] }]), fakeSink().definition, {
       id: 'other',
     });
     const plan = planOf(

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../lib/errors.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
-import { fakeSink, fakeSource, fakeState, part, rowPlan } from '../../../test/fakes/plan.ts';
+import { fakeSink, fakeSource, fakeState, part, plannedRow } from '../../../test/fakes/plan.ts';
 import {
   dimensionPartOf,
   firstIteration,
@@ -14,7 +14,7 @@ import {
   type Iteration,
 } from './iteration.ts';
 
-const row = rowPlan(fakeSource([]), fakeSink().definition, {
+const row = plannedRow(fakeSource([]), fakeSink().definition, {
   id: 'posts',
   state: part(fakeState(new Map())),
   stateKey: 'test::posts',

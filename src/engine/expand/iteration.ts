@@ -3,7 +3,7 @@ import { ConfigError, RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { KeySpan } from '../../kit/source.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 
 export interface Iteration {
   /**
@@ -42,7 +42,7 @@ export const SINGLE_ITERATION: Iteration = {
  * The iteration by which a row that runs by itself can be tried out: of a partitioned one its first
  * chunk. Throws `RunError` where that is not known.
  */
-export function firstIteration({ id, partition }: Pick<RowPlan, 'id' | 'partition'>): Iteration {
+export function firstIteration({ id, partition }: Pick<PlannedRow, 'id' | 'partition'>): Iteration {
   if (partition === undefined) return SINGLE_ITERATION;
   const chunk = partition.chunks?.at(0);
   if (chunk !== undefined)
@@ -66,7 +66,7 @@ const [OF_CHUNK, OF_SHARD] = PARTS;
  * `{row}`, `{row}::partition::{chunk}` or `{row}::shard::{shard}`: how outcomes call the
  * invocation.
  */
-export function invocationName(row: Pick<RowPlan, 'id'>, { chunk, shard }: Iteration): string {
+export function invocationName(row: Pick<PlannedRow, 'id'>, { chunk, shard }: Iteration): string {
   if (shard !== undefined) return `${row.id}${OF_SHARD}${shard.id}`;
   return chunk === undefined ? row.id : `${row.id}${OF_CHUNK}${chunk}`;
 }
@@ -90,7 +90,7 @@ export function rowOfInvocation(name: string, isRow: (id: string) => boolean): s
  * `{name}::{row}`, with the parent key or tuple and the chunk behind it. Throws `ConfigError` when
  * the store cannot hold it.
  */
-export function stateKeyOf(row: RowPlan, { key, keyPart, chunk, shard }: Iteration): string {
+export function stateKeyOf(row: PlannedRow, { key, keyPart, chunk, shard }: Iteration): string {
   const part = shard === undefined ? (chunk === undefined ? [] : ['partition', chunk]) : [shard.id];
   const stateKey = [row.stateKey, ...(keyPart === null ? [] : [keyPart]), ...part].join('::');
   if (row.state === undefined || (key === null && chunk === undefined) || STATE_KEY.test(stateKey))

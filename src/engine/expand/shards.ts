@@ -3,7 +3,7 @@ import type { SourceContext } from '../../kit/context.ts';
 import type { KeySpan } from '../../kit/source.ts';
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import { RunError } from '../../lib/errors.ts';
-import type { ShardPlan, SourcePlan } from '../../plan/plan.ts';
+import type { ShardPlan, PlannedSource } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import { firstRecord } from '../first-record.ts';
 import type { Expansion } from './expansion.ts';
@@ -28,7 +28,7 @@ interface Asking {
 /** Asks the source between which values its result lies. Throws `RunError`. */
 export async function shardsOf(
   { count, key }: ShardPlan,
-  source: SourcePlan,
+  source: PlannedSource,
   { context, tokens }: Asking,
 ): Promise<readonly Shard[]> {
   const { slices } = source.definition;

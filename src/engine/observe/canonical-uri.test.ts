@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fakeSink, part } from '../../../test/fakes/plan.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
-import type { PartPlan } from '../../plan/plan.ts';
+import type { PlannedPart } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { canonicalUri, datasetId } from './canonical-uri.ts';
 
@@ -15,7 +15,7 @@ function canonical(
   over: Partial<RuntimeTokens> = {},
 ): string | undefined {
   const { definition } = fakeSink();
-  const deferred: PartPlan<SinkDefinition> = { ...part(definition, config), deferred: true };
+  const deferred: PlannedPart<SinkDefinition> = { ...part(definition, config), deferred: true };
   return canonicalUri(
     { id: 'row-0', kind: 'fake', uri, part: deferred },
     { now, records: new Map<string, JsonValue>(), ...over },

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { defineTransform, type ColumnFlow } from '../../kit/transform.ts';
 import { z } from 'zod';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { graphPlan, partsOf } from '../../../test/fakes/graph.ts';
-import { fakeSink, fakeSource, part, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import { fakeSink, fakeSource, part, planOf, plannedRow } from '../../../test/fakes/plan.ts';
 import { columnOriginsOf } from './column-origins.ts';
 import type { RecordShape } from './samples.ts';
 
@@ -27,9 +27,9 @@ const shape = (...names: string[]): RecordShape =>
 function originsOf(
   flows: readonly ColumnFlow[],
   written: readonly string[],
-  over: Partial<RowPlan> = {},
+  over: Partial<PlannedRow> = {},
 ) {
-  const row = rowPlan(fakeSource([]), fakeSink().definition, {
+  const row = plannedRow(fakeSource([]), fakeSink().definition, {
     transforms: flows.map(transform),
     ...over,
   });
@@ -54,7 +54,7 @@ describe('where columns come from', () => {
       { kind: 'add', fields: ['c', 'n'] },
       { kind: 'select', fields: ['a', 'c', 'n'] },
     ];
-    const over: Partial<RowPlan> = { metadataColumns: [{ column: 'run_id', name: 'b' }] };
+    const over: Partial<PlannedRow> = { metadataColumns: [{ column: 'run_id', name: 'b' }] };
     expect(originsOf(flows, ['a', 'c', 'n', 'b'], over)).toEqual({ a: ['a'] });
   });
 
@@ -88,7 +88,7 @@ describe('where columns come from in a graph', () => {
     transforms: [{ type: 'rename_field', config: { fields: { a: 'x' } } }],
   };
   const shapes = { read: new Map([['s', shape('a', 'b')]]), written: shape('x', 'b') };
-  const rowOf = (plan: Plan): RowPlan => plan.rows[0] as RowPlan;
+  const rowOf = (plan: Plan): PlannedRow => plan.rows[0] as PlannedRow;
 
   it('follows the only way, also behind a tee', () => {
     const plan = graphPlan(

@@ -2,7 +2,7 @@
  * The input columns that each output column comes from, where the transforms between allow to know.
  */
 import type { ColumnFlow } from '../../kit/transform.ts';
-import type { NodePlan, Plan, RowPlan, TransformPlan } from '../../plan/plan.ts';
+import type { PlannedNode, Plan, PlannedRow, PlannedTransform } from '../../plan/plan.ts';
 import type { RowShapes } from './samples.ts';
 
 /** Output column to input columns. */
@@ -13,7 +13,7 @@ export type ColumnOrigins = Readonly<Record<string, readonly string[]>>;
  * was sampled. Columns made of nothing are left out.
  */
 export function columnOriginsOf(
-  row: RowPlan,
+  row: PlannedRow,
   plan: Plan,
   shapes: RowShapes,
 ): ColumnOrigins | undefined {
@@ -43,14 +43,14 @@ export function columnOriginsOf(
 
 /** The only way from the only source to a sink of a graph. */
 function pathTo(
-  row: RowPlan,
+  row: PlannedRow,
   plan: Plan,
-): { readonly source: string; readonly transforms: readonly TransformPlan[] } | undefined {
+): { readonly source: string; readonly transforms: readonly PlannedTransform[] } | undefined {
   const { nodes = [], edges = [] } = plan.topology ?? {};
-  const transforms: TransformPlan[] = [];
+  const transforms: PlannedTransform[] = [];
   for (let id = row.id; ;) {
     const into = edges.filter(({ to }) => to === id);
-    const node: NodePlan | undefined = nodes.find((one) => one.id === into[0]?.from);
+    const node: PlannedNode | undefined = nodes.find((one) => one.id === into[0]?.from);
     if (into.length !== 1 || node === undefined) return undefined;
     if (node.kind === 'source')
       return { source: node.id, transforms: [...transforms.toReversed(), ...row.transforms] };
@@ -60,7 +60,7 @@ function pathTo(
   }
 }
 
-function flowOf({ definition, parsed, judged }: TransformPlan): ColumnFlow {
+function flowOf({ definition, parsed, judged }: PlannedTransform): ColumnFlow {
   const config = parsed ?? judged;
   return config === undefined ? { kind: 'opaque' } : definition.columns(config);
 }

@@ -1,6 +1,6 @@
 /** Which data sets an invocation reads and writes, as observers tell them on. */
 import type { Env } from '../../lib/env.ts';
-import type { PartPlan, Plan, RowPlan, SinkPlan, SourcePlan } from '../../plan/plan.ts';
+import type { PlannedPart, Plan, PlannedRow, PlannedSink, PlannedSource } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import { redactUri, withWholePath } from './dataset-uri.ts';
 
@@ -11,7 +11,7 @@ export interface ObservedDataset {
   readonly kind: string;
   /** Without credentials; `undefined` where the connector cannot name it. */
   readonly uri: string | undefined;
-  readonly part: PartPlan<unknown>;
+  readonly part: PlannedPart<unknown>;
 }
 
 export interface RowDatasets {
@@ -26,9 +26,9 @@ export interface DatasetNaming {
   readonly env: Pick<Env, 'cwd' | 'redactor'>;
 }
 
-export function datasetsOf(row: RowPlan, naming: DatasetNaming): RowDatasets {
+export function datasetsOf(row: PlannedRow, naming: DatasetNaming): RowDatasets {
   const { topology } = naming.plan;
-  const sources: readonly (readonly [string, SourcePlan])[] =
+  const sources: readonly (readonly [string, PlannedSource])[] =
     topology === undefined
       ? [[row.id, row.source]]
       : sourceNodesOf(row.id, naming.plan).map(({ id, source }) => [id, source] as const);
@@ -40,7 +40,7 @@ export function datasetsOf(row: RowPlan, naming: DatasetNaming): RowDatasets {
 
 export function datasetOf(
   id: string,
-  part: SourcePlan | SinkPlan,
+  part: PlannedSource | PlannedSink,
   { tokens, env }: DatasetNaming,
 ): ObservedDataset {
   const written = part.definition.datasetUri(resolvePart(part, tokens));
@@ -55,7 +55,7 @@ export function datasetOf(
 export function sourceNodesOf(
   id: string,
   { topology }: Plan,
-): { readonly id: string; readonly source: SourcePlan }[] {
+): { readonly id: string; readonly source: PlannedSource }[] {
   if (topology === undefined) return [];
   const above = new Set([id]);
   // A set grows while it is walked.

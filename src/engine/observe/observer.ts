@@ -2,7 +2,7 @@
  * Observers are notified of what a run does. They cannot change it: an error in one is logged, and
  * the run continues.
  */
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import type { InvocationOutcome, RunOutcome, WrittenFiles } from '../../wire/outcome.ts';
 import type { RecordShape, RowShapes } from './samples.ts';
@@ -31,7 +31,7 @@ export interface ObservedRow {
   readonly invocationId: string;
   /** As its outcome calls it. */
   readonly name: string;
-  readonly row: RowPlan;
+  readonly row: PlannedRow;
   /** With these the configs of its parts are completed. */
   readonly tokens: RuntimeTokens;
   readonly startedAt: Date;

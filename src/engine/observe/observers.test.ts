@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { eventClock } from '../../../test/fakes/event-clock.ts';
-import { fakeSink, fakeSource, noParts, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import { fakeSink, fakeSource, noParts, planOf, plannedRow } from '../../../test/fakes/plan.ts';
 import type { Env } from '../../lib/env.ts';
 import { ConnectorError } from '../../lib/errors.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import { execute } from '../execute.ts';
 import type { RunObserver } from './observer.ts';
 
 const pages = [{ records: [{ id: 1 }, { id: 2 }], bookmark: 2 }];
 
 function run(
-  rows: readonly RowPlan[],
+  rows: readonly PlannedRow[],
   observers: readonly RunObserver[],
   {
     env = testEnv(),
@@ -47,7 +47,7 @@ function listener(): { readonly heard: string[]; readonly observer: RunObserver 
 describe('an observer', () => {
   it('is told what a run does, from its start to its end', async () => {
     const { heard, observer } = listener();
-    await run([rowPlan(fakeSource(pages), fakeSink().definition)], [observer]);
+    await run([plannedRow(fakeSource(pages), fakeSink().definition)], [observer]);
     expect(heard).toEqual([
       'run run-1 starts, for real',
       'row row-0 starts',
@@ -63,7 +63,7 @@ describe('an observer', () => {
         throw new ConnectorError('data', 'the disk is full');
       },
     });
-    await run([rowPlan(fakeSource(pages), definition)], [observer]);
+    await run([plannedRow(fakeSource(pages), definition)], [observer]);
     expect(heard.slice(2)).toEqual(['row row-0 failed, 0 written', 'run failed']);
   });
 
@@ -82,7 +82,7 @@ describe('an observer', () => {
       },
     };
     const outcome = run(
-      [rowPlan(fakeSource(pages), fakeSink().definition)],
+      [plannedRow(fakeSource(pages), fakeSink().definition)],
       [{ name: 'last', rowEnded: () => first.resolve() }, slow],
     );
     expect((await outcome).status).toBe('completed');
@@ -99,7 +99,7 @@ describe('an observer', () => {
         throw new Error('nobody home');
       },
     };
-    const outcome = await run([rowPlan(fakeSource(pages), fakeSink().definition)], [broken], {
+    const outcome = await run([plannedRow(fakeSource(pages), fakeSink().definition)], [broken], {
       env,
     });
     expect(outcome.status).toBe('completed');
@@ -113,7 +113,7 @@ describe('an observer', () => {
     const stop = new AbortController();
     const deaf: RunObserver = { name: 'deaf', runEnded: () => new Promise<void>(() => {}) };
     let ended: string | undefined;
-    const running = run([rowPlan(fakeSource(pages), fakeSink().definition)], [deaf], {
+    const running = run([plannedRow(fakeSource(pages), fakeSink().definition)], [deaf], {
       env,
       signal: stop.signal,
     });

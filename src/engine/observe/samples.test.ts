@@ -11,11 +11,11 @@ import { maskingSchema } from '../../blocks/masking/schema.ts';
 import { COLUMNS_LANE, Page, RECORDS_LANE, type Encoding, type Lane } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
-import type { PartPlan, RowPlan } from '../../plan/plan.ts';
+import type { PlannedPart, PlannedRow } from '../../plan/plan.ts';
 import { renameField } from '../../transforms/rename/rename-field.ts';
 import { run } from '../../../test/fakes/engine.ts';
 import { runGraph } from '../../../test/fakes/graph.ts';
-import { fakeSink, fakeSource, part, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import { fakeSink, fakeSource, part, planOf, plannedRow } from '../../../test/fakes/plan.ts';
 import type { RunObserver } from './observer.ts';
 import { ShapeSampler, type RecordShape, type RowShapes } from './samples.ts';
 
@@ -46,7 +46,7 @@ function configured<
 >(definition: D, config: JsonObject) {
   const checked = check<unknown>(definition.config, config);
   if (!checked.ok) throw new Error(checked.issues[0]?.message);
-  return { ...part(definition, config), parsed: checked.value } as PartPlan<D>;
+  return { ...part(definition, config), parsed: checked.value } as PlannedPart<D>;
 }
 
 describe('the shape of records', () => {
@@ -62,8 +62,8 @@ describe('the shape of records', () => {
       input,
       '{"id":1,"note":null}\n{"id":2.5,"tags":["a"]}\n{"id":"beyond the sample"}\n',
     );
-    const row: RowPlan = {
-      ...rowPlan(jsonlSource, jsonlSink),
+    const row: PlannedRow = {
+      ...plannedRow(jsonlSource, jsonlSink),
       source: configured(jsonlSource, { path: input }),
       sink: configured(jsonlSink, { path: output }),
       lane: { lane, reason: 'a test' },
@@ -81,8 +81,8 @@ describe('the shape of records', () => {
   it('is taken of delimited text in its bytes', async () => {
     const [input, output] = [join(folder, 'a.csv'), join(folder, 'b.csv')];
     writeFileSync(input, 'id,name\n1,Ann\n2,"B,b"\n');
-    const row: RowPlan = {
-      ...rowPlan(csvSource, csvSink),
+    const row: PlannedRow = {
+      ...plannedRow(csvSource, csvSink),
       source: configured(csvSource, { path: input }),
       sink: configured(csvSink, { path: output }),
       lane: { lane: { form: 'columns' }, reason: 'a test' },
@@ -94,7 +94,7 @@ describe('the shape of records', () => {
 
   it('as written comes after transforms and masking, with the columns that are put on', async () => {
     const source = fakeSource([{ records: [{ id: 1, mail: 4711 }] }]);
-    const row = rowPlan(source, fakeSink().definition, {
+    const row = plannedRow(source, fakeSink().definition, {
       transforms: [configured(renameField, { fields: { id: 'key' } })],
       blocks: {
         masking: maskingSchema.parse({
@@ -147,7 +147,7 @@ describe('the shape of records', () => {
 
   it('is not looked for when nobody asks', async () => {
     const { observer, seen } = onlooker(0);
-    await run(planOf([rowPlan(fakeSource([{ records: [{ id: 1 }] }]), fakeSink().definition)]), {
+    await run(planOf([plannedRow(fakeSource([{ records: [{ id: 1 }] }]), fakeSink().definition)]), {
       observers: [observer],
     });
     expect(seen).toEqual([undefined]);
@@ -200,7 +200,7 @@ describe('the heartbeat', () => {
       },
       rowEnded: ({ name }) => void told.push(`${name} ended`),
     };
-    await run(planOf([rowPlan(source, fakeSink().definition)]), { observers: [observer] });
+    await run(planOf([plannedRow(source, fakeSink().definition)]), { observers: [observer] });
     expect(told.slice(0, 2)).toEqual(['row-0 runs', 'row-0 runs']);
     expect(told.at(-1)).toBe('row-0 ended');
   });

@@ -2,7 +2,7 @@
 import { governanceOf } from '../stages/governance.ts';
 import type { Page } from '../../kit/page.ts';
 import type { ColumnType } from '../../kit/sink.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import { METADATA_TYPES } from '../delivery/stamp.ts';
 import { FieldTypes } from '../field-types.ts';
 
@@ -61,14 +61,14 @@ export class ShapeSampler {
 }
 
 export interface RowSamplerOptions {
-  readonly row: RowPlan;
+  readonly row: PlannedRow;
   readonly records: number;
   /** The source nodes of a graph, which are looked at where they read. */
   readonly sources?: ReadonlyMap<string, ShapeSampler>;
 }
 
 export class RowSampler {
-  readonly #row: RowPlan;
+  readonly #row: PlannedRow;
   readonly #sources: ReadonlyMap<string, ShapeSampler>;
   readonly #read: ShapeSampler | undefined;
   readonly #written: ShapeSampler | undefined;
@@ -110,7 +110,7 @@ export class RowSampler {
   }
 }
 
-function changesRecords(row: RowPlan): boolean {
+function changesRecords(row: PlannedRow): boolean {
   return (
     row.transforms.length > 0 ||
     Object.values(governanceOf(row)).some((block) => block !== undefined)

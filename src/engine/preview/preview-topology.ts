@@ -7,7 +7,7 @@ import { maskingBlock } from '../../blocks/masking/index.ts';
 import { blockOf, onlyBlocks, withBlock } from '../../blocks/define-block.ts';
 import { RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { Capture } from '../row/invocation.ts';
 import { runTopology } from '../topology/run-topology.ts';
@@ -42,7 +42,7 @@ export async function previewTopology(
   return new Map([...captures].map(([id, { records }]) => [id, records.slice(0, options.limit)]));
 }
 
-function onlyMasked(row: RowPlan): RowPlan {
+function onlyMasked(row: PlannedRow): PlannedRow {
   const resilience = blockOf(row, resilienceBlock);
   const masked = { ...row, blocks: onlyBlocks(row, [maskingBlock]) };
   return {

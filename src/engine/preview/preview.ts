@@ -7,7 +7,7 @@ import type { JsonValue } from '../../lib/text/json.ts';
 import { createCredentials } from '../../credentials/index.ts';
 import type { PartContext } from '../../kit/context.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { firstIteration } from '../expand/iteration.ts';
@@ -20,7 +20,7 @@ export interface PreviewOptions extends Pick<
   ExecuteOptions,
   'plan' | 'parts' | 'env' | 'clock' | 'signal'
 > {
-  readonly row: RowPlan;
+  readonly row: PlannedRow;
   readonly limit: number;
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { fakeSink, fakeSource, part, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import { fakeSink, fakeSource, part, planOf, plannedRow } from '../../../test/fakes/plan.ts';
 import { maskingSchema } from '../../blocks/masking/schema.ts';
 import { check } from '../../kit/schema.ts';
 import type { TransformDefinition } from '../../kit/transform.ts';
@@ -25,7 +25,7 @@ function trace(
   records: readonly JsonValue[],
   transforms: readonly ReturnType<typeof transform>[],
 ): Promise<SampleTrace> {
-  const row = rowPlan(fakeSource([]), fakeSink().definition, {
+  const row = plannedRow(fakeSource([]), fakeSink().definition, {
     transforms,
     blocks: masking === undefined ? {} : { masking },
   });

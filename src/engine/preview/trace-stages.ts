@@ -8,7 +8,7 @@ import { messageOf } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
 import { maskingRulesFor } from '../../blocks/masking/schema.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { hideAll, hideValues, maskRenamed, type HideRecord } from './hide-masked.ts';
 import { createMasker } from '../stages/masking.ts';
@@ -45,7 +45,7 @@ export interface SampleTrace {
 
 export interface TraceOptions {
   readonly plan: Plan;
-  readonly row: RowPlan;
+  readonly row: PlannedRow;
   readonly records: readonly JsonValue[];
   readonly env: Env;
   readonly clock: Date;
@@ -162,7 +162,7 @@ function hidden(trace: SampleTrace, { row }: TraceOptions): SampleTrace {
 
 interface Hiding {
   readonly trace: SampleTrace;
-  readonly row: RowPlan;
+  readonly row: PlannedRow;
   readonly mask: HideRecord;
 }
 

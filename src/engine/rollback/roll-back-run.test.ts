@@ -16,7 +16,7 @@ import {
   noParts,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
   type FakePage,
 } from '../../../test/fakes/plan.ts';
 import { planOfTree } from '../../../test/fakes/verify.ts';
@@ -26,7 +26,7 @@ import { check } from '../../kit/schema.ts';
 import type { StateStoreDefinition } from '../../kit/state-store.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { listRollbackable, rollBackRun, type RollBackRunOptions } from './roll-back-run.ts';
 
 const database = await freshDatabase();
@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 interface Destination {
-  readonly sink: (config: JsonObject) => RowPlan['sink'];
+  readonly sink: (config: JsonObject) => PlannedRow['sink'];
   readonly rows: (table: string) => Promise<JsonObject[]>;
 }
 
@@ -78,13 +78,13 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
   const { sink, rows } = DESTINATIONS[name] as Destination;
 
   /** A row over a source that goes on after its bookmark. */
-  function pipeline(config: JsonObject = {}, overrides: Partial<RowPlan> = {}) {
+  function pipeline(config: JsonObject = {}, overrides: Partial<PlannedRow> = {}) {
     const table = `u${(tables += 1)}`;
     const values = new Map<string, JsonValue>();
     const state: { definition: StateStoreDefinition } = { definition: fakeState(values) };
-    const plan = (pages: readonly FakePage[], more: Partial<RowPlan> = {}): Plan =>
+    const plan = (pages: readonly FakePage[], more: Partial<PlannedRow> = {}): Plan =>
       planOf([
-        rowPlan(fakeSource(pages, { positional: true }), postgresSink, {
+        plannedRow(fakeSource(pages, { positional: true }), postgresSink, {
           sink: sink({ table_name: table, ...config }),
           state: part(state.definition),
           blocks: { rollback: ROLLBACK },
@@ -95,7 +95,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
       ]);
     const move = async (
       pages: readonly FakePage[],
-      more: Partial<RowPlan> = {},
+      more: Partial<PlannedRow> = {},
     ): Promise<string> => {
       const outcome = await run(plan(pages, more));
       if (outcome.error !== null) throw new Error(outcome.error.message);
@@ -236,7 +236,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     expect(await all()).toEqual([]);
   });
 
-  test.each<[string, JsonObject, Partial<RowPlan>]>([
+  test.each<[string, JsonObject, Partial<PlannedRow>]>([
     ['an upsert', { write_mode: 'upsert', key: ['id'] }, {}],
     [
       'an upsert that delivers exactly once',
@@ -293,7 +293,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
       },
     });
     const [row] = plan([]).rows;
-    const running = run(planOf([{ ...(row as RowPlan), source: part(slow) }]));
+    const running = run(planOf([{ ...(row as PlannedRow), source: part(slow) }]));
     await reached.promise;
     const blocked = await undo(first);
     goOn.resolve();
@@ -342,7 +342,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     const first = await move([{ records: [{ id: 1 }] }]);
     const failing = fakeSource([{ records: [{ id: 2 }] }], { failAfter: connectionLost() });
     const [row] = plan([]).rows;
-    expect((await run(planOf([{ ...(row as RowPlan), source: part(failing) }]))).status).toBe(
+    expect((await run(planOf([{ ...(row as PlannedRow), source: part(failing) }]))).status).toBe(
       'failed',
     );
     expect(await list()).toEqual([first]);
@@ -365,7 +365,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     const { plan, undo, ids } = pipeline();
     const failing = fakeSource(pagesOf([1, 2]), { failAfter: connectionLost(), positional: true });
     const [row] = plan([]).rows;
-    const outcome = await run(planOf([{ ...(row as RowPlan), source: part(failing) }]));
+    const outcome = await run(planOf([{ ...(row as PlannedRow), source: part(failing) }]));
     expect(await ids()).toEqual([1, 2]);
     expect(await undo(outcome.invocations[0]?.invocation_id ?? '')).toMatchObject({
       applied: true,

@@ -9,7 +9,7 @@ import type { Credentials } from '../../kit/context.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import type { SinkRollback, SinkRollbackResult } from '../../kit/rollback.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import type { RollbackReport } from '../../wire/rollback.ts';
 import { wrapConnectorError } from '../failure.ts';
@@ -220,7 +220,7 @@ function noteOf(
 }
 
 interface Found {
-  readonly row: RowPlan;
+  readonly row: PlannedRow;
   readonly state: StateStore;
   readonly marker: Marker;
 }
@@ -245,7 +245,7 @@ async function find(options: RollBackRunOptions, closers: AsyncDisposableStack):
 /**
  * Rows that run once and remember something; whether they were kept undoable, their store knows.
  */
-function candidates({ plan, row: name }: RollbackOptions): RowPlan[] {
+function candidates({ plan, row: name }: RollbackOptions): PlannedRow[] {
   const rows = [...plan.rows, ...plan.unselected].filter(({ role, partition, shard, state }) => {
     return (
       role === 'root' &&
@@ -291,7 +291,7 @@ function tokensAt(date: Date, zone = 'UTC'): RuntimeTokens {
 
 async function openState(
   options: Opening,
-  row: RowPlan,
+  row: PlannedRow,
   closers: AsyncDisposableStack,
 ): Promise<StateStore> {
   const { state } = row;

@@ -15,12 +15,12 @@ import { qualitySchema } from '../../blocks/quality/schema.ts';
 import { COLUMNS_LANE, RECORDS_LANE, type Lane } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
-import type { PartPlan, RowPlan } from '../../plan/plan.ts';
+import type { PlannedPart, PlannedRow } from '../../plan/plan.ts';
 import { TRANSFORMS } from '../../transforms/index.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
 import { countedMetrics, run } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { dlqPlan, part, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import { dlqPlan, part, planOf, plannedRow } from '../../../test/fakes/plan.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-columns-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -43,10 +43,10 @@ function configured<
 >(definition: D, config: JsonObject) {
   const checked = check<unknown>(definition.config, config);
   if (!checked.ok) throw new Error(checked.issues[0]?.message);
-  return { ...part(definition, config), parsed: checked.value } as PartPlan<D>;
+  return { ...part(definition, config), parsed: checked.value } as PlannedPart<D>;
 }
 
-function governanceOf({ masking, quality, contract }: Scenario): RowPlan['blocks'] {
+function governanceOf({ masking, quality, contract }: Scenario): PlannedRow['blocks'] {
   return {
     ...(masking === undefined ? {} : { masking: maskingSchema.parse(masking) }),
     ...(quality === undefined ? {} : { quality: qualitySchema.parse(quality) }),
@@ -65,8 +65,8 @@ async function move(scenario: Scenario, lane: Lane) {
   writeFileSync(input, scenario.text);
   const metrics = countedMetrics();
   const env = testEnv({ metrics, clock: stillClock() });
-  const row: RowPlan = {
-    ...rowPlan(csvSource, jsonlSink),
+  const row: PlannedRow = {
+    ...plannedRow(csvSource, jsonlSink),
     source:
       scenario.format === 'jsonl'
         ? configured(jsonlSource, { path: input, ...scenario.source })

@@ -5,7 +5,7 @@ import type { PartContext } from '../../kit/context.ts';
 import type { Sink, SinkCapabilities } from '../../kit/sink.ts';
 import type { Source, SourceCapabilities } from '../../kit/source.ts';
 import type { StateStore } from '../../kit/state-store.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import type { HitFailpoint } from '../failpoints.ts';
 import type { DeadLetters } from '../dlq/dead-letters.ts';
@@ -22,7 +22,7 @@ export interface OpenedInvocation {
   readonly context: PartContext;
   /** Id of this execution of the row. */
   readonly id: string;
-  readonly row: RowPlan;
+  readonly row: PlannedRow;
   readonly labels: { readonly pipeline: string; readonly row: string };
   /** What run-time tokens in configs stand for. */
   readonly tokens: RuntimeTokens;

@@ -13,7 +13,7 @@ import {
   type SinkCapabilities,
 } from '../../kit/sink.ts';
 import type { StateStore } from '../../kit/state-store.ts';
-import type { DlqPlan, RowPlan, SinkPlan } from '../../plan/plan.ts';
+import type { DlqPlan, PlannedRow, PlannedSink } from '../../plan/plan.ts';
 import { SeenKeys } from '../delivery/seen-keys.ts';
 import { METADATA_TYPES } from '../delivery/stamp.ts';
 import { DeadLetters } from '../dlq/dead-letters.ts';
@@ -198,8 +198,8 @@ async function openOutput(
 
 async function openSink(
   request: InvocationRequest,
-  plan: SinkPlan,
-  context: Parameters<SinkPlan['definition']['open']>[1],
+  plan: PlannedSink,
+  context: Parameters<PlannedSink['definition']['open']>[1],
   closers: AsyncDisposableStack,
 ): Promise<{ sink: Sink; sinkConfig: unknown; capabilities: SinkCapabilities }> {
   const sinkConfig = resolve(request, plan);
@@ -273,16 +273,16 @@ function failpointsOf(
 }
 
 /** Columns that no record brings, because they are added just before the write. */
-function suppliedColumns({ metadataColumns }: RowPlan): ReadonlyMap<string, ColumnType> {
+function suppliedColumns({ metadataColumns }: PlannedRow): ReadonlyMap<string, ColumnType> {
   return new Map((metadataColumns ?? []).map(({ column, name }) => [name, METADATA_TYPES[column]]));
 }
 
-function retryOf(row: RowPlan): { readonly retry?: RetryPolicy } {
+function retryOf(row: PlannedRow): { readonly retry?: RetryPolicy } {
   const retry = blockOf(row, resilienceBlock)?.retry;
   return retry === undefined ? {} : { retry };
 }
 
 /** Where `poison` says how often a record is sent altogether, the sink does not repeat by itself. */
-function sinkRetryOf(row: RowPlan): { readonly retry?: RetryPolicy } {
+function sinkRetryOf(row: PlannedRow): { readonly retry?: RetryPolicy } {
   return blockOf(row, resilienceBlock)?.poison === undefined ? retryOf(row) : {};
 }

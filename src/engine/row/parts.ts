@@ -4,7 +4,7 @@ import type { Source } from '../../kit/source.ts';
 import type { Env } from '../../lib/env.ts';
 import type { Labels, MetricDefinition } from '../../lib/metrics/metrics.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
-import type { PartPlan, RowPlan, SourcePlan, TransformPlan } from '../../plan/plan.ts';
+import type { PlannedPart, PlannedRow, PlannedSource, PlannedTransform } from '../../plan/plan.ts';
 import { resolvePart } from '../../plan/resolve.ts';
 import { wrapConnectorError } from '../failure.ts';
 import { withinGracePeriod } from '../grace-period.ts';
@@ -19,7 +19,7 @@ interface Opener extends Pick<
   InvocationRequest,
   'env' | 'plan' | 'invocationId' | 'kill' | 'credentials'
 > {
-  readonly row: Pick<RowPlan, 'id'>;
+  readonly row: Pick<PlannedRow, 'id'>;
 }
 
 export function partContext({
@@ -44,7 +44,7 @@ export function partContext({
 /** The checked config: run-time tokens filled in, `concurrency` of the submission applied. */
 export function resolve<D>(
   { concurrency, tokens }: Pick<InvocationRequest, 'tokens' | 'concurrency'>,
-  part: PartPlan<D>,
+  part: PlannedPart<D>,
 ): unknown {
   const keys = (part.definition as { concurrencyKeys?: readonly string[] }).concurrencyKeys ?? [];
   if (concurrency === undefined || keys.length === 0) return resolvePart(part, tokens);
@@ -55,7 +55,7 @@ export function resolve<D>(
 
 export async function openPart<T extends { close(): Promise<void> }>(
   place: 'Sink' | 'State',
-  { type }: Pick<PartPlan<unknown>, 'type'>,
+  { type }: Pick<PlannedPart<unknown>, 'type'>,
   open: () => Promise<T>,
   closers: AsyncDisposableStack,
 ): Promise<T> {
@@ -70,7 +70,7 @@ export async function openPart<T extends { close(): Promise<void> }>(
 
 /** Unlike other parts, a source that is blocked in a system call is abandoned, and never closes. */
 export async function openSource(
-  { type }: Pick<SourcePlan, 'type'>,
+  { type }: Pick<PlannedSource, 'type'>,
   open: () => Promise<Source>,
   { env }: { readonly env: Env },
   closers: AsyncDisposableStack,
@@ -85,7 +85,7 @@ export async function openSource(
 }
 
 export async function openTransforms(
-  transforms: readonly TransformPlan[],
+  transforms: readonly PlannedTransform[],
   options: Pick<InvocationRequest, 'env' | 'tokens' | 'concurrency'>,
   closers: AsyncDisposableStack,
 ): Promise<TransformChain> {

@@ -1,7 +1,7 @@
 /** What an invocation is asked to do: the input of opening. */
 import type { Credentials } from '../../kit/context.ts';
 import type { Env } from '../../lib/env.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { isWholeIteration, type Iteration } from '../expand/iteration.ts';
 import type { FailpointHook } from '../failpoints.ts';
@@ -12,7 +12,7 @@ import type { OutputClaims } from './output-claims.ts';
 export interface InvocationRequest {
   readonly env: Env;
   readonly plan: Plan;
-  readonly row: RowPlan;
+  readonly row: PlannedRow;
   readonly runId: string;
   readonly invocationId: string;
   readonly credentials: Credentials;

@@ -18,7 +18,7 @@ import {
   noParts,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
   type Journal,
 } from '../../../test/fakes/plan.ts';
 import { execute } from '../execute.ts';
@@ -51,7 +51,7 @@ async function start(
   };
   const sink = fakeSink({ journal });
   const row = {
-    ...rowPlan(source, sink.definition, { state: part(fakeState(values, journal)) }),
+    ...plannedRow(source, sink.definition, { state: part(fakeState(values, journal)) }),
     source: part(source, given),
   };
   const stop = new AbortController();

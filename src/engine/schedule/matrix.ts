@@ -3,7 +3,7 @@ import { verifyBlock } from '../../blocks/verify/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { Credentials } from '../../kit/context.ts';
-import type { FanOutPlan, RowPlan } from '../../plan/plan.ts';
+import type { FanOutPlan, PlannedRow } from '../../plan/plan.ts';
 import type { InvocationOutcome } from '../../wire/outcome.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { outcomeErrorOf } from '../failure.ts';
@@ -30,7 +30,7 @@ import { Scheduler, type InSlot, type NotStarted, type Task, type WorkUnit } fro
 /** After `on_error: stop` the other rows have this long to flush before everything is ended. */
 const STOP_GRACE_MS = 5000;
 
-type MatrixRow = RowPlan | FanOutPlan;
+type MatrixRow = PlannedRow | FanOutPlan;
 
 /** The outcomes of all invocations, by row in the order of the document. */
 export function runMatrix(
@@ -141,7 +141,7 @@ class MatrixRun {
     };
   }
 
-  #mover(row: RowPlan): (iteration: Iteration) => Promise<InvocationOutcome> {
+  #mover(row: PlannedRow): (iteration: Iteration) => Promise<InvocationOutcome> {
     const { runId, concurrency, dryRun, limit, onFailpoint } = this.#options;
     const capture = this.#captureFor(row);
     return async (iteration) => {
@@ -189,7 +189,7 @@ class MatrixRun {
   }
 
   /** The comparison of `verify.after_run`, once the row has closed everything. */
-  #inspectionOf(row: RowPlan): { inspect?: () => Promise<void> } {
+  #inspectionOf(row: PlannedRow): { inspect?: () => Promise<void> } {
     if (blockOf(row, verifyBlock)?.spec.after_run !== true) return {};
     const { plan, parts, env, clock, zone, runId } = this.#options;
     const { stop, kill } = this.#scheduler;
@@ -200,7 +200,7 @@ class MatrixRun {
     };
   }
 
-  #captureFor(row: RowPlan): Capture | undefined {
+  #captureFor(row: PlannedRow): Capture | undefined {
     const children = this.#options.plan.rows.filter((other) => other.parent?.row === row.id);
     if (children.length === 0) return undefined;
     const capture = new Capture(fieldsFor(children));
@@ -233,7 +233,7 @@ class MatrixRun {
 }
 
 /** The fields of a parent's records that its children read. */
-function fieldsFor(children: readonly RowPlan[]): ReadonlySet<string> | 'record' {
+function fieldsFor(children: readonly PlannedRow[]): ReadonlySet<string> | 'record' {
   const fields = new Set<string>();
   for (const { parent } of children) {
     if (parent === undefined || parent.fields === 'record' || parent.key === '') return 'record';

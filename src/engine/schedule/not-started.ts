@@ -1,12 +1,12 @@
 import type { Env } from '../../lib/env.ts';
-import type { FanOutPlan, RowPlan } from '../../plan/plan.ts';
+import type { FanOutPlan, PlannedRow } from '../../plan/plan.ts';
 import type { InvocationOutcome } from '../../wire/outcome.ts';
 import { invocationName, type Iteration } from '../expand/iteration.ts';
 import { Tally } from '../row/tally.ts';
 
 /** The outcome of an invocation that never started; `cancelled` unless the caller says otherwise. */
 export function notStartedOutcome(
-  row: RowPlan | FanOutPlan,
+  row: PlannedRow | FanOutPlan,
   iteration: Iteration,
   env: Env,
 ): InvocationOutcome {

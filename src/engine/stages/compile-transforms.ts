@@ -1,7 +1,7 @@
 /** The only place where transforms are compiled: for runs, their threads, previews and checks. */
 import type { TransformDefinition } from '../../kit/transform.ts';
 import type { Env } from '../../lib/env.ts';
-import type { TransformPlan } from '../../plan/plan.ts';
+import type { PlannedTransform } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import { TransformChain, type NamedTransform } from './transform-chain.ts';
 
@@ -29,7 +29,7 @@ export async function compileTransforms(
 }
 
 export function resolvedTransforms(
-  transforms: readonly TransformPlan[],
+  transforms: readonly PlannedTransform[],
   tokens: RuntimeTokens,
 ): TransformToCompile[] {
   return transforms.map((transform) => ({ ...transform, config: resolvePart(transform, tokens) }));

@@ -14,14 +14,14 @@ import {
   fakeState,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
   type FakePage,
 } from '../../../test/fakes/plan.ts';
 import { postgresSink } from '../../connectors/postgres/index.ts';
 import { schemaDriftSchema } from '../../blocks/schema-drift/schema.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 
 const database = await freshDatabase();
 const client = new Client({ connectionString: database.url });
@@ -32,7 +32,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-function sinkFor(table: string): RowPlan['sink'] {
+function sinkFor(table: string): PlannedRow['sink'] {
   const checked = check(postgresSink.config, {
     connection_url: database.url,
     table_name: table,
@@ -42,7 +42,7 @@ function sinkFor(table: string): RowPlan['sink'] {
   return { ...part(postgresSink), parsed: checked.value };
 }
 
-const drift = (block: JsonObject): RowPlan['blocks'] => ({
+const drift = (block: JsonObject): PlannedRow['blocks'] => ({
   schema: schemaDriftSchema.parse(block),
 });
 
@@ -56,7 +56,7 @@ test(
       { records: [{ id: 1, v: 1.5, name: null, extra: { a: [1] } }] },
       { records: [{ id: 2, v: 2.5, name: 'b' }, { id: 'three' }] },
     ];
-    const row = rowPlan(fakeSource(pages), postgresSink, {
+    const row = plannedRow(fakeSource(pages), postgresSink, {
       sink: sinkFor('drifting'),
       blocks: drift({ on_drift: 'evolve', on_incompatible: 'quarantine' }),
       dlq: dlqPlan(dead.definition),
@@ -86,7 +86,7 @@ test('a crash between commit and state writes no page twice', { timeout: 30_000 
   const attempt = (state: typeof store) =>
     run(
       planOf([
-        rowPlan(fakeSource(pages, { positional: true }), postgresSink, {
+        plannedRow(fakeSource(pages, { positional: true }), postgresSink, {
           sink: sinkFor('once'),
           delivery: 'exactly_once',
           state: part(state),

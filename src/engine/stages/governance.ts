@@ -7,7 +7,7 @@ import { qualityBlock } from '../../blocks/quality/index.ts';
 import type { QualityConfig } from '../../blocks/quality/schema.ts';
 import { schemaDriftBlock } from '../../blocks/schema-drift/index.ts';
 import type { SchemaDriftConfig } from '../../blocks/schema-drift/schema.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 
 /** The blocks of a row that are compiled to stages, between the transforms and the sink. */
 export interface Governance {
@@ -17,7 +17,7 @@ export interface Governance {
   readonly schema: SchemaDriftConfig | undefined;
 }
 
-export function governanceOf(row: Pick<RowPlan, 'blocks'>): Governance {
+export function governanceOf(row: Pick<PlannedRow, 'blocks'>): Governance {
   return {
     quality: blockOf(row, qualityBlock),
     contract: blockOf(row, contractBlock),

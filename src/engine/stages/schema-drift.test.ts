@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { schemaDriftSchema } from '../../blocks/schema-drift/schema.ts';
 import { metadataColumnsOf, metadataColumnsSchema } from '../../blocks/metadata-columns/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import { countedMetrics, run, sqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import {
@@ -12,11 +12,11 @@ import {
   fakeState,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
 } from '../../../test/fakes/plan.ts';
 import { columnsOf, compareColumns } from './drift-columns.ts';
 
-const governed = (block: JsonObject, others: RowPlan['blocks'] = {}): RowPlan['blocks'] => ({
+const governed = (block: JsonObject, others: PlannedRow['blocks'] = {}): PlannedRow['blocks'] => ({
   ...others,
   schema: schemaDriftSchema.parse(block),
 });
@@ -26,7 +26,7 @@ async function move(
   setup: string,
   block: JsonObject,
   pages: readonly (readonly JsonValue[])[],
-  overrides: Partial<RowPlan> = {},
+  overrides: Partial<PlannedRow> = {},
 ) {
   using table = sqliteTable(setup);
   const metrics = countedMetrics();
@@ -34,7 +34,7 @@ async function move(
   const dead = fakeSink({ name: 'dead' });
   const values = new Map<string, JsonValue>();
   const source = fakeSource(pages.map((records, index) => ({ records, bookmark: index + 1 })));
-  const row = rowPlan(source, fakeSink().definition, {
+  const row = plannedRow(source, fakeSink().definition, {
     blocks: governed(block),
     dlq: dlqPlan(dead.definition),
     state: part(fakeState(values)),
@@ -229,7 +229,7 @@ describe('a destination without columns', () => {
     const pages = [{ records: [{ a: 1 }] }, { records: [{ b: 1 }] }];
     const outcome = await run(
       planOf([
-        rowPlan(fakeSource(pages), sink.definition, { blocks: governed({ on_drift: 'fail' }) }),
+        plannedRow(fakeSource(pages), sink.definition, { blocks: governed({ on_drift: 'fail' }) }),
       ]),
       {
         env,
@@ -251,7 +251,7 @@ describe('a destination without columns', () => {
   it('cannot evolve when that turns out at run time', async () => {
     const outcome = await run(
       planOf([
-        rowPlan(fakeSource([]), fakeSink().definition, {
+        plannedRow(fakeSource([]), fakeSink().definition, {
           blocks: governed({ on_drift: 'evolve' }),
         }),
       ]),

@@ -4,7 +4,7 @@ import type { Page } from '../../kit/page.ts';
 import type { Env } from '../../lib/env.ts';
 import type { ErrorKind } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 
 /** A record on its way to the dead-letter queue. */
@@ -116,7 +116,7 @@ export interface StageContext {
 /** The same, but for the world around it. */
 export function stagePlace(
   { name }: Pick<Plan, 'name'>,
-  row: Pick<RowPlan, 'id' | 'sink'>,
+  row: Pick<PlannedRow, 'id' | 'sink'>,
 ): Omit<StageContext, 'env'> {
   return { pipeline: name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type };
 }

@@ -2,14 +2,14 @@ import { governanceOf } from '../stages/governance.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { SinkCapabilities } from '../../kit/sink.ts';
 import { fileAccess } from '../../lib/files/file-access.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { resolveConfig, type RuntimeTokens } from '../../plan/resolve.ts';
 import { stagePlace } from '../stages/stage.ts';
 import type { ThreadSetup } from './messages.ts';
 
 export interface SetupOptions extends Pick<SinkCapabilities, 'encodings'> {
   readonly plan: Pick<Plan, 'name'>;
-  readonly row: RowPlan;
+  readonly row: PlannedRow;
   readonly tokens: RuntimeTokens;
 }
 

@@ -14,7 +14,7 @@ import type { Page } from '../../kit/page.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
 import { planDocument } from '../../plan/plan-document.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import { pageWork, type PageWork, type WorkedPage } from '../stages/page-work.ts';
 import { stagePlace } from '../stages/stage.ts';
@@ -50,7 +50,7 @@ interface Scenario {
 
 function planned({ transforms = [], governance = {}, sink }: Scenario): {
   readonly plan: Plan;
-  readonly row: RowPlan;
+  readonly row: PlannedRow;
 } {
   const path = join(folder, 'people.csv');
   writeFileSync(path, people());
@@ -66,10 +66,10 @@ function planned({ transforms = [], governance = {}, sink }: Scenario): {
     },
   };
   const plan = planDocument(documentOfTree(tree), parts, { cpus: 2 });
-  return { plan, row: plan.rows[0] as RowPlan };
+  return { plan, row: plan.rows[0] as PlannedRow };
 }
 
-async function* pagesOf(row: RowPlan): AsyncGenerator<Page> {
+async function* pagesOf(row: PlannedRow): AsyncGenerator<Page> {
   const source = await row.source.definition.open(row.source.parsed, sourceContext());
   yield* source.pages({ lane: row.lane.lane });
   await source.close();
@@ -121,7 +121,7 @@ function disposable(threads: StageThreads): StageThreads & AsyncDisposable {
 
 async function ownWork(
   plan: Plan,
-  row: RowPlan,
+  row: PlannedRow,
   metrics: ReturnType<typeof countedMetrics>,
 ): Promise<PageWork> {
   const env = testEnv({ metrics });

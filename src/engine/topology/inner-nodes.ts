@@ -2,7 +2,7 @@
 import type { JoinSpec } from '../../document/structure/topology.ts';
 import { Page } from '../../kit/page.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { EdgePlan, TransformPlan } from '../../plan/plan.ts';
+import type { PlannedEdge, PlannedTransform } from '../../plan/plan.ts';
 import * as metrics from '../metrics.ts';
 import { openTransforms } from '../row/parts.ts';
 import { copyJson } from './copy-json.ts';
@@ -15,11 +15,11 @@ const JOIN_MEMORY_BYTES = 64 * 1024 * 1024;
 
 export interface InnerWork extends NodeWork {
   /** The edges of `inputs`, in the same order. */
-  readonly edges: readonly EdgePlan[];
+  readonly edges: readonly PlannedEdge[];
 }
 
 export async function runTransform(
-  transforms: readonly TransformPlan[],
+  transforms: readonly PlannedTransform[],
   work: InnerWork,
 ): Promise<void> {
   const { run, account, labels } = work;

@@ -1,5 +1,5 @@
 import { RunError } from '../../lib/errors.ts';
-import type { NodePlan } from '../../plan/plan.ts';
+import type { PlannedNode } from '../../plan/plan.ts';
 import type { NodeOutcome, OutcomeError } from '../../wire/outcome.ts';
 import type { Channel } from './channel.ts';
 
@@ -10,10 +10,10 @@ export class NodeAccount {
   expanded = 0;
   bytes = 0;
   failure: OutcomeError | undefined;
-  readonly node: NodePlan;
+  readonly node: PlannedNode;
   readonly #outputs: readonly Channel[];
 
-  constructor(node: NodePlan, outputs: readonly Channel[]) {
+  constructor(node: PlannedNode, outputs: readonly Channel[]) {
     this.node = node;
     this.#outputs = outputs;
   }

@@ -4,7 +4,7 @@
  */
 import { RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { NodePlan, RowPlan, TopologyPlan } from '../../plan/plan.ts';
+import type { PlannedNode, PlannedRow, TopologyPlan } from '../../plan/plan.ts';
 import type { InvocationOutcome, NodeOutcome, OutcomeError } from '../../wire/outcome.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { SINGLE_ITERATION } from '../expand/iteration.ts';
@@ -42,7 +42,7 @@ export interface TopologyOutcome {
 export interface Onlookers {
   readonly observers?: Observers;
   /** Keeps what each sink would be given. */
-  readonly captureFor?: (row: RowPlan) => Capture | undefined;
+  readonly captureFor?: (row: PlannedRow) => Capture | undefined;
 }
 
 export async function runTopology(
@@ -206,7 +206,7 @@ class GraphExecution {
     return unitOf(id, { run, cancelled });
   }
 
-  #sinkUnit(row: RowPlan): WorkUnit<NodeEnded> {
+  #sinkUnit(row: PlannedRow): WorkUnit<NodeEnded> {
     const cancelled = (): NodeEnded => {
       const { positions, acknowledgements, options } = this.#run;
       positions.gone(row.id);
@@ -256,7 +256,7 @@ class GraphExecution {
     }
   }
 
-  #work(node: NodePlan, work: InnerWork): Promise<void> {
+  #work(node: PlannedNode, work: InnerWork): Promise<void> {
     switch (node.kind) {
       case 'source':
         return readSource(node.source, work, {
@@ -297,7 +297,7 @@ class GraphExecution {
     return told;
   }
 
-  async #runSink(row: RowPlan): Promise<InvocationOutcome> {
+  async #runSink(row: PlannedRow): Promise<InvocationOutcome> {
     const { options, positions, kill, stop, credentials, tokens, claims } = this.#run;
     const { env, plan } = options;
     const [channel] = this.#edges('to', row.id).channels;

@@ -1,7 +1,7 @@
 /** A sink node runs as an ordinary row whose source is the edge that leads to it. */
 import type { Page } from '../../kit/page.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import type { Channel } from './channel.ts';
 import { assertSamePage, type Positions } from './positions.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
@@ -16,7 +16,7 @@ export interface EdgeReader {
 }
 
 /** The row of a sink node, reading its edge. */
-export function rowReading(row: RowPlan, reader: EdgeReader): RowPlan {
+export function rowReading(row: PlannedRow, reader: EdgeReader): PlannedRow {
   const { role: _role, ...described } = row.source.definition;
   const definition = defineSource({
     ...described,

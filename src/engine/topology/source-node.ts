@@ -3,7 +3,7 @@ import { resilienceBlock } from '../../blocks/resilience/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
 import { Page, RECORDS_LANE } from '../../kit/page.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { SourcePlan } from '../../plan/plan.ts';
+import type { PlannedSource } from '../../plan/plan.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
 import * as metrics from '../metrics.ts';
 import type { ShapeSampler } from '../observe/samples.ts';
@@ -20,7 +20,7 @@ export interface ReadSource {
   last(): JsonValue | undefined;
 }
 
-export async function openSourceNode(part: SourcePlan, { run, account, labels }: NodeWork) {
+export async function openSourceNode(part: PlannedSource, { run, account, labels }: NodeWork) {
   const { options, tokens, stop, closers } = run;
   const leave = new AbortController();
   const [anyRow] = options.plan.rows;
@@ -53,7 +53,7 @@ export interface SourceOnlookers {
 
 /** Ends when the source ends, no consumer is left, or the run is stopped. */
 export async function readSource(
-  part: SourcePlan,
+  part: PlannedSource,
   work: NodeWork,
   { onOpen, sampler }: SourceOnlookers,
 ): Promise<void> {
@@ -114,7 +114,7 @@ function forward(page: Page, { run }: NodeWork): Page {
 
 async function nextPage(
   pages: AsyncGenerator<Page>,
-  part: SourcePlan,
+  part: PlannedSource,
   { run, labels }: NodeWork,
 ): Promise<Page | undefined> {
   const { env } = run.options;

@@ -11,7 +11,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { WriteMode } from '../../kit/sink.ts';
-import type { DlqPlan, RowPlan, SinkPlan } from '../../plan/plan.ts';
+import type { DlqPlan, PlannedRow, PlannedSink } from '../../plan/plan.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
 import { dryRunSink } from '../row/dry-run-sink.ts';
 import { SINGLE_ITERATION } from '../expand/iteration.ts';
@@ -84,7 +84,7 @@ function deletable({ difference: { kind, key } }: Found): JsonObject[] {
 async function write(
   settings: VerifySettings,
   records: readonly JsonObject[],
-  row: RowPlan,
+  row: PlannedRow,
 ): Promise<number> {
   if (records.length === 0) return 0;
   const { env, plan, runId, invocationId, credentials, tokens, kill, stop } = settings;
@@ -117,7 +117,7 @@ async function write(
  * The row reduced to what writing these records needs; they passed its transforms and masking
  * already.
  */
-function rowFor({ row, key, hasPutAside }: VerifySettings, mode: 'upsert' | 'delete'): RowPlan {
+function rowFor({ row, key, hasPutAside }: VerifySettings, mode: 'upsert' | 'delete'): PlannedRow {
   const { cleanUp: _cleanUp, ...rest } = row;
   return {
     ...rest,
@@ -138,7 +138,11 @@ function leadingNowhere(dlq: DlqPlan): DlqPlan {
   return { ...dlq, sink: { ...dlq.sink, definition } };
 }
 
-function sinkFor(sink: SinkPlan, mode: 'upsert' | 'delete', key: readonly string[]): SinkPlan {
+function sinkFor(
+  sink: PlannedSink,
+  mode: 'upsert' | 'delete',
+  key: readonly string[],
+): PlannedSink {
   const config: JsonObject = { ...sink.config, write_mode: mode, key: [...key] };
   if (mode === 'delete') delete config['delete_marker'];
   return { ...sink, config, deferred: true, parsed: undefined };

@@ -7,7 +7,7 @@ import type { Parts } from '../../kit/parts.ts';
 import type { SinkCapabilities } from '../../kit/sink.ts';
 import type { Env } from '../../lib/env.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import {
   isObstacle,
@@ -20,7 +20,7 @@ import { SINGLE_ITERATION } from '../expand/iteration.ts';
 
 export interface VerifyRowOptions {
   readonly plan: Plan;
-  readonly row: RowPlan;
+  readonly row: PlannedRow;
   readonly parts: Parts;
   readonly env: Env;
   readonly runId: string;

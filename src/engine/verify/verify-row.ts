@@ -12,7 +12,7 @@ import { check } from '../../kit/schema.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import { ConfigError, RefusedError } from '../../lib/errors.ts';
 import { hasField, isObject, type JsonObject } from '../../lib/text/json.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { resolvePart } from '../../plan/resolve.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
 import { openTransforms, PAGE_BYTES, partContext } from '../row/parts.ts';
@@ -32,7 +32,7 @@ import {
 import { Side } from './side.ts';
 
 /** The row that is meant when none is named: the first that runs by itself. */
-export function rowToVerify(plan: Plan, id: string | undefined): RowPlan {
+export function rowToVerify(plan: Plan, id: string | undefined): PlannedRow {
   const rows = [...plan.rows, ...plan.unselected];
   const row =
     id === undefined
@@ -165,7 +165,7 @@ async function sourceSide(
 
 /** Whether a transform keeps the field under its name and handles each record by itself. */
 function keeps(
-  part: RowPlan['transforms'][number],
+  part: PlannedRow['transforms'][number],
   field: string,
   { tokens }: VerifySettings,
 ): boolean {

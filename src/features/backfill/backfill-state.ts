@@ -3,7 +3,7 @@ import type { JsonValue } from '../../lib/text/json.ts';
 import type { PartContext } from '../../kit/context.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import { resolvePart } from '../../plan/resolve.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 
 export interface BackfillState {
   readonly store: StateStore;
@@ -13,7 +13,7 @@ export interface BackfillState {
 
 /** The state store of the row; memory where that would not outlive the process. */
 export async function openBackfillState(
-  { state }: Pick<RowPlan, 'state'>,
+  { state }: Pick<PlannedRow, 'state'>,
   context: PartContext,
 ): Promise<BackfillState> {
   if (state === undefined) return { store: memory(), forgets: 'the document has no `state`' };

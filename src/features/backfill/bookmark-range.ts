@@ -9,7 +9,7 @@ import { parseRfc3339 } from '../../lib/time/rfc3339.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import { parseFieldPath, readerOf, type FieldPath } from '../../kit/field-path.ts';
 import { defineTransform } from '../../kit/transform.ts';
-import type { Plan, RowPlan, TransformPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow, PlannedTransform } from '../../plan/plan.ts';
 import { fnv1a64 } from './fnv.ts';
 import { refuse } from './units.ts';
 
@@ -90,7 +90,7 @@ export function withinRange(plan: Plan, root: string, { to }: BookmarkRange): Pl
   return { ...plan, rows: plan.rows.map((row) => (row.id === root ? bounded(row, bound) : row)) };
 }
 
-function bounded(row: RowPlan, bound: TransformPlan): RowPlan {
+function bounded(row: PlannedRow, bound: PlannedTransform): PlannedRow {
   const lane = {
     lane: RECORDS_LANE,
     reason: 'records: the range of the backfill looks at a field',
@@ -102,7 +102,7 @@ function boundTransform({
   value,
   field,
   fieldText,
-}: NonNullable<BookmarkRange['to']>): TransformPlan {
+}: NonNullable<BookmarkRange['to']>): PlannedTransform {
   const read = readerOf(field);
   const definition = defineTransform({
     type: 'backfill_range',

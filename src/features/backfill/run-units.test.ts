@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { fakeSink, fakeSource, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import { fakeSink, fakeSource, planOf, plannedRow } from '../../../test/fakes/plan.ts';
 import { StopReason } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
@@ -38,7 +38,7 @@ async function backfill({
     delete: (key: string) => Promise.resolve(void values.delete(key)),
     close: () => Promise.resolve(),
   };
-  const row = rowPlan(fakeSource([]), fakeSink().definition);
+  const row = plannedRow(fakeSource([]), fakeSink().definition);
   const units = ids.map((id): UnitWork => ({
     id,
     start: `${id}-start`,

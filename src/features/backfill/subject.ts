@@ -10,12 +10,12 @@ import { suggestion } from '../../lib/text/nearest.ts';
 import { replacedOutput } from '../../kit/sink.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
 import { rootSources } from '../../plan/rules/backfill.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { refuse } from './units.ts';
 
 export interface BackfillSubject {
   /** The row whose source reads the windows; of a graph its first sink. */
-  readonly row: RowPlan;
+  readonly row: PlannedRow;
   /** Tells backfills of one document apart: `orders`, `orders::eu`, `orders::into::archive`. */
   readonly name: string;
   /** Sink template that stands in the place of the row's own. */
@@ -44,13 +44,13 @@ export function subjectOf(
   return { row, name, into };
 }
 
-function rootRows(plan: Plan): RowPlan[] {
+function rootRows(plan: Plan): PlannedRow[] {
   const all = { ...plan, rows: [...plan.rows, ...plan.unselected] };
   const ids = new Set(rootSources(all).map(({ id }) => id));
   return all.rows.filter(({ id }) => ids.has(id));
 }
 
-function onlyOne(roots: readonly RowPlan[]): RowPlan {
+function onlyOne(roots: readonly PlannedRow[]): PlannedRow {
   const [row] = roots;
   if (row !== undefined && roots.length === 1) return row;
   throw refuse(
@@ -59,7 +59,7 @@ function onlyOne(roots: readonly RowPlan[]): RowPlan {
   );
 }
 
-function rowCalled(id: string, roots: readonly RowPlan[]): RowPlan {
+function rowCalled(id: string, roots: readonly PlannedRow[]): PlannedRow {
   const row = roots.find((one) => one.id === id);
   if (row !== undefined) return row;
   const known = roots.map((one) => one.id);
@@ -139,7 +139,7 @@ export class StateKeys {
 export function isolated(
   plan: Plan,
   subject: BackfillSubject,
-  keyOf: (row: RowPlan) => string,
+  keyOf: (row: PlannedRow) => string,
 ): Plan {
   const rows =
     plan.topology === undefined
@@ -170,7 +170,7 @@ export function isolated(
  * `headgate rollback` knows the runs of a row by its state key, which is not that of a unit, so
  * that nobody could undo it, or would ever forget what was kept.
  */
-function onlyMarked(row: RowPlan): RowPlan {
+function onlyMarked(row: PlannedRow): PlannedRow {
   return withBlock(row, rollbackBlock, undefined);
 }
 
@@ -178,13 +178,13 @@ function onlyMarked(row: RowPlan): RowPlan {
  * Whether the row replaces what it wrote before: then it has to read all of its window in every
  * attempt. What a first one stored a position for is gone with the next.
  */
-export function replaces({ sink: { definition, parsed, judged } }: RowPlan): boolean {
+export function replaces({ sink: { definition, parsed, judged } }: PlannedRow): boolean {
   const config = judged ?? parsed;
   return config !== undefined && replacedOutput(definition, config) !== undefined;
 }
 
 /** A row, and those that run for its records, or for theirs. */
-function familyOf(root: string, rows: readonly RowPlan[]): RowPlan[] {
+function familyOf(root: string, rows: readonly PlannedRow[]): PlannedRow[] {
   const family = new Set([root]);
   // A set grows while it is walked.
   for (const id of family) for (const row of rows) if (row.parent?.row === id) family.add(row.id);

@@ -2,7 +2,7 @@
 import type { Document } from '../../document/document.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Parts } from '../../kit/parts.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import { withinRange, type BookmarkRange } from './bookmark-range.ts';
 import { asUnit, fillUnit } from './fill-unit.ts';
@@ -62,7 +62,7 @@ function planUnit(id: string, restarts: number, tree: JsonObject, working: Worki
   const { document, parts, cpus, subject, keys } = working;
   const plan = planDocument({ ...document, tree: withSink(tree, subject) }, parts, { cpus });
   const isAlone = plan.topology === undefined;
-  const keyOf = (row: RowPlan): string =>
+  const keyOf = (row: PlannedRow): string =>
     isAlone && row.id === subject.row.id ? keys.unit(id) : keys.beside(id, restarts, row.id);
   return isolated(plan, subject, keyOf);
 }

@@ -7,13 +7,13 @@ import { HistoryError } from '../../history/history.ts';
 import { MemoryCatalog } from '../../history/memory/memory-catalog.ts';
 import { ConnectorError, StopReason } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import type { Movement } from '../../wire/catalog.ts';
 import { renameField } from '../../transforms/rename/rename-field.ts';
 import { run } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { runGraph } from '../../../test/fakes/graph.ts';
-import { fakeSink, fakeSource, part, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import { fakeSink, fakeSource, part, planOf, plannedRow } from '../../../test/fakes/plan.ts';
 import { createCatalog, type Catalog } from './catalog.ts';
 import { MovementObserver } from './movements.ts';
 import { compareSchemas, inferSchema } from './schemas.ts';
@@ -74,7 +74,7 @@ describe('a schema', () => {
 
 /** Runs rows and hears what they moved. */
 async function movedBy(
-  rows: readonly RowPlan[],
+  rows: readonly PlannedRow[],
   overrides: Parameters<typeof run>[1] = {},
 ): Promise<Movement[]> {
   const heard: Movement[] = [];
@@ -88,8 +88,8 @@ async function movedBy(
   return heard;
 }
 
-const oneRow = (over: Partial<RowPlan> = {}, records: JsonValue[] = [{ id: 1 }]): RowPlan =>
-  rowPlan(fakeSource([{ records }]), fakeSink().definition, over);
+const oneRow = (over: Partial<PlannedRow> = {}, records: JsonValue[] = [{ id: 1 }]): PlannedRow =>
+  plannedRow(fakeSource([{ records }]), fakeSink().definition, over);
 
 describe('a movement', () => {
   it('is told of a row that succeeded: its data sets, their schemas, and where columns come from', async () => {
@@ -128,7 +128,7 @@ describe('a movement', () => {
   it('is not told of a dry run, a limited run, or a row that failed', async () => {
     expect(await movedBy([oneRow()], { dryRun: true })).toEqual([]);
     expect(await movedBy([oneRow()], { limit: 5 })).toEqual([]);
-    const failing = rowPlan(
+    const failing = plannedRow(
       fakeSource([{ records: [{ id: 1 }] }], { failAfter: new ConnectorError('data', 'no') }),
       fakeSink().definition,
     );
@@ -173,7 +173,7 @@ describe('a movement', () => {
     const onProgress = (): void => stop.abort(new StopReason('cancel', 'the run was cancelled'));
     const pages = [{ records: [{ id: 1 }] }, { records: [{ id: 2 }] }];
     expect(
-      await movedBy([rowPlan(fakeSource(pages), fakeSink().definition)], {
+      await movedBy([plannedRow(fakeSource(pages), fakeSink().definition)], {
         signal: stop.signal,
         onProgress,
       }),

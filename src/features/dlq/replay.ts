@@ -19,7 +19,7 @@ import { replacedOutput } from '../../kit/sink.ts';
 import type { Env } from '../../lib/env.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { isObject, type JsonObject } from '../../lib/text/json.ts';
-import type { DlqPlan, Plan, RowPlan, SinkPlan } from '../../plan/plan.ts';
+import type { DlqPlan, Plan, PlannedRow, PlannedSink } from '../../plan/plan.ts';
 import type { ReplayReport, ReplayTask } from '../../wire/dlq.ts';
 import type { OutcomeError } from '../../wire/outcome.ts';
 import { deadLetterSource } from './dead-letter-source.ts';
@@ -83,7 +83,7 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
     parsed: {},
     definition: deadLetterSource(() => reading.deadLetters()),
   };
-  const replayed: RowPlan = { ...rowAlone(row, request.asWritten), source, sink, dlq };
+  const replayed: PlannedRow = { ...rowAlone(row, request.asWritten), source, sink, dlq };
   const outcome = await execute({
     plan: {
       ...withoutGraph(plan),
@@ -118,7 +118,7 @@ const STOPPED: OutcomeError = {
   hint: 'replay them again before you discard them; a sink that appends will then hold the records written so far twice',
 };
 
-function rootRow({ rows }: Plan, id: string | undefined): RowPlan {
+function rootRow({ rows }: Plan, id: string | undefined): PlannedRow {
   const roots = rows.filter((row) => row.role === 'root');
   const row = id === undefined ? roots[0] : roots.find((one) => one.id === id);
   if (row !== undefined) return row;
@@ -133,7 +133,7 @@ function rootRow({ rows }: Plan, id: string | undefined): RowPlan {
  * The row without what concerns its own source: its bookmarks, and the comparison of the destination
  * with it.
  */
-function rowAlone(row: RowPlan, asWritten: boolean): RowPlan {
+function rowAlone(row: PlannedRow, asWritten: boolean): PlannedRow {
   const { cleanUp: _cleanUp, ...rest } = row;
   const kept = [resilienceBlock, rollbackBlock, qualityBlock, contractBlock, schemaDriftBlock];
   return {
@@ -168,7 +168,7 @@ const APPEND_SETTINGS: readonly JsonObject[] = [
  * A replay writes a few records of many: a sink that replaces its content with each run would lose all
  * others.
  */
-function appendingSink(sink: SinkPlan): SinkPlan {
+function appendingSink(sink: PlannedSink): PlannedSink {
   if (!replaces(sink, sink.judged ?? sink.parsed)) return sink;
   for (const setting of APPEND_SETTINGS) {
     const config = { ...sink.config, ...setting };
@@ -185,7 +185,7 @@ function appendingSink(sink: SinkPlan): SinkPlan {
   );
 }
 
-function replaces({ definition }: SinkPlan, config: unknown): boolean {
+function replaces({ definition }: PlannedSink, config: unknown): boolean {
   if (config === undefined) return false;
   return replacedOutput(definition, config) !== undefined;
 }
@@ -196,7 +196,7 @@ interface Sealing {
 }
 
 /** How the row's own dead letters are sealed. */
-function sealingOf({ dlq }: RowPlan): Sealing | undefined {
+function sealingOf({ dlq }: PlannedRow): Sealing | undefined {
   const encryption = dlq?.sink.config['encryption'];
   if (dlq?.sink.type !== 'jsonl' || !isObject(encryption) || typeof encryption['key'] !== 'string')
     return undefined;
@@ -205,7 +205,7 @@ function sealingOf({ dlq }: RowPlan): Sealing | undefined {
 }
 
 interface FreshQueue {
-  readonly row: RowPlan;
+  readonly row: PlannedRow;
   readonly parts: Parts;
   readonly failed: string;
   readonly sealing: Sealing | undefined;

@@ -10,7 +10,7 @@ import type { ObservedRow, RunObserver } from '../../engine/observe/observer.ts'
 import { ConnectorError, StopReason } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { Redactor } from '../../lib/redact.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { flatten } from '../../transforms/reshape/flatten.ts';
 import { renameField } from '../../transforms/rename/rename-field.ts';
 import { select } from '../../transforms/select.ts';
@@ -23,7 +23,7 @@ import {
   fakeSource,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
   type FakePage,
 } from '../../../test/fakes/plan.ts';
 import type { Env } from '../../lib/env.ts';
@@ -108,7 +108,7 @@ let files = 0;
 interface Scenario {
   readonly spec?: JsonObject;
   readonly pages?: readonly FakePage[];
-  readonly row?: Partial<RowPlan>;
+  readonly row?: Partial<PlannedRow>;
   readonly fail?: Error;
   readonly document?: JsonObject;
   readonly overrides?: Partial<ExecuteOptions>;
@@ -143,7 +143,7 @@ async function told(scenario: Scenario = {}) {
 function moved({ spec = {}, pages = PAGES, row = {}, fail, document, overrides = {} }: Scenario) {
   const env = overrides.env ?? testEnv();
   const source = fakeSource(pages, fail === undefined ? {} : { failAfter: fail });
-  const plan: Plan = planOf([rowPlan(source, fakeSink().definition, row)]);
+  const plan: Plan = planOf([plannedRow(source, fakeSink().definition, row)]);
   const lineage = {
     spec: lineageSchema.parse({ namespace: 'ns', ...spec }),
     ...(document === undefined ? {} : { document }),
@@ -384,7 +384,7 @@ describe('a collector', () => {
   it('that never answers holds the end of a run up no longer than one event may take', async () => {
     await using collector = await startHttpServer([{ hangs: true }]);
     const rows = ['a', 'b', 'c', 'd', 'e', 'f'].map((id) =>
-      rowPlan(fakeSource(PAGES), fakeSink().definition, { id }),
+      plannedRow(fakeSource(PAGES), fakeSink().definition, { id }),
     );
     const env = testEnv();
     const spec = lineageSchema.parse({
@@ -412,7 +412,7 @@ describe('a collector that kept a run waiting for nothing', () => {
     const transport = { type: 'http', config: { url: collector.url } };
     const spec = lineageSchema.parse({ namespace: 'ns', transport, emit_on: { start: false } });
     const once = () =>
-      run(planOf([rowPlan(fakeSource(PAGES), fakeSink().definition)]), {
+      run(planOf([plannedRow(fakeSource(PAGES), fakeSink().definition)]), {
         env,
         observers: [observerOf({ spec }, env, outages)],
       });
@@ -452,7 +452,7 @@ describe('a running row', () => {
         if (running !== undefined) await observer.rowRuns?.(running);
       },
     });
-    await run(planOf([rowPlan(source, fakeSink().definition)]), {
+    await run(planOf([plannedRow(source, fakeSink().definition)]), {
       env,
       observers: [beat, observer],
     });

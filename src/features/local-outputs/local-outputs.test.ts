@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { fakeSink, fakeSource, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import { fakeSink, fakeSource, planOf, plannedRow } from '../../../test/fakes/plan.ts';
 import { MemoryOutputs } from '../../history/memory/memory-outputs.ts';
 import { parts } from '../../parts.ts';
 import { inProcessJobs } from '../../../test/support/jobs.ts';
@@ -214,7 +214,7 @@ describe('a file that a run is writing', () => {
     const path = join(cwd, 'a.jsonl');
     const news: OutputNews[] = [];
     const watch = new OpenedFiles(env().clock, (one) => news.push(one));
-    const row = rowPlan(fakeSource([]), fakeSink().definition);
+    const row = plannedRow(fakeSource([]), fakeSink().definition);
     const started = {
       invocationId: 'i',
       name: 'row-0',

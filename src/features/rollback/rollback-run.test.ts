@@ -3,7 +3,14 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { run } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { fakeSource, fakeState, noParts, part, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import {
+  fakeSource,
+  fakeState,
+  noParts,
+  part,
+  planOf,
+  plannedRow,
+} from '../../../test/fakes/plan.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
 import { postgresSink } from '../../connectors/postgres/index.ts';
 import { check } from '../../kit/schema.ts';
@@ -38,7 +45,7 @@ function planTo(last: number): Plan {
     records: [{ id: index + 1 }],
     bookmark: index + 1,
   }));
-  const row = rowPlan(fakeSource(pages, { positional: true }), postgresSink, {
+  const row = plannedRow(fakeSource(pages, { positional: true }), postgresSink, {
     sink: { ...part(postgresSink), parsed: checked.value },
     state: part(state),
     blocks: {

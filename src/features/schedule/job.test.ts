@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fakeSink, fakeSource, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import { fakeSink, fakeSource, planOf, plannedRow } from '../../../test/fakes/plan.ts';
 import { scheduleSchema } from '../../blocks/schedule/schema.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import { createJob } from './job.ts';
@@ -38,7 +38,7 @@ test('a run is told its tick in the zone of the schedule', async () => {
 
 test('the cooldown is the longest of those rows whose circuit is open, a chunk of one included', () => {
   const row = (id: string, cooldownSecs: number) =>
-    rowPlan(fakeSource([]), fakeSink().definition, {
+    plannedRow(fakeSource([]), fakeSink().definition, {
       id,
       blocks: { resilience: { breaker: { consecutiveFailures: 1, cooldownSecs } } },
     });

@@ -11,7 +11,7 @@ import {
   noParts,
   part,
   planOf,
-  rowPlan,
+  plannedRow,
 } from '../../../test/fakes/plan.ts';
 import { observabilitySchema, type OtelConfig } from '../../blocks/observability/schema.ts';
 import { execute } from '../../engine/execute.ts';
@@ -20,7 +20,7 @@ import type { MetricDefinition, Metrics } from '../../lib/metrics/metrics.ts';
 import { noMetrics } from '../../lib/metrics/metrics.ts';
 import { systemClock } from '../../lib/time/clock.ts';
 import { Outages } from '../../lib/outages.ts';
-import type { RowPlan } from '../../plan/plan.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import { observed } from '../observers.ts';
 import { addressOf } from './collector.ts';
 import { listenForScrapes } from './listen.ts';
@@ -83,7 +83,7 @@ function counting(): Counted {
 
 async function run(
   otel: OtelConfig,
-  row: RowPlan,
+  row: PlannedRow,
   env = testEnv(),
   outages = new Outages(env.clock),
 ) {
@@ -100,8 +100,8 @@ async function run(
   });
 }
 
-const moving = (): RowPlan =>
-  rowPlan(fakeSource([{ records: [{ id: 1 }], bookmark: 1 }]), fakeSink().definition, {
+const moving = (): PlannedRow =>
+  plannedRow(fakeSource([{ records: [{ id: 1 }], bookmark: 1 }]), fakeSink().definition, {
     state: part(fakeState(new Map())),
   });
 
@@ -175,7 +175,7 @@ describe('a run that is exported', () => {
     });
     await run(
       otelOf({ endpoint: endpoint(), protocol: 'http', export: ['traces'] }),
-      rowPlan(fakeSource([{ records: [{ id: 1 }] }]), definition),
+      plannedRow(fakeSource([{ records: [{ id: 1 }] }]), definition),
     );
     expect(sent('/v1/traces')).toContain('the disk is full');
   });

@@ -1,11 +1,11 @@
 import type { AssembledRow } from '../assembled-row.ts';
 import type { IssueList } from '../issue-list.ts';
-import type { RowPlan } from '../plan.ts';
+import type { PlannedRow } from '../plan.ts';
 
 /** A page that is committed with its watermark goes as a whole or not at all. */
 export function checkAdaptiveBatch(
   { name, guarantee }: AssembledRow,
-  adaptiveBatch: RowPlan['adaptiveBatch'],
+  adaptiveBatch: PlannedRow['adaptiveBatch'],
   issues: IssueList,
 ): void {
   if (adaptiveBatch === undefined || guarantee !== 'effectively-once (atomic watermark)') return;

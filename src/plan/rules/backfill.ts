@@ -2,7 +2,7 @@
 import { joinPath } from '../../lib/text/text-path.ts';
 import { WINDOW_TOKENS } from '../../document/ranges/windows.ts';
 import type { IssueList } from '../issue-list.ts';
-import type { Plan, RowPlan, SourcePlan } from '../plan.ts';
+import type { Plan, PlannedRow, PlannedSource } from '../plan.ts';
 import { findTokens } from '../run-time-tokens.ts';
 
 /** What `${backfill.<name>}` may name. */
@@ -11,7 +11,7 @@ export const BACKFILL_TOKENS: readonly string[] = [...WINDOW_TOKENS, 'unit'];
 /** A source that reads by itself: of a row without a parent, or of a source node. */
 export interface RootSource {
   readonly id: string;
-  readonly source: SourcePlan;
+  readonly source: PlannedSource;
 }
 
 export function rootSources({
@@ -33,7 +33,7 @@ export function unscopedSources(plan: Pick<Plan, 'rows' | 'topology'>): readonly
  * Rows that would take what the other windows hold for vanished: every unit reads one of them, and
  * the scope is all of them.
  */
-export function unscopedCleanUps({ rows }: Pick<Plan, 'rows'>): readonly RowPlan[] {
+export function unscopedCleanUps({ rows }: Pick<Plan, 'rows'>): readonly PlannedRow[] {
   return rows.filter(
     ({ role, cleanUp }) =>
       role !== 'child' && cleanUp?.tokens.some(({ token }) => isWindowed(token)) === false,
@@ -54,7 +54,7 @@ export function checkBackfill(plan: Pick<Plan, 'rows' | 'topology'>, issues: Iss
     issues.error('clean_up_unsafe', row.cleanUp?.path ?? '', cleanUpFault([row]), CLEAN_UP_HINT);
 }
 
-export function cleanUpFault(rows: readonly RowPlan[]): string {
+export function cleanUpFault(rows: readonly PlannedRow[]): string {
   const named = rows.map(({ id }) => `\`${id}\``).join(', ');
   return `every unit of a backfill would remove what the other windows hold: \`complete_for.scope\` of row ${named} names no window`;
 }

@@ -3,7 +3,7 @@ import { resilienceBlock } from '../../blocks/resilience/index.ts';
 import { notificationsBlock } from '../../blocks/notifications/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { cleanUpFault, unscopedCleanUps, unscopedSources } from '../../plan/rules/backfill.ts';
 import type { NotifiedPlan, NotifiedRow, RangeSummary } from '../../wire/plan-summary.ts';
 
@@ -22,7 +22,7 @@ export function notifiedPlanOf(plan: Plan): NotifiedPlan | undefined {
   };
 }
 
-function notifiedRow(row: RowPlan): NotifiedRow {
+function notifiedRow(row: PlannedRow): NotifiedRow {
   const { id, role, parent } = row;
   const breaker = blockOf(row, resilienceBlock)?.breaker;
   return {
