@@ -274,7 +274,7 @@ export function sqlSinkSuite(harness: SqlHarness): void {
       const late = await failure(first.write(Page.ofRecords([{ id: 2 }]), WHOLE));
       expect([late.kind, late.message]).toEqual([
         'refused',
-        expect.stringContaining('another run began to replace'),
+        expect.stringContaining('another run has started to replace'),
       ]);
       expect((await failure(first.finish('success'))).kind).toBe('refused');
       await second.write(Page.ofRecords([{ id: 4 }]), WHOLE);

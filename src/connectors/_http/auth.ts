@@ -4,9 +4,7 @@ import { finding, number, optional, text } from '../../kit/schema.ts';
 import { headerMap } from './fields.ts';
 import { jsonPath } from './json-path.ts';
 
-/**
- * The logins a connector may write in place, by type. What they mean is decided in `credentials/`.
- */
+/** The kinds of login that a connector's `auth` may hold. `credentials/` implements them. */
 const LOGINS = {
   none: () => z.strictObject({}),
   bearer: () => z.strictObject({ token: secret('Bearer token.') }),
@@ -35,11 +33,12 @@ const LOGINS = {
     }),
   token_endpoint: () =>
     z.strictObject({
-      url: text().meta({ description: 'Address that hands out tokens.' }),
+      url: text().meta({ description: 'Address of the token endpoint.' }),
       ...tokenRequestFields(),
-      token_path: jsonPath().meta({ description: 'JSONPath of the token in the answer.' }),
+      token_path: jsonPath().meta({ description: 'JSONPath of the token in the response.' }),
       expiry_path: optional(jsonPath()).meta({
-        description: 'JSONPath of the lifetime in seconds; unset: kept until refused.',
+        description:
+          'JSONPath of the lifetime in seconds; unset: used until the server refuses it.',
       }),
       expiry_ratio: ratio(),
       apply_as: optional(z.strictObject(tokenHeaderFields())).meta({
@@ -48,7 +47,7 @@ const LOGINS = {
     }),
   custom: () =>
     z.strictObject({
-      headers: headerMap().meta({ description: 'Headers that carry the login.', secret: true }),
+      headers: headerMap().meta({ description: 'Headers that contain the login.', secret: true }),
     }),
 } as const;
 
@@ -77,20 +76,20 @@ export function auth(types: readonly LoginType[] = ALL_LOGINS) {
   });
   return optional(z.preprocess(oneForm, z.union([inline, shared]))).meta({
     description:
-      'How requests are let in: a shared login (`ref`), or one written here (`type` and `config`).',
+      'How requests authenticate: a shared login (`ref`), or one defined here (`type` and `config`).',
   });
 }
 
 type Context = { addIssue(issue: ReturnType<typeof finding>): void };
 
-/** `ref` beside other keys is refused here, where the message can say what to do. */
+/** `ref` together with other keys is refused here, where the message can say what to do. */
 function oneForm(value: unknown, ctx: Context): unknown {
   if (typeof value !== 'object' || value === null || !('ref' in value)) return value;
   const beside = Object.entries(value).filter(([key, one]) => key !== 'ref' && one !== null);
   if (beside.length === 0) return { ref: value.ref };
   const keys = beside.map(([key]) => `\`${key}\``).join(', ');
   const hint = `remove ${keys} to use the shared login, or remove \`ref\` to write the login here`;
-  ctx.addIssue(finding('invalid_value', `\`ref\` stands beside ${keys}`, { hint }));
+  ctx.addIssue(finding('invalid_value', `\`ref\` cannot be combined with ${keys}`, { hint }));
   return value;
 }
 

@@ -1,10 +1,10 @@
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import { parseJson, type JsonValue } from '../../lib/text/json.ts';
 
-/** An answer that is held in memory as a whole may not be larger. */
+/** The largest response that is read into memory as a whole. */
 export const LONGEST_ANSWER_BYTES = 256 * 1024 * 1024;
 
-/** Reads a body to its end, but no further than `limitBytes`. */
+/** Reads a body to its end; more than `limitBytes` is an error. */
 export async function readBody(
   response: Response,
   url: string,
@@ -29,13 +29,13 @@ export function utf8(bytes: Uint8Array): string {
   return buffer.toString('utf8', hasMark ? 3 : 0);
 }
 
-/** The JSON value of a body; `where` names the answer in messages. */
+/** The JSON value of a body; `where` describes the response in messages. */
 export function jsonBody(bytes: Uint8Array, where: string): JsonValue {
   try {
     return parseJson(utf8(bytes));
   } catch (error) {
     throw new ConnectorError('data', `${where} is not JSON: ${messageOf(error)}`, {
-      hint: 'set `response_format` or `decode` when the API answers with another format',
+      hint: 'set `response_format` or `decode` when the API uses another format',
       cause: error,
     });
   }
@@ -44,9 +44,9 @@ export function jsonBody(bytes: Uint8Array, where: string): JsonValue {
 function tooLarge(url: string, limitBytes: number): ConnectorError {
   return new ConnectorError(
     'data',
-    `the answer of ${url} is larger than ${limitBytes / (1024 * 1024)} MiB`,
+    `the response of ${url} is larger than ${limitBytes / (1024 * 1024)} MiB`,
     {
-      hint: 'ask for smaller pages',
+      hint: 'request smaller pages',
     },
   );
 }

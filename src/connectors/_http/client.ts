@@ -1,4 +1,6 @@
-/** The one place where requests of this family are built, sent, repeated and judged. */
+/**
+ * Builds, sends and repeats all requests of this family of connectors, and checks their responses.
+ */
 import type { Credential, CredentialProvider } from '../../kit/context.ts';
 import type { Env } from '../../lib/env.ts';
 import { ConnectorError } from '../../lib/errors.ts';
@@ -17,7 +19,7 @@ import { isTrusted, safeUrl, withQuery, type QueryPairs } from './url.ts';
 
 export interface HttpRequest {
   readonly method: string;
-  /** Absolute; `query` is set on top of its own. */
+  /** Absolute; `query` replaces parameters of the same name. */
   readonly url: string;
   readonly query?: QueryPairs;
   readonly headers?: Readonly<Record<string, string>>;
@@ -30,9 +32,9 @@ export interface HttpRequest {
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** Where the answer came from in the end, for relative links; not safe to show. */
+  /** The final address after redirects, for relative links; not safe to show. */
   readonly url: string;
-  /** The same, safe to show. */
+  /** The same address, safe to show. */
   readonly shownUrl: string;
   readonly bytes: Uint8Array;
 }
@@ -45,15 +47,17 @@ export interface HttpClientOptions {
   readonly env: Env;
   readonly signal: AbortSignal;
   readonly provider: CredentialProvider;
-  /** Addresses the author wrote down: credentials go to these hosts, and to `trustedHosts`. */
+  /**
+   * Addresses from the document: credentials are sent only to these hosts and to `trustedHosts`.
+   */
   readonly homes: readonly string[];
   readonly trustedHosts?: readonly string[];
-  /** Sent with every request; a header of the credential wins. */
+  /** Sent with every request; a header of the credential has precedence. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number | undefined;
   readonly retry: RequestRetry;
   readonly rules?: readonly ResponseRule[];
-  /** Used in place of `env.fetch`, for client certificates. */
+  /** Used instead of `env.fetch`, for client certificates. */
   readonly fetch?: typeof fetch | undefined;
 }
 
@@ -76,14 +80,14 @@ export class HttpClient {
     this.#trustedHosts = new Set((options.trustedHosts ?? []).map((host) => host.toLowerCase()));
   }
 
-  /** The same client, ending its requests with another signal. */
+  /** The same client, whose requests stop with another signal. */
   under(signal: AbortSignal): HttpClient {
     return new HttpClient({ ...this.#options, signal });
   }
 
   /**
-   * Sends and reads the whole answer. A status other than 2xx throws a `ConnectorError` that
-   * carries it.
+   * Sends the request and reads the whole response. A status other than 2xx throws a
+   * `ConnectorError` with that status.
    */
   async send(request: HttpRequest): Promise<HttpAnswer> {
     return this.#repeat(request, async ({ response, url, shownUrl, deadline }) => {
@@ -94,8 +98,8 @@ export class HttpClient {
   }
 
   /**
-   * Sends and hands the body over as it comes; a body that breaks off is an error, not a reason to
-   * repeat.
+   * Sends the request and returns the body as a stream; a broken body is an error and is not
+   * repeated.
    */
   async stream(request: HttpRequest): Promise<HttpStream> {
     return this.#repeat(request, (exchange) => {
@@ -252,7 +256,7 @@ export class HttpClient {
   }
 }
 
-/** An address may hold a password. */
+/** An address may contain a password. */
 function registerLogin(address: string, redactor: Redactor): void {
   const password = URL.parse(address)?.password ?? '';
   redactor.register(password);

@@ -5,7 +5,7 @@ import { readRegular } from '../../lib/files/regular-file.ts';
 import type { TlsBlock } from './tls.ts';
 
 const PEM = /^-----BEGIN /;
-/** What the built-in `fetch` waits for a connection, and for an answer, when nothing is said. */
+/** Timeouts of the built-in `fetch` for the connection and for the response. */
 const BUILT_IN_CONNECT_MS = 10_000;
 const BUILT_IN_ANSWER_MS = 300_000;
 const LONGEST_CERTIFICATE_BYTES = 16 * 1024 * 1024;
@@ -17,8 +17,8 @@ export interface ConnectionNeeds {
 }
 
 /**
- * Connections of one connector. `fetch` is there only when the shared one of the process will not
- * do.
+ * Connections of one connector. `fetch` is present only when the shared one of the process is not
+ * enough.
  */
 export interface Connections {
   readonly fetch: typeof fetch | undefined;
@@ -35,18 +35,18 @@ export async function openConnections(needs: ConnectionNeeds, env: Env): Promise
     return { fetch: undefined, close: () => Promise.resolve() };
   }
   const identity = tls === undefined ? {} : await identityOf(tls, env.cwd);
-  // Agent and fetch must come from one copy of the library: the built-in fetch has another.
+  // Agent and fetch must come from the same copy of the library; the built-in fetch uses its own.
   const undici = await import('undici');
   const dispatcher = new undici.Agent({
     connect: { ...identity, timeout: connectTimeoutMs },
     connectTimeout: connectTimeoutMs,
-    // The client watches the time itself.
+    // The client has its own timeouts.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
   const send = (input: string, init?: object): Promise<unknown> =>
     undici.fetch(input, { ...init, dispatcher });
-  // The two declarations of the same standard interface differ only in names.
+  // The two type declarations of this standard interface differ only in names.
   return { fetch: send as unknown as typeof fetch, close: () => dispatcher.destroy() };
 }
 

@@ -1,10 +1,13 @@
-/** A signal that fires when `outer` does or when time is up; dispose it when the work is done. */
+/**
+ * A signal that fires when `outer` fires or when the time is over; dispose it when the work is
+ * done.
+ */
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal;
   readonly #timeoutMs: number | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Time was up, as opposed to the outer signal firing. */
+  /** True when the time was over, false when the outer signal fired. */
   expired = false;
 
   constructor(outer: AbortSignal, timeoutMs: number | undefined) {
@@ -19,7 +22,7 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** Gives the full time again. */
+  /** Starts the full time again. */
   restart(): void {
     this.pause();
     if (this.#timeoutMs === undefined) return;
@@ -29,7 +32,7 @@ export class Deadline {
     }, this.#timeoutMs);
   }
 
-  /** Stops the time while somebody else is busy. */
+  /** Stops the timer, for example while the consumer works. */
   pause(): void {
     clearTimeout(this.#timer);
   }

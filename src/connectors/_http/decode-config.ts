@@ -31,7 +31,7 @@ const step = z.lazy(() =>
   z.union([
     z.enum(['base64', 'gunzip']),
     z.strictObject({
-      extract: text().meta({ description: 'JSONPath of the value to go on with.' }),
+      extract: text().meta({ description: 'JSONPath of the value for the next step.' }),
     }),
     z.strictObject({
       unzip: z
@@ -40,7 +40,7 @@ const step = z.lazy(() =>
           z.strictObject({
             member: optional(text()).meta({
               description:
-                'Name of the file in the archive; `*` and `?` stand for any text; unset: the first.',
+                'Name of the file in the archive; `*` matches any text and `?` one character; unset: the first file.',
             }),
           }),
         )
@@ -51,8 +51,8 @@ const step = z.lazy(() =>
 );
 
 /**
- * `decode`: how the bytes of an answer become records, step by step. `extract` paths are JSONPaths,
- * or dot paths of XML elements.
+ * `decode`: how the bytes of a response become records, step by step. `extract` paths are
+ * JSONPaths, or dot paths of XML elements.
  */
 export function decodeSteps(extractPaths: 'json' | 'xml') {
   return optional(
@@ -70,7 +70,7 @@ export function decodeSteps(extractPaths: 'json' | 'xml') {
         }
       }),
   ).meta({
-    description: 'Steps from the bytes of an answer to records; replaces `response_format`.',
+    description: 'Steps from the bytes of a response to records; replaces `response_format`.',
   });
 }
 

@@ -1,4 +1,4 @@
-/** `decode`: from the bytes of an answer, step by step, to records. */
+/** Runs the steps of `decode`: from the bytes of a response to records. */
 import { gunzip } from 'node:zlib';
 import { promisify } from 'node:util';
 import { RECORDS_LANE } from '../../kit/page.ts';
@@ -17,15 +17,15 @@ const RECORDS_A_BATCH = 1000;
 const inflate = promisify(gunzip);
 
 export interface DecodeOptions {
-  /** What errors call the answer. */
+  /** Name of the response in errors. */
   readonly name: string;
   readonly pageBytes: number;
   readonly signal: AbortSignal;
-  /** Reads an `extract` path from the bytes; unset: a JSONPath. */
+  /** Reads an `extract` path from the bytes; when absent, the path is a JSONPath. */
   readonly extract?: (bytes: Uint8Array, path: string) => JsonValue | undefined;
 }
 
-/** Bytes, until `extract` gives a value. */
+/** Bytes, until `extract` returns a value. */
 type Material = Uint8Array | { readonly value: JsonValue };
 
 export async function* decodeAnswer(
@@ -55,7 +55,7 @@ async function apply(
   if ('unzip' in step) return unzipMember(asBytes(material), options.name, step.unzip.member);
   const found = extracted(material, step.extract, options);
   if (found === undefined)
-    throw new ConnectorError('data', `${options.name} holds nothing at \`${step.extract}\``, {
+    throw new ConnectorError('data', `${options.name} has no value at \`${step.extract}\``, {
       hint: 'check `extract`',
     });
   return { value: found };
@@ -90,11 +90,9 @@ async function fromGzip(bytes: Uint8Array, name: string): Promise<Uint8Array> {
   try {
     return await inflate(bytes, { maxOutputLength: LONGEST_ANSWER_BYTES });
   } catch (error) {
-    throw new ConnectorError(
-      'data',
-      `${name} is not gzip data that can be read: ${messageOf(error)}`,
-      { cause: error },
-    );
+    throw new ConnectorError('data', `${name} is not valid gzip data: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 }
 

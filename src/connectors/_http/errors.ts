@@ -27,21 +27,21 @@ export function statusError(failure: StatusFailure): ConnectorError {
 
 const HINTS: Readonly<Record<number, string>> = {
   401: 'check `auth`: the server does not know this login',
-  403: 'the login is known but may not do this; check its permissions',
+  403: 'the login has no permission for this; check its permissions',
   404: 'check `base_url` and `path`',
   405: 'check `method`',
-  413: 'send less at once: lower `batch_size`',
-  429: 'ask less often: set `request_delay`, or raise `max_retries`',
+  413: 'send smaller requests: lower `batch_size`',
+  429: 'send fewer requests: set `request_delay`, or raise `max_retries`',
 };
 
-/** What `fetch` throws when no answer came. `url` is already safe to show. */
+/** Converts what `fetch` throws when there is no response. `url` is already safe to show. */
 export function transportError(error: unknown, method: string, url: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code =
     typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : '';
   const says = messageOf(cause) === '' ? code : messageOf(cause);
-  // A request that could not even be made will not be made better by repeating it.
+  // Repeating does not help when the request could not be built.
   if (error instanceof TypeError && error.cause === undefined) {
     return new ConnectorError('refused', `${method} ${url} cannot be sent: ${error.message}`, {
       cause: error,
@@ -58,7 +58,7 @@ export function transportError(error: unknown, method: string, url: string): Con
 
 function hintOfCode(code: string): string | undefined {
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'check the host name of the address';
-  if (code === 'ECONNREFUSED') return 'nothing listens there; check host and port';
+  if (code === 'ECONNREFUSED') return 'no server listens there; check host and port';
   if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) {
     return 'the certificate of the server is not trusted; add its authority with the environment variable NODE_EXTRA_CA_CERTS';
   }

@@ -5,11 +5,11 @@ import { isHttpUrl } from '../../lib/http/http-url.ts';
 /** Fields that several connectors of this family share. */
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-// Control characters would end the header or the request; beyond Latin-1 a header cannot carry
-// anything.
+// Control characters would end the header or the request; a header cannot contain characters beyond
+// Latin-1.
 const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
-/** Header names to values; numbers and booleans are taken as their text. */
+/** Header names and values; numbers and booleans become their text. */
 export function headerMap() {
   return z.record(z.string(), scalarText()).superRefine((headers, ctx) => {
     for (const [name, value] of Object.entries(headers)) {
@@ -21,7 +21,7 @@ export function headerMap() {
         ctx.addIssue(
           finding(
             'invalid_value',
-            'a header value must not hold line ends or characters beyond Latin-1',
+            'a header value must not contain line ends or characters beyond Latin-1',
             { path: [name] },
           ),
         );
@@ -29,7 +29,7 @@ export function headerMap() {
   });
 }
 
-/** Text; numbers and booleans, as YAML reads unquoted values, become their text. */
+/** Text; numbers and booleans (unquoted values in YAML) become their text. */
 export function scalarText() {
   return z.preprocess(
     (value) =>
@@ -64,7 +64,7 @@ function bareLetters(tag: string): string {
   return tag.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 }
 
-/** Brings `tag`, `{type: tag}` and `{type: tag, config: {…}}` to `{type: Tag, …}`. */
+/** Normalises `tag`, `{type: tag}` and `{type: tag, config: {…}}` to `{type: Tag, …}`. */
 export function tagged(tags: readonly string[]): (value: unknown) => unknown {
   const spell = spelled(tags);
   return (value) => {
@@ -83,7 +83,7 @@ export function tagged(tags: readonly string[]): (value: unknown) => unknown {
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
 
-/** An HTTP method in any case. */
+/** An HTTP method; upper and lower case are accepted. */
 export function httpMethod() {
   return z.preprocess(
     (value) => (typeof value === 'string' ? value.toUpperCase() : value),

@@ -6,10 +6,10 @@ import { lazyLibrary } from '../../lib/lazy.ts';
 
 const library = lazyLibrary<typeof import('jsonpath-rfc9535')>('jsonpath-rfc9535');
 
-/** Every value a path matches, in document order. */
+/** All values that a path matches, in document order. */
 export type PathReader = (value: JsonValue) => JsonValue[];
 
-/** A field holding a JSONPath (RFC 9535); a path without `$` starts at the root too. */
+/** A field that holds a JSONPath (RFC 9535); a path without `$` also starts at the root. */
 export function jsonPath() {
   return text()
     .transform(rooted)
@@ -29,9 +29,7 @@ export function isJsonPath(path: string): boolean {
   }
 }
 
-/**
- * The finding about a text that is no JSONPath; `at` is its place below the value that is checked.
- */
+/** The finding for a text that is not a JSONPath; `at` is its place below the checked value. */
 export function notAPath(path: string, at: (string | number)[] = []) {
   return finding('invalid_value', `\`${path}\` is not a JSONPath`, {
     path: at,
@@ -48,9 +46,7 @@ const STEP =
   /\.([A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)|\['([^'\\]*)'\]|\["([^"\\]*)"\]|(\.\*|\[\*\])/y;
 const EACH = Symbol('each');
 
-/**
- * Paths of names and `[*]` only, which is nearly all there are, are walked without the interpreter.
- */
+/** Paths that have only names and `[*]`, which most have, are evaluated without the interpreter. */
 export function compilePath(path: string): PathReader {
   const steps = simpleSteps(path);
   if (steps === undefined) return (value) => library().query(value as LibraryValue, path);
@@ -93,7 +89,7 @@ export function isSingular(path: string): boolean {
     : !steps.includes(EACH);
 }
 
-/** A match with the steps that lead to it. */
+/** A match with the steps of its path. */
 export interface LocatedMatch {
   readonly value: JsonValue;
   readonly steps: readonly (string | number)[];
@@ -107,7 +103,7 @@ export function locate(value: JsonValue, path: string): LocatedMatch[] {
   return found;
 }
 
-/** Keys come escaped as in a normalised path (RFC 9535, 2.7). */
+/** Removes the escapes of a normalised path (RFC 9535, 2.7) from a key. */
 function plainStep(step: string | number): string | number {
   if (typeof step === 'number') return step;
   return JSON.parse(

@@ -85,7 +85,7 @@ describe('the next link', () => {
 describe('bodies', () => {
   it('are not read beyond the limit, told or not', async () => {
     await expect(readBody(new Response('x'.repeat(20)), 'http://h/', 10)).rejects.toThrow(
-      /the answer of http:\/\/h\/ is larger than/,
+      /the response of http:\/\/h\/ is larger than/,
     );
     await expect(
       readBody(new Response('x', { headers: { 'content-length': '99' } }), 'http://h/', 10),

@@ -2,9 +2,7 @@ import type { Credential } from '../../kit/context.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { withQuery } from './url.ts';
 
-/**
- * One request as it goes over the wire, before credentials are put in. Header names are lower case.
- */
+/** One request before credentials are added. Header names are lower case. */
 export interface Hop {
   readonly url: string;
   readonly method: string;
@@ -13,7 +11,7 @@ export interface Hop {
 }
 
 export interface RedirectRules {
-  /** Whether credentials may be sent there. */
+  /** Whether credentials may be sent to this address. */
   isTrusted(target: URL): boolean;
   readonly credential: Credential;
   /** The address as a message may show it. */
@@ -23,7 +21,9 @@ export interface RedirectRules {
 
 const MOST_HOPS = 10;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-/** All that a host which may not see credentials is told; any other header may hold one. */
+/**
+ * The only headers sent to a host that may not see credentials; any other header may contain one.
+ */
 const HARMLESS: ReadonlySet<string> = new Set([
   'accept',
   'accept-language',
@@ -33,8 +33,8 @@ const HARMLESS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sends a request and follows redirects ourselves, so that nobody but the hosts it is meant for
- * ever sees the login.
+ * Sends a request and follows redirects itself, so that the login is sent only to the hosts it is
+ * meant for.
  */
 export async function followRedirects(
   first: Hop,
@@ -55,7 +55,9 @@ export async function followRedirects(
   );
 }
 
-/** The request with the credential, or, for a stranger, without anything that might be one. */
+/**
+ * The request with the credential or, for an untrusted host, without anything that might be one.
+ */
 function dressed(
   hop: Hop,
   rules: RedirectRules,
@@ -83,7 +85,7 @@ function dressed(
   };
 }
 
-/** Removes user and password from the address and gives them as a header. */
+/** Removes user and password from the address and returns them as a header value. */
 function takeLogin(address: URL): string | undefined {
   if (address.username === '' && address.password === '') return undefined;
   const pair = `${decodeURIComponent(address.username)}:${decodeURIComponent(address.password)}`;
@@ -102,7 +104,7 @@ function redirected(
   if (target === null || (target.protocol !== 'http:' && target.protocol !== 'https:')) {
     throw new ConnectorError(
       'refused',
-      `${hop.method} ${rules.show(hop.url)} is redirected to an address that cannot be followed`,
+      `${hop.method} ${rules.show(hop.url)} was redirected to an address that is not valid`,
     );
   }
   const becomesGet =
@@ -115,9 +117,9 @@ function redirected(
   if (hop.body !== undefined && !rules.isTrusted(target)) {
     throw new ConnectorError(
       'refused',
-      `${hop.method} ${rules.show(hop.url)} is redirected to another host, ${target.host}, which will not be sent the body`,
+      `${hop.method} ${rules.show(hop.url)} was redirected to another host, ${target.host}, and the body is not sent there`,
       {
-        hint: 'name the final address, or list the host in `trusted_hosts`',
+        hint: 'use the final address, or add the host to `trusted_hosts`',
       },
     );
   }

@@ -5,7 +5,7 @@ import { jsonBody, readBody } from './body.ts';
 import { compilePath, jsonPath } from './json-path.ts';
 import { retryAfterMs } from '../../lib/http/status-kind.ts';
 
-/** Says that an answer asks for another try, and after how long when it tells. */
+/** Decides whether a response means "try again", and after how long if it says so. */
 export type ResponseRule = (
   response: Response,
   now: Date,
@@ -17,26 +17,25 @@ const matcher = z.lazy(() =>
       status: optional(
         z.union([integer({ min: 100, max: 599 }), z.array(integer({ min: 100, max: 599 })).min(1)]),
       ).meta({
-        description: 'Status, or list of statuses, the answer must have.',
+        description: 'Status, or list of statuses, that the response must have.',
       }),
       body_path: optional(jsonPath()).meta({
-        description: 'JSONPath of the value in the body to look at.',
+        description: 'JSONPath of the value in the body to check.',
         examples: ['$.error.code'],
       }),
-      header: optional(text()).meta({ description: 'Header to look at.' }),
+      header: optional(text()).meta({ description: 'Header to check.' }),
       values: optional(z.array(json()).min(1)).meta({
-        description:
-          'What the value at `body_path`, or the header, must be one of; unset: any value counts.',
+        description: 'Accepted values of `body_path` or of the header; unset: any value.',
       }),
       match_success: boolean()
         .default(false)
-        .meta({ description: 'Whether answers with a 2xx status are looked at too.' }),
+        .meta({ description: 'Whether responses with a 2xx status are checked too.' }),
       backoff_from: optional(text()).meta({
         description:
-          'Where the answer says how long to wait: a header, or a JSONPath starting with `$` (seconds or an HTTP date).',
+          'Where the response says how long to wait: a header, or a JSONPath starting with `$` (seconds or an HTTP date).',
       }),
       backoff_secs: optional(number({ min: 0 })).meta({
-        description: 'Seconds to wait when the answer does not say; unset: `retry_backoff`.',
+        description: 'Seconds to wait when the response does not say; unset: `retry_backoff`.',
       }),
       max_wait_secs: number({ min: 0, max: 3600 })
         .default(3600)
@@ -49,14 +48,14 @@ const matcher = z.lazy(() =>
         value.header === undefined
       ) {
         ctx.addIssue(
-          finding('missing_key', 'the rule would match every answer', {
+          finding('missing_key', 'the rule would match every response', {
             hint: 'set `status`, `body_path` or `header`',
           }),
         );
       }
       if (value.body_path !== undefined && value.header !== undefined) {
         ctx.addIssue(
-          finding('invalid_value', '`body_path` and `header` cannot stand together', {
+          finding('invalid_value', '`body_path` and `header` cannot be used together', {
             path: ['header'],
             hint: 'write two rules',
           }),
@@ -78,7 +77,7 @@ const matcher = z.lazy(() =>
 export function responseRules() {
   return z.array(matcher).default([]).meta({
     description:
-      'Answers that mean "try again later" although their status does not say so; repeated up to `max_retries` times.',
+      'Responses that mean "try again later" although their status does not say so; the request is repeated up to `max_retries` times.',
   });
 }
 
@@ -128,7 +127,7 @@ function told(
     : undefined;
 }
 
-/** A look at the body that leaves it to be read; `undefined` when it is not JSON. */
+/** Reads a copy of the body; the original can still be read. `undefined` when it is not JSON. */
 async function peek(response: Response): Promise<JsonValue | undefined> {
   const bytes = await readBody(response.clone(), 'the request');
   try {

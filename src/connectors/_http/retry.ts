@@ -3,9 +3,9 @@ import type { RetryPolicy } from '../../kit/context.ts';
 import { TRANSIENT_KINDS, type ConnectorError } from '../../lib/errors.ts';
 
 export interface RequestRetry extends BackoffPolicy {
-  /** Repeats after the first try. */
+  /** Retries after the first attempt. */
   readonly maxRetries: number;
-  /** Kinds of failures that are repeated. */
+  /** Kinds of errors after which a request is repeated. */
   readonly on: RetryPolicy['on'];
 }
 
@@ -18,7 +18,7 @@ export const NO_RETRY: RequestRetry = Object.freeze<RequestRetry>({
   on: [],
 });
 
-/** What `resilience.retry` asks for; `own` is what the config of the connector says itself. */
+/** Combines `resilience.retry` with `own`, the settings in the config of the connector. */
 export function requestRetry(
   policy: RetryPolicy | undefined,
   defaults: RequestRetry,
@@ -29,15 +29,14 @@ export function requestRetry(
   return { ...waits, maxRetries: Math.max(0, maxAttempts - 1), ...own };
 }
 
-/** Every failure that may pass. */
 export const ALL_TRANSIENT: RetryPolicy['on'] = TRANSIENT_KINDS;
 
-/** A server that asks for more than this is not waited for. */
+/** A longer wait requested by a server is an error. */
 const LONGEST_WAIT_MS = 3_600_000;
 
 /**
- * How long to wait before the next try, or `undefined` when there is none. `attempt` is 0 after the
- * first try.
+ * How long to wait before the next attempt, or `undefined` when there is none. `attempt` is 0 after
+ * the first attempt.
  */
 export function waitBeforeRetry(
   error: ConnectorError,

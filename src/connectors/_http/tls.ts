@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { finding, optional, text } from '../../kit/schema.ts';
 
-/** `tls`: the certificate this side shows. */
+/** `tls`: the client certificate. */
 export function tlsBlock() {
   return optional(
     z
@@ -23,21 +23,21 @@ export function tlsBlock() {
         min_version: z
           .enum(['1.2', '1.3'])
           .default('1.2')
-          .meta({ description: 'Oldest TLS version that is spoken.' }),
+          .meta({ description: 'Minimum TLS version.' }),
       })
       .superRefine((value, ctx) => {
         const pem = value.client_cert !== undefined || value.client_key !== undefined;
         if (pem && value.client_identity_pkcs12 !== undefined) {
           ctx.addIssue(
-            finding('invalid_value', 'a PEM pair and a PKCS#12 file cannot stand together', {
-              hint: 'keep one of them',
+            finding('invalid_value', 'a PEM pair and a PKCS#12 file cannot be used together', {
+              hint: 'remove one of them',
             }),
           );
         }
         if (pem && (value.client_cert === undefined || value.client_key === undefined)) {
           const missing = value.client_cert === undefined ? 'client_cert' : 'client_key';
           ctx.addIssue(
-            finding('missing_key', '`client_cert` and `client_key` belong together', {
+            finding('missing_key', '`client_cert` and `client_key` need each other', {
               path: [missing],
             }),
           );

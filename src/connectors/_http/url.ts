@@ -1,4 +1,4 @@
-/** Addresses: putting them together, and showing them without what is secret in them. */
+/** Builds addresses, and hides their secrets where they are shown. */
 
 const SECRET_NAME = /key|token|secret|pass|pwd|sig|auth|credential|session|code|jwt/i;
 
@@ -22,17 +22,17 @@ export function safeUrl(address: string, secretParams: Iterable<string> = []): s
   return `${url.protocol}//${url.host}${url.pathname}${pairs.length === 0 ? '' : `?${pairs.join('&')}`}`;
 }
 
-/** The address without user info, query and fragment: what a data set is called. */
+/** The address without user info, query and fragment: the name of a data set. */
 export function bareUrl(address: string): string {
   const url = URL.parse(address);
   if (url === null) return address.replace(/[?#].*$/s, '').replace(/\/\/[^/]*@/, '//');
-  // Placeholders that are filled later stay readable.
+  // Keeps placeholders that are replaced later readable.
   const path =
     url.pathname === '/' ? '' : url.pathname.replaceAll('%7B', '{').replaceAll('%7D', '}');
   return `${url.protocol}//${url.host}${path}`;
 }
 
-/** `base` and `path` with exactly one slash between them. An absolute `path` stands for itself. */
+/** `base` and `path` with exactly one slash between them. An absolute `path` replaces `base`. */
 export function joinUrl(base: string, path: string): string {
   if (/^https?:\/\//i.test(path)) return path;
   const cut = base.indexOf('?');
@@ -50,7 +50,7 @@ function joinQuery(url: string, query: string): string {
 
 export type QueryPairs = readonly (readonly [name: string, value: string])[];
 
-/** Sets each name to the values given for it, replacing what the address says about that name. */
+/** Sets each parameter to the given values, replacing the ones in the address. */
 export function withQuery(address: string, pairs: QueryPairs): string {
   if (pairs.length === 0) return address;
   const url = new URL(address);
@@ -67,12 +67,12 @@ export function isTrusted(
 ): boolean {
   if (homes.has(target.origin)) return true;
   const { host, hostname, protocol } = target;
-  // What was written down as https is never sent in the clear.
+  // Credentials for an https address are never sent without encryption.
   const spoken = protocol === 'https:' || [...homes].some((home) => home.startsWith('http:'));
   return spoken && (trustedHosts.has(host) || trustedHosts.has(hostname));
 }
 
-/** The target of `rel="next"` in a `Link` header (RFC 8288), as it stands there. */
+/** The target of `rel="next"` in a `Link` header (RFC 8288), unchanged. */
 export function nextLink(header: string | null): string | undefined {
   if (header === null) return undefined;
   for (const [, target, parameters] of header.matchAll(

@@ -7,14 +7,14 @@ export interface SheetOptions {
   readonly sheet: string | number | undefined;
   /** Row that names the columns, counted from 0. */
   readonly headerRow: number;
-  /** What errors call the file. */
+  /** Name of the file in errors. */
   readonly name: string;
 }
 
 type Cell = string | number | boolean | Date | null;
 
 /**
- * One record a row below the header of a sheet; empty cells are null, empty rows are left out,
+ * One record per row below the header of a sheet; empty cells are null, empty rows are left out,
  * dates are ISO text.
  */
 export async function sheetRecords(
@@ -32,7 +32,7 @@ export async function sheetRecords(
 }
 
 async function rowsOf(bytes: Uint8Array, options: SheetOptions): Promise<Cell[][]> {
-  // Looks at the sizes only: the reader itself does not bound what it unpacks.
+  // Only checks the sizes, because the reader has no limit for what it unpacks.
   unzipFiles(bytes, options.name, () => false);
   const { default: readSheets } = await import('read-excel-file/node');
   let sheets: readonly { readonly sheet: string; readonly data: unknown }[];

@@ -35,7 +35,7 @@ const OPTIONS: X2jOptions = {
   ignorePiTags: true,
 };
 
-/** `{root: …}`. `name` is what errors call the text. */
+/** `{root: …}`. Errors show `name`. */
 export function parseXml(text: string, name: string): JsonValue {
   const { XMLParser, XMLValidator } = library();
   const valid = XMLValidator.validate(text, { allowBooleanAttributes: false });
@@ -86,13 +86,13 @@ function addElement(parent: JsonObject, tag: string, value: JsonValue): void {
     return;
   }
   const before = parent[tag];
-  // Elements are never lists themselves, so a list here is the one of the repeats.
+  // An element itself is never a list, so a list here holds repeated elements.
   if (Array.isArray(before)) before.push(value);
   else setField(parent, tag, [before ?? null, value]);
 }
 
 /**
- * The elements a dot path names, wherever the path starts; prefixes of names do not matter. A
+ * The elements that match a dot path anywhere in the document; prefixes of names are ignored. A
  * repeated element gives one value each.
  */
 export function elementsAt(document: JsonValue, path: string): JsonValue[] {

@@ -4,9 +4,7 @@ import { LONGEST_ANSWER_BYTES } from './body.ts';
 
 const fflate = lazyLibrary<typeof import('fflate')>('fflate');
 
-/**
- * The files of a ZIP archive whose names `wanted` accepts. `name` is what errors call the archive.
- */
+/** The files of a ZIP archive whose names `wanted` accepts. Errors show `name`. */
 export function unzipFiles(
   bytes: Uint8Array,
   name: string,
@@ -25,15 +23,13 @@ export function unzipFiles(
     return new Map(Object.entries(files));
   } catch (error) {
     if (error instanceof ConnectorError) throw error;
-    throw new ConnectorError(
-      'data',
-      `${name} is not a ZIP archive that can be read: ${messageOf(error)}`,
-      { cause: error },
-    );
+    throw new ConnectorError('data', `${name} is not a valid ZIP archive: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 }
 
-/** The first file, or the first whose name fits the pattern (`*` and `?`). */
+/** The first file, or the first whose name matches the pattern (`*` and `?`). */
 export function unzipMember(
   bytes: Uint8Array,
   name: string,
@@ -50,7 +46,7 @@ export function unzipMember(
   });
   const found = chosen === undefined ? undefined : files.get(chosen);
   if (found !== undefined) return found;
-  const hint = names.length === 0 ? 'it is empty' : `it holds: ${names.slice(0, 10).join(', ')}`;
+  const hint = names.length === 0 ? 'it is empty' : `it contains: ${names.slice(0, 10).join(', ')}`;
   throw new ConnectorError(
     'missing',
     `${name} holds no file ${pattern === undefined ? '' : `called \`${pattern}\``}`.trimEnd(),
@@ -58,7 +54,7 @@ export function unzipMember(
   );
 }
 
-/** A pattern without a slash looks at the last part of the name only. */
+/** A pattern without a slash is compared with the last part of the name only. */
 function globTest(pattern: string): (file: string) => boolean {
   const source = pattern
     .replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)

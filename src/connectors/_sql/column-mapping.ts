@@ -11,8 +11,8 @@ export type ColumnMapping =
 const DEFAULT_COLUMN = 'data';
 
 /**
- * `auto_map`, `{json: {column}}` or `{jsonb: {column}}`; `{type: …, column}` and the bare words are
- * understood too.
+ * Accepts `auto_map`, `{json: {column}}` or `{jsonb: {column}}`, and also `{type: …, column}` and
+ * the words alone.
  */
 export function columnMapping() {
   const column = text()
@@ -40,7 +40,7 @@ export function columnMapping() {
     .transform(normalize)
     .meta({
       description:
-        'How a record becomes a row: `auto_map` gives every field its column, `{json: {column}}` stores the record in one (default: `data`).',
+        'How a record becomes a row: `auto_map` stores every field in its own column, `{json: {column}}` stores the record in one column (default: `data`).',
       examples: ['auto_map', { json: { column: 'data' } }],
     });
 }

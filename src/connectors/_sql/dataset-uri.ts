@@ -1,6 +1,6 @@
 /**
- * `<url>?query=<sql>` or `<url>?table=<name>`; the address keeps host, port and database, and loses
- * user, password and options.
+ * `<url>?query=<sql>` or `<url>?table=<name>`; user, password and options are removed from the
+ * address.
  */
 export function datasetUri(
   url: string,
@@ -14,7 +14,7 @@ export function datasetUri(
 }
 
 function bareAddress(url: string, defaultPort: number): string {
-  // What does not look like an address may hold a password anywhere.
+  // Text that is not an address may contain a password anywhere.
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(url) || !URL.canParse(url)) return 'unknown://unknown';
   const { protocol, hostname, port, pathname } = new URL(url);
   return `${protocol}//${hostname}:${port === '' ? defaultPort : port}${pathname}`;

@@ -3,9 +3,9 @@ import type { Page } from '../../kit/page.ts';
 import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
 
 export interface LiveColumn extends DestinationColumn {
-  /** The type as the database calls it. */
+  /** Name of the type in the database. */
   readonly sqlType: string;
-  /** False where only the database changes the value of a row. */
+  /** False for columns that only the database can set. */
   readonly settable?: boolean;
 }
 
@@ -19,16 +19,16 @@ export interface CommitToken {
   readonly token: string;
 }
 
-/** What one page does to one table: all of it in one transaction, or nothing. */
+/** What one page changes in one table, in one transaction. */
 export interface TableChange {
   readonly table: string;
-  /** Columns the rows fill, in table order; the other columns keep their default. */
+  /** Columns that the rows fill, in table order; other columns keep their default. */
   readonly columns: readonly LiveColumn[];
   /** Values in the order of `columns`. */
   readonly rows: readonly (readonly JsonValue[])[];
   /** `upsert` replaces the row with the same key; keys are unique within the change. */
   readonly mode: 'insert' | 'upsert';
-  /** The values are finished text (a record as JSON): stored as they are. */
+  /** The values are already text (a record as JSON) and are stored unchanged. */
   readonly finished: boolean;
   readonly key: readonly LiveColumn[];
   /** Key values, in the order of `key`, of rows to remove. */
@@ -36,17 +36,17 @@ export interface TableChange {
   /** Stored in the same transaction. */
   readonly commit?: CommitToken;
   readonly hold?: Hold | undefined;
-  /** The run in whose rollback log the rows stand that the change replaces or removes. */
+  /** The run whose rollback log keeps the rows that the change replaces or removes. */
   readonly loggedFor?: string | undefined;
 }
 
 /**
- * Leaves the transaction open, and what comes next joins it: until `settle`, or until a change
- * brings its token.
+ * Leaves the transaction open for the following changes: until `settle`, or until a change has a
+ * commit token.
  */
 export type Hold = 'flush' | 'token';
 
-/** Which rows of a table to remove: those inside the scope without one of the keys. */
+/** Which rows of a table to remove: those in the scope whose key is not listed. */
 export interface TableSweep {
   readonly table: string;
   readonly scope: readonly { readonly column: LiveColumn; readonly value: JsonValue }[];
@@ -58,44 +58,44 @@ export interface TableSweep {
 }
 
 export interface PassOptions {
-  /** Empty when rows are appended. */
+  /** Key columns; empty when rows are appended. */
   readonly key: readonly string[];
   readonly commit?: CommitToken | undefined;
   readonly hold?: Hold | undefined;
 }
 
-/** One database behind the shared sink. Failures are `ConnectorError`s. */
+/** One kind of database, used by the shared sink. Failures are `ConnectorError`s. */
 export interface SqlDriver {
-  /** Columns that can be written, in table order; `undefined` when there is no such table. */
+  /** Columns that can be written, in table order; `undefined` when the table does not exist. */
   columns(table: string): Promise<readonly LiveColumn[] | undefined>;
-  /** Makes a table unless somebody else just did. */
+  /** Creates the table unless it exists by now. */
   createTable(table: string, columns: readonly NewColumn[], key: readonly string[]): Promise<void>;
   apply(change: TableChange): Promise<void>;
   /**
-   * Appends a page whose block or columns the database reads without its records, or replaces the
-   * rows with its `key`, in one transaction. False, and nothing done, when block and table do not
-   * agree or a key is null: the page is then written as records.
+   * Writes a page directly from its block or columns, without making records: appends it, or
+   * replaces the rows with its `key`, in one transaction. Returns false and does nothing when the
+   * block does not fit the table or a key is null; the page is then written as records.
    */
   pass?(table: string, page: Page, options: PassOptions): Promise<boolean>;
   /**
-   * Present when changes can be held: commits what is held. A failure of what joins a transaction
-   * rolls all of it back, and every later call fails.
+   * Present when transactions can stay open: commits the open one. When a change in it fails, all
+   * of it is rolled back and every later call fails.
    */
   settle?(): Promise<void>;
-  /** Gives the number of rows that it removed. Absent where that is not possible. */
+  /** Returns the number of removed rows. Absent where sweeps are not supported. */
   sweep?(sweep: TableSweep): Promise<number>;
   lastToken(scope: string): Promise<string | undefined>;
   evolve(table: string, change: SchemaChange): Promise<void>;
-  /** Which part of the table an overwrite replaces; absent where that is all of it. */
+  /** The part of the table that an overwrite replaces; absent when it replaces all. */
   readonly part?: string;
-  /** Tables whose names begin so. */
+  /** Tables whose names start with `prefix`. */
   tablesFrom(prefix: string): Promise<readonly string[]>;
-  /** Makes `staging` an empty copy of `table`. */
+  /** Creates `staging` as an empty copy of `table`. */
   stage(table: string, staging: string): Promise<void>;
   /**
-   * Puts the rows of `staging` in the place of those of `table` at once, or renames it when there
-   * is no `table`; `staging` is gone after. With `loggedFor`, the replaced rows are kept for that
-   * run.
+   * Replaces the rows of `table` with those of `staging` in one step, or renames `staging` when
+   * there is no `table`. `staging` does not exist afterwards. With `loggedFor`, the replaced rows
+   * are kept for that run.
    */
   swap(table: string, staging: string, loggedFor?: string): Promise<void>;
   /** Absent where runs cannot be rolled back. */
@@ -104,28 +104,28 @@ export interface SqlDriver {
   close(): Promise<void>;
 }
 
-/** What databases say differently about a rollback log. */
+/** The parts of rollback statements that differ between databases. */
 export interface RollbackDialect {
-  /** The placeholder of the value at this place, from 1. */
+  /** The placeholder for the value with this number, from 1. */
   readonly slot: (place: number) => string;
-  /** A table as statements name it. */
+  /** The name of a table for statements. */
   readonly table: (name: string) => string;
-  /** An expression of text, as JSON. */
+  /** Converts a text expression to JSON. */
   readonly json: (text: string) => string;
-  /** What a kept text says, as a value of the column. */
+  /** Converts stored text to a value of the column. */
   readonly decode: (text: string, column: LiveColumn) => string;
-  /** Joins each row that an entry `j` keeps; then the expression it stands in. */
+  /** A join that adds each row stored in an entry `j`, and the expression for that row. */
   readonly images: { readonly join: string; readonly image: string };
-  /** The labels of an image, as a relation `k` with a column `key`. */
+  /** The labels of a stored row, as a relation `k` with a column `key`. */
   readonly labels: (image: string) => string;
-  /** Lets a row have what the database would make itself. */
+  /** Allows values for columns that the database fills itself. */
   readonly overriding: string;
   readonly now: string;
 }
 
-/** A transaction in which a run is rolled back. */
+/** The transaction of a rollback. */
 export interface RollbackSession {
-  /** Gives the number of rows that changed. */
+  /** Returns the number of changed rows. */
   run(sql: string, values?: readonly (string | null)[]): Promise<number>;
   all(
     sql: string,
@@ -138,11 +138,11 @@ export interface RollbackSession {
 
 export interface RollbackDriver {
   readonly dialect: RollbackDialect;
-  /** Unless it is there. */
+  /** Does nothing when it exists. */
   createRollbackLog(): Promise<void>;
-  /** Does all of it or nothing; at most one at a time for each table. */
+  /** Runs `work` in one transaction; only one at a time for each table. */
   atOnce<T>(table: string, work: (session: RollbackSession) => Promise<T>): Promise<T>;
 }
 
-/** Table of the commit tokens, one row a scope. */
+/** Table of the commit tokens, with one row per scope. */
 export const TOKEN_TABLE = '_svc_commit_token';

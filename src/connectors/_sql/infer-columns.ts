@@ -6,8 +6,8 @@ import type { NewColumn } from './driver.ts';
 const WIDTH: readonly ColumnType[] = ['boolean', 'integer', 'number', 'string', 'array', 'object'];
 
 /**
- * Columns for a page of records, in the order fields first appear; mixed fields get the widest
- * type, only-null fields text.
+ * Columns for a page of records, in the order in which fields first appear. Fields with mixed
+ * values get the widest type, fields with only nulls get text.
  */
 export function inferColumns(records: readonly JsonValue[]): NewColumn[] {
   const types = new Map<string, ColumnType | undefined>();

@@ -1,12 +1,12 @@
-/** Parts of a result, by the values of one integer column. */
+/** Statements for parts of a result, by the values of one integer column. */
 import type { KeySpan } from '../../kit/source.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
 import { withoutSemicolon } from './sql-text.ts';
 
-/** The name of the result inside of a statement around its query. */
+/** Alias of the query inside a larger statement. */
 export const PART = 'svc_part';
 
-/** A query as it can stand inside of another statement. */
+/** The query as a subquery. */
 export function inner(query: string): string {
   return `(\n${withoutSemicolon(query)}\n) AS ${PART}`;
 }
@@ -16,8 +16,8 @@ export function keyColumn(key: string): string {
 }
 
 /**
- * The condition that a record lies in one of the spans. Bounds are whole numbers, so they can stand
- * in the text.
+ * The condition for records in one of the spans. Bounds are whole numbers, so they can be part of
+ * the text.
  */
 export function spansCondition(key: string, spans: readonly KeySpan[]): string {
   const column = keyColumn(key);

@@ -11,7 +11,7 @@ import { planKeyedPage, type KeyedSpec } from '../../kit/write-spec.ts';
 import type { LiveColumn, TableChange } from './driver.ts';
 import type { ColumnMapping } from './column-mapping.ts';
 
-/** What a page asks for, before the table is looked at. */
+/** What a page changes, before the table is known. */
 export interface PagePlan {
   readonly upserts: readonly JsonValue[];
   readonly deletes: readonly JsonObject[];
@@ -42,7 +42,7 @@ export function planPage(
 }
 
 export type PageRows = Omit<TableChange, 'table' | 'commit'> & {
-  /** Records of which no field is a column. */
+  /** Records without any field that is a column. */
   readonly skipped: number;
 };
 
@@ -52,7 +52,7 @@ interface Shape {
   readonly key: readonly string[];
 }
 
-/** Lays a plan out as rows of the live table. */
+/** Converts a plan to rows for the columns of the table. */
 export function rowsOf(plan: PagePlan, { live, mapping, key }: Shape): PageRows {
   if (mapping.kind === 'json') {
     const columns = pick(live, [mapping.column]);

@@ -4,21 +4,21 @@ import { Page } from '../../kit/page.ts';
 
 export interface PagerLimits {
   readonly bounds: PageBounds;
-  /** Records in all at most. */
+  /** Maximum number of records in all pages. */
   readonly limit?: number | undefined;
 }
 
 export interface Pager {
-  /** Takes a record of about `bytes` bytes; true when the page is full. */
+  /** Adds a record of about `bytes` bytes; true when the page is full. */
   add(record: JsonValue, bytes: number): boolean;
   readonly count: number;
-  /** No further record is wanted. */
+  /** Whether the limit is reached. */
   readonly done: boolean;
-  /** The page so far; starts the next one. */
+  /** Returns the page so far and starts the next one. */
   take(bookmark?: JsonValue): Page;
 }
 
-/** Collects records into pages bounded by count and by bytes. */
+/** Collects records into pages limited by count and by bytes. */
 export function createPager({ bounds, limit = Number.POSITIVE_INFINITY }: PagerLimits): Pager {
   let records: JsonValue[] = [];
   let size = 0;

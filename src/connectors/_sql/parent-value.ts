@@ -11,7 +11,7 @@ import { bindTokens } from './sql-text.ts';
 const BINDABLE = /(\$?\{[A-Za-z_][\w-]*(?:\.[\w-]+)*\})/g;
 
 /**
- * A query with its tokens as placeholders, and the values for those. They never become SQL text.
+ * A query with placeholders instead of its tokens, and their values. Values never become SQL text.
  */
 export function bindRecords(
   query: string,
@@ -23,9 +23,9 @@ export function bindRecords(
   if (lost !== undefined) {
     throw new ConnectorError(
       'data',
-      `${lost} stands inside a longer text, a quoted name or a comment, where no value can be bound`,
+      `${lost} is inside a longer text, a quoted name or a comment, where no value can be bound`,
       {
-        hint: 'let it stand alone or be a whole quoted text, and join texts with ||',
+        hint: 'use it alone or as a whole quoted text, and join texts with ||',
       },
     );
   }
@@ -37,7 +37,7 @@ export function bindRecords(
   };
 }
 
-/** What `${row.field}` stands for. */
+/** The value of `${row.field}`. */
 export function rowValue(name: string, { records }: Pick<SourceContext, 'records'>): JsonValue {
   const [row = '', ...path] = name.split('.');
   const record = records?.get(row);
@@ -49,7 +49,7 @@ export function rowValue(name: string, { records }: Pick<SourceContext, 'records
   return valueAt(record, path, `\${${name}}`);
 }
 
-/** A query as it looks when its tokens are bound, and how many there are. */
+/** A query with placeholders for its tokens, and their number. */
 export function withoutTokens(query: string): { readonly sql: string; readonly count: number } {
   const { sql, tokens } = bindTokens(query, BINDABLE, () => '?');
   return { sql, count: tokens.length };

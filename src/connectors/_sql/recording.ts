@@ -1,4 +1,4 @@
-/** The side of a sink that keeps what a rollback needs. */
+/** The part of a SQL sink that records what a rollback needs. */
 import type { Log } from '../../lib/log.ts';
 import type { SinkRollback, RollbackMode, RollbackSettings } from '../../kit/rollback.ts';
 import type { SqlDriver, RollbackDriver } from './driver.ts';
@@ -8,7 +8,7 @@ import { forgetRuns, rolledBackRun, rollBackRun } from './rollback.ts';
 export interface Recording {
   /** Absent where runs cannot be rolled back. */
   readonly rollback?: SinkRollback;
-  /** The run to keep things for, when it is recorded in this mode. */
+  /** The id of the run, when it is recorded in this mode. */
   runIn(mode: RollbackMode): string | undefined;
 }
 
@@ -40,7 +40,8 @@ interface Preparing {
 }
 
 /**
- * Rows that are only deleted carry no id; a table that is made gets the column from its first rows.
+ * Adds the run id column where it is missing. Deleted rows need no id, and a new table gets the
+ * column from its first rows.
  */
 async function prepare(
   { column, mode }: RollbackSettings,

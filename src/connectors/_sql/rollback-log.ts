@@ -1,7 +1,7 @@
 /**
- * What a run has changed, in a table beside the one it writes: for each key it touched the rows as
- * they were before (none when there were none), and notes about the run as a whole. Values are text
- * that gives the same value again, whatever its type.
+ * The changes of a run, stored in a table in the same database: for each changed key the rows as
+ * they were before (none when there were none), and notes about the run as a whole. Values are
+ * stored as text from which the same value can be restored, whatever its type.
  */
 import { stringifyJson } from '../../lib/text/json.ts';
 import { endedName } from './table-names.ts';
@@ -9,7 +9,8 @@ import { endedName } from './table-names.ts';
 export const ROLLBACK_LOG_TABLE = '_svc_run_journal';
 
 /**
- * Columns of the rollback log, all of them text but the last one. A run keeps the first rows of a key.
+ * Columns of the rollback log; all but the last are text. For each key a run stores only the first
+ * version of its rows.
  */
 export const ROLLBACK_LOG_COLUMNS = [
   'run_id',
@@ -21,18 +22,21 @@ export const ROLLBACK_LOG_COLUMNS = [
 export const ROLLBACK_LOG_KEY = ['run_id', 'table_name', 'key_json'] as const;
 
 /**
- * Notes stand in the place of a key, which is a list: the rows that an overwrite replaced are kept;
+ * Notes are stored instead of a key, which is a list: the replaced rows of an overwrite are kept;
  * the run was rolled back.
  */
 export const PREVIOUS = '"previous"';
 export const ROLLED_BACK = '"undone"';
 
-/** Tells an entry about a key from a note. */
+/** The condition that an entry is about a key and not a note. */
 export function isKey(alias: string): string {
   return `${alias}.key_json LIKE '[%'`;
 }
 
-/** What the note of an overwrite says, in a list; there is none when there was no table before. */
+/**
+ * The content of the note of an overwrite, in a list; the list is empty when there was no table
+ * before.
+ */
 export interface Replaced {
   readonly table: string;
   /** The part of the table that was replaced; absent for all of it. */
@@ -48,15 +52,12 @@ export function noteOf(replaced: Replaced): string {
   return stringifyJson([{ table, ...(window === undefined ? {} : { window: { ...window } }) }]);
 }
 
-/** Where the rows are kept that an overwrite replaced. */
+/** Name of the table that keeps the rows replaced by an overwrite. */
 export function previousName(table: string): string {
   return endedName(table, '__svc_prev');
 }
 
-/**
- * How a column is called inside an image: paths into JSON read some characters in a way of their
- * own.
- */
+/** The key of a column inside a stored row; JSON paths treat some characters specially. */
 export function labelOf(name: string): string {
   return /^[A-Za-z_]\w*$/.test(name) ? name : `~${Buffer.from(name).toString('hex')}`;
 }

@@ -1,4 +1,4 @@
-/** Rolls a run back at its table: all of it in one transaction, together with the watermark. */
+/** Rolls a run back in its table, together with the watermark, in one transaction. */
 import { ConnectorError } from '../../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
@@ -21,7 +21,7 @@ import {
 
 type Counts = Pick<SinkRollbackResult, 'deleted' | 'restored' | 'conflicts'>;
 
-/** What rollback would do, and how it is done. */
+/** What a rollback would do, and the function that does it. */
 interface Way {
   measure(): Promise<Counts>;
   apply(): Promise<void>;
@@ -68,7 +68,7 @@ export function rolledBackRun(
   );
 }
 
-/** Drops what is kept for runs, with the rows that the last overwrite among them replaced. */
+/** Deletes everything kept for runs, also the rows replaced by the last overwrite among them. */
 export async function forgetRuns(
   driver: RollbackDriver,
   { table }: Target,
@@ -121,7 +121,7 @@ class RunRollback {
     return note === undefined ? undefined : rollbackResultOf(first(note['before_json']));
   }
 
-  /** Leaves nothing of the run but the note that it was rolled back. */
+  /** Deletes the entries of the run and adds a note that it was rolled back. */
   async note(counts: Counts): Promise<void> {
     const { sql, values } = this.#mine('j');
     await this.#session.run(`DELETE FROM ${this.#log} AS j WHERE ${sql}`, values);
@@ -208,8 +208,8 @@ class RunRollback {
         };
       },
       apply: async () => {
-        // Several rows with one key cannot be told apart: those that are there now make way for
-        // those that were.
+        // Several rows with the same key cannot be distinguished, so the current ones are deleted
+        // and the previous ones inserted.
         await run(
           `DELETE FROM ${this.#table} AS t WHERE ${isAmong(`(j.before_json IS NULL OR ${this.#length('j.before_json')} > 1)`)}`,
         );
@@ -236,18 +236,17 @@ class RunRollback {
     return labels.map(({ label }) => columnOf(String(label)));
   }
 
-  /** What stood in a column that was dropped or renamed since has no place to come back to. */
+  /** The values of a column that was dropped or renamed since then cannot be restored. */
   #assertPlaces(kept: readonly string[], columns: readonly LiveColumn[]): void {
     const gone = kept.find((name) => !columns.some((column) => column.name === name));
     if (gone === undefined || this.#request.force) return;
     this.#fail(
-      `the table \`${this.#target.table}\` has no column \`${gone}\` any more, and what stood in it could not come back (force leaves it out)`,
+      `the table \`${this.#target.table}\` has no column \`${gone}\` any more, and its values cannot be restored (force leaves them out)`,
     );
   }
 
   /**
-   * The columns that an image has: what the table got since the run was not there to be kept, and
-   * is not touched.
+   * The columns that stored rows have; columns added to the table after the run are not changed.
    */
   async #imaged(
     columns: readonly LiveColumn[],
@@ -261,13 +260,13 @@ class RunRollback {
     return columns.filter((_, index) => Number(counts?.[`c${index}`]) > 0);
   }
 
-  /** Keys whose row has another run since, or was removed by one. */
+  /** Keys whose row was written or removed by another run since. */
   #conflicts(
     columns: readonly LiveColumn[],
     on: { mine: string; values: readonly string[]; same: string; present: string },
   ): Promise<number> {
-    // A run that only deletes may have a table without the column: whatever stands there again is
-    // not its own.
+    // The table of a run that only deletes may have no such column; a row that exists again was
+    // then not written by it.
     const isMarked = columns.some((column) => column.name === this.#request.column);
     const isTheirs = isMarked
       ? `t.${quoteName(this.#request.column)} IS DISTINCT FROM ${this.#dialect.slot(3)}`
@@ -286,7 +285,9 @@ class RunRollback {
   async #replaced(columns: readonly LiveColumn[] | undefined): Promise<Way> {
     const [note] = await this.#notes(PREVIOUS);
     if (note === undefined)
-      this.#fail('what the run replaced is not kept any more: a later overwrite took its place');
+      this.#fail(
+        'the rows that the run replaced are not kept any more, because of a later overwrite',
+      );
     const replaced = replacedOf(note['before_json']);
     if (columns === undefined) this.#fail(`there is no table \`${this.#target.table}\` any more`);
     const inside = insideOf(replaced, this.#dialect);
@@ -337,7 +338,7 @@ class RunRollback {
     return `json_array_length(${this.#dialect.json(json)})`;
   }
 
-  /** What the rollback log holds of the run about the table. */
+  /** The condition for entries of this run and table. */
   #mine(alias: string): { readonly sql: string; readonly values: string[] } {
     const { slot } = this.#dialect;
     return {

@@ -1,6 +1,6 @@
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
 
-/** Roughly what a value takes when encoded. */
+/** Approximate size of a value when encoded. */
 export function roughSize(value: JsonValue): number {
   if (typeof value === 'string') return value.length + 2;
   if (Array.isArray(value))

@@ -8,12 +8,12 @@ import { columnMapping, type ColumnMapping } from './column-mapping.ts';
 /** Config fields of every SQL sink. */
 export function sqlSinkFields() {
   return {
-    table_name: text().meta({ description: 'Table that is written.', examples: ['customers'] }),
+    table_name: text().meta({ description: 'Table to write to.', examples: ['customers'] }),
     column_mapping: columnMapping(),
     batch_size: batchSize(),
     create_table: boolean().default(true).meta({
       description:
-        'Make the table when it does not exist: columns come from the first page and may be null; the key of an upsert becomes the primary key.',
+        'Create the table when it does not exist: its columns are taken from the first page and may be null; the key of an upsert becomes the primary key.',
     }),
     ...writeFields(['append', 'upsert', 'delete', 'overwrite']),
   };
@@ -25,19 +25,19 @@ export interface SqlSinkConfig extends WriteFields {
   readonly create_table: boolean;
 }
 
-/** Whether pages may go to the table without a look at their records. */
+/** Whether pages may be written without reading their records. */
 export function takesBlocks({ write_mode, delete_marker }: SqlSinkConfig): boolean {
   return write_mode === 'append' || (write_mode === 'upsert' && delete_marker === undefined);
 }
 
-/** Whether rows that vanished at the source can be told by their key. */
+/** Whether rows that no longer exist at the source can be found by their key. */
 export function canSweep({ write_mode, column_mapping }: SqlSinkConfig): boolean {
   return write_mode === 'upsert' && column_mapping.kind === 'auto';
 }
 
 /**
- * What a source of the same database is told to read the table of a sink; `connection` says where
- * that is.
+ * The config of a source of the same database that reads the table of a sink; `connection` says
+ * where the database is.
  */
 export function readTable(
   {
@@ -76,7 +76,7 @@ export function checkSqlSink(config: SqlSinkConfig, ctx: Findings): void {
 }
 
 /**
- * One page is one transaction, so a failed page leaves nothing; the token can ride in the same
+ * One page is one transaction, so a failed page leaves nothing; the token can be part of the same
  * transaction.
  */
 export function sqlSinkCapabilities(config: SqlSinkConfig): SinkCapabilities {

@@ -1,6 +1,6 @@
 /**
- * The sink every SQL database shares: it plans pages, finds or makes the table, and leaves the
- * statements to a driver.
+ * The sink shared by all SQL databases: it plans pages, finds or creates the table, and lets a
+ * driver run the statements.
  */
 import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
@@ -56,7 +56,7 @@ export function createSqlSink(
     const plan = planPage(records, mapping, spec);
     const result = settle(records.length, plan.rejected, partial);
     const live = await table.columnsFor(plan);
-    // An upsert that so far only deletes needs no table.
+    // Deletions need no table.
     const rows = live === undefined ? undefined : rowsOf(plan, { live, mapping, key });
     if (rows !== undefined && rows.skipped > 0) {
       log.warn('records without any known column were skipped', {
@@ -86,7 +86,7 @@ export function createSqlSink(
     return skipped === 0 ? result : { ...result, written: result.written - skipped, skipped };
   };
 
-  // Appended pages need no commit of their own as long as a failure ends the run.
+  // Appended pages need no separate commit as long as an error ends the run.
   const holds = (options: WriteOptions): Hold | undefined =>
     driver.settle !== undefined &&
     context.role === 'main' &&
@@ -97,7 +97,7 @@ export function createSqlSink(
   let tokensInUse = false;
   const sink: Sink = {
     write: (page, options) => write(page, { ...options, hold: holds(options) }),
-    // What is held for a token is not committed without it.
+    // Pages held for a token are only committed together with it.
     flush: async () => (tokensInUse ? undefined : driver.settle?.()),
     finish: (reason) => table.finish(reason),
     ...(driver.sweep === undefined || !canSweep(config)
@@ -126,7 +126,6 @@ export function createSqlSink(
   return mapping.kind === 'auto' ? { ...sink, tokens, schema: table } : { ...sink, tokens };
 }
 
-/** What a page is written with. */
 interface Binding {
   readonly commit?: CommitToken | undefined;
   readonly hold?: Hold | undefined;
@@ -148,7 +147,7 @@ function heldByDriver(write: Write): Pick<TokenWriter, 'hold' | 'write'> {
   };
 }
 
-/** For databases whose transactions end with the page. */
+/** For databases whose transaction ends with each page. */
 function heldInMemory(write: Write): Pick<TokenWriter, 'hold' | 'write'> {
   let held: JsonValue[] = [];
   return {
@@ -188,16 +187,16 @@ function asAppending(config: SqlSinkConfig): SqlSinkConfig {
 }
 
 interface TableAccess extends SchemaAccess {
-  /** The table pages go to: the staging table of an overwrite, else the table itself. */
+  /** The table to write to: the staging table of an overwrite, otherwise the table itself. */
   readonly target: string;
   /**
-   * The live columns of the target, made from the page where that is asked for; `undefined` when
-   * there is no table yet.
+   * The columns of the target, which is created from the page if the config allows it; `undefined`
+   * when there is no table yet.
    */
   columnsFor(plan: PagePlan): Promise<readonly LiveColumn[] | undefined>;
   finish(reason: FinishReason): Promise<void>;
   evolve(change: SchemaChange): Promise<void>;
-  /** Whether somebody else began to replace the same since. */
+  /** Whether another run has started to replace the same rows. */
   isTaken(): Promise<boolean>;
 }
 
@@ -216,8 +215,8 @@ function createTableAccess(
   let isMade = false;
 
   /**
-   * Of those that replace the same at the same time the last one to begin does it, and the others
-   * fail: what they staged is gone.
+   * When several runs replace the same rows, the last one to start does so and the others fail,
+   * because their staging table is dropped.
    */
   const stage = async (): Promise<void> => {
     for (const other of await driver.tablesFrom(prefix)) await driver.drop(other);
@@ -279,7 +278,7 @@ async function sweepTable(
     const hint = `it has: ${live.map((one) => one.name).join(', ')}`;
     throw new ConnectorError(
       'missing',
-      `the table \`${table}\` has no column \`${name}\` to look for vanished rows by`,
+      `the table \`${table}\` has no column \`${name}\`, which is needed to find rows that no longer exist at the source`,
       { hint },
     );
   };
@@ -292,9 +291,9 @@ async function sweepTable(
 function takenOver(table: string, cause?: unknown): ConnectorError {
   return new ConnectorError(
     'refused',
-    `another run began to replace the rows of \`${table}\`, so this one cannot`,
+    `another run has started to replace the rows of \`${table}\`, so this run stops`,
     {
-      hint: 'run one after the other',
+      hint: 'run them one after the other',
       cause,
     },
   );
@@ -313,6 +312,6 @@ function newColumns(config: SqlSinkConfig, records: readonly JsonValue[]): NewCo
   if (columns.length > 0) return columns;
   throw new ConnectorError(
     'data',
-    `the table \`${config.table_name}\` cannot be made from records without fields`,
+    `the table \`${config.table_name}\` cannot be created from records without fields`,
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Reads SQL just well enough to know what is code and what is quoted, so that tokens become bind
- * parameters and never text.
+ * Parses SQL just enough to separate code from quoted text, so that tokens become bind parameters
+ * and never text.
  */
 
 export interface SqlPiece {
@@ -14,7 +14,7 @@ const ENDS_IDENTIFIER = /(?:[^"]|"")*"/y;
 const ENDS_LINE = /[^\n]*/y;
 const DOLLAR_TAG = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y;
 
-/** Cuts a statement into pieces; joined again they are the statement. */
+/** Splits a statement into pieces; joined again they are the same statement. */
 export function sqlPieces(sql: string): SqlPiece[] {
   const pieces: SqlPiece[] = [];
   let codeFrom = 0;
@@ -83,7 +83,7 @@ function dollarQuoteAt(sql: string, at: number): { kind: 'literal'; end: number 
   return { kind: 'literal', end: close === -1 ? sql.length : close + tag.length };
 }
 
-/** A statement as it can stand inside of another. Comments stay. */
+/** A statement without its final semicolon, for use inside another one. Comments stay. */
 export function withoutSemicolon(sql: string): string {
   const pieces = sqlPieces(sql);
   const last = pieces.findLastIndex(({ kind, text }) => kind !== 'comment' && /[^;\s]/.test(text));
@@ -95,7 +95,7 @@ export function withoutSemicolon(sql: string): string {
 }
 
 export interface TokenPlace {
-  /** What stands inside the token. */
+  /** The text inside the token. */
   readonly name: string;
   /** The code directly before it, for checks of the operator. */
   readonly before: string;
@@ -105,15 +105,14 @@ export interface BoundSql {
   readonly sql: string;
   readonly tokens: readonly TokenPlace[];
   /**
-   * Tokens that stand where no value can be bound: inside a longer text, a quoted name or a
-   * comment.
+   * Tokens in places where no value can be bound: inside a longer text, a quoted name or a comment.
    */
   readonly misplaced: readonly string[];
 }
 
 /**
- * Replaces each token standing alone or as a whole quoted literal by a placeholder. `pattern` is
- * global and captures the name.
+ * Replaces each token that is alone or a whole quoted literal by a placeholder. `pattern` is global
+ * and captures the name.
  */
 export function bindTokens(
   sql: string,
