@@ -186,7 +186,9 @@ describe('decode', () => {
   it('names what is wrong with bytes it cannot read', async () => {
     server.respond([{ body: 'plain' }]);
     await expect(run({ ...base(), decode: ['gunzip'] })).rejects.toThrow(/is not valid gzip data/);
-    await expect(run({ ...base(), decode: ['unzip'] })).rejects.toThrow(/is not a valid ZIP archive/);
+    await expect(run({ ...base(), decode: ['unzip'] })).rejects.toThrow(
+      /is not a valid ZIP archive/,
+    );
     await expect(run({ ...base(), decode: [{ extract: '$.a' }] })).rejects.toThrow(/is not JSON/);
     await expect(run({ ...base(), decode: [{ parse: { format: 'xml' } }] })).rejects.toThrow(
       /is not XML/,
