@@ -43,7 +43,19 @@ export function connectorErrorOf(error: unknown): ConnectorError | undefined {
   return undefined;
 }
 
-export function outcomeErrorOf(error: unknown, redactor: Redactor): OutcomeError {
+/** What a record is too deep for shows as an overflow somewhere; any other error stays as it is. */
+export function withoutOverflow(error: unknown): unknown {
+  if (!(error instanceof RangeError) || !error.message.startsWith('Maximum call stack'))
+    return error;
+  const message = 'a record is nested too deeply: it has thousands of levels';
+  return new RunError('Source', 'connector_data', message, {
+    hint: 'take the record out of the source, or flatten it before it is read',
+    cause: error,
+  });
+}
+
+export function outcomeErrorOf(failure: unknown, redactor: Redactor): OutcomeError {
+  const error = withoutOverflow(failure);
   const { code, kind } = codeAndKind(error);
   const outcome = {
     code,

@@ -17,7 +17,32 @@ const tokens: RuntimeTokens = {
 };
 const fill = (config: JsonObject) => fillConfig(config, tokens, { base: 'x.config' });
 
+const out = (value: string) => ({
+  ...tokens,
+  records: new Map<string, JsonValue>([['u', { v: value }]]),
+});
+
 describe('run-time tokens', () => {
+  test.each(['x/../../y', '..', 'a\\..\\b'])(
+    'a value does not lead out of a folder: %s',
+    (value) => {
+      const put = (config: JsonObject) => () =>
+        fillConfig(config, out(value), { base: 'x.config' });
+      expect(put({ path: 'out/../${u.v}/f.csv' })).toThrow('leads out of its folder');
+      expect(put({ source: { path: 'out/${u.v}/f' } })).toThrow('leads out of its folder');
+      expect(put({ path: '${u.v}', query: 'a/${u.v}' })()).toEqual({
+        path: value,
+        query: `a/${value}`,
+      });
+    },
+  );
+
+  test('two dots in a name stay in the folder', () => {
+    expect(fillConfig({ path: 'o/../${u.v}.csv' }, out('a..b/c'), { base: 'x' })).toEqual({
+      path: 'o/../a..b/c.csv',
+    });
+  });
+
   test('the clock is filled in as text', () => {
     expect(fill({ a: '${now.date}', b: ['in/${now.strftime.%H:%M}'], '${now.year}': 1 })).toEqual({
       a: '2026-02-03',

@@ -64,6 +64,14 @@ export function fillConfig(
   return filled;
 }
 
+/** Texts that name files, or what an address stands for. */
+const PLACE = /(^|\.)(path|pattern|url)$/;
+
+/** How many steps of a path go up. */
+function climbs(path: string): number {
+  return path.split(/[/\\]/).filter((step) => step === '..').length;
+}
+
 class Filler {
   readonly issues: Issue[] = [];
   readonly #tokens: RuntimeTokens;
@@ -114,9 +122,13 @@ class Filler {
   }
 
   #rewrite(text: string): string {
-    return restoreEscapes(
-      rewriteTokens(text, { replace: (body) => this.#replace(body), tooDeep: () => undefined }),
-    );
+    const filled = rewriteTokens(text, {
+      replace: (body) => this.#replace(body),
+      tooDeep: () => undefined,
+    });
+    if (PLACE.test(this.#path) && climbs(filled) > climbs(text))
+      this.#report('invalid_value', 'a value that is filled in leads out of its folder by `..`');
+    return restoreEscapes(filled);
   }
 
   #replace(body: string): string {

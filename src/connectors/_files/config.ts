@@ -36,8 +36,17 @@ function codeOf(value: unknown): unknown {
   return value.length === 1 ? value.charCodeAt(0) : value;
 }
 
-export function filePath(description: string) {
-  return text().meta({ description });
+/** `schemes` are those of the addresses that can stand there as well. */
+export function filePath(description: string, schemes: readonly string[] = []) {
+  return text()
+    .superRefine((path, ctx) => {
+      const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):\/\//.exec(path)?.[1]?.toLowerCase();
+      if (scheme === undefined || scheme === 'file' || schemes.includes(scheme)) return;
+      const message = `this is an address of ${scheme}, not a path of this machine`;
+      const hint = 'copy the files to a local folder, or use a connector for that address';
+      ctx.addIssue(finding('invalid_value', message, { hint }));
+    })
+    .meta({ description });
 }
 
 export function onFailure() {

@@ -102,6 +102,7 @@ export const sourceConfig = z.lazy(() =>
     .strictObject({
       path: filePath(
         'A file, a folder, a pattern (`*`, `**`, `?`, `[…]`, `{a,b}`) or one http(s) address; `{field}` stands for a value of the parent record.',
+        ['http', 'https'],
       ),
       recursive: boolean()
         .default(false)

@@ -1,8 +1,8 @@
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { ReadRequest } from '../../kit/source.ts';
-import { ConnectorError, messageOf } from '../../lib/errors.ts';
-import { parseJson, type JsonValue } from '../../lib/text/json.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import { jsonFault, parseJson, type JsonValue } from '../../lib/text/json.ts';
 import { csvPages } from '../_files/csv/csv-pages.ts';
 import { jsonLines } from '../_files/json/json-lines-file.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
@@ -85,12 +85,7 @@ function jsonDocument(text: string, name: string): readonly JsonValue[] {
     const value = parseJson(text);
     return Array.isArray(value) ? value : [value];
   } catch (error) {
-    const position = /position \d+/.exec(messageOf(error))?.[0];
-    throw new ConnectorError(
-      'data',
-      `${name} is not JSON${position === undefined ? '' : ` (at ${position})`}`,
-      { cause: error },
-    );
+    throw new ConnectorError('data', `${name} ${jsonFault(error)}`, { cause: error });
   }
 }
 

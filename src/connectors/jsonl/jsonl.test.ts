@@ -107,6 +107,17 @@ describe('the jsonl source', () => {
     );
   });
 
+  it('says that a number is too large, and that a path is none', async () => {
+    await writeFile(join(folder, 'n.jsonl'), '1\n{"a":1e400}\n');
+    expect((await failureOf(readAll({ path: 'n.jsonl' }))).message).toBe(
+      'line 2 of n.jsonl has a number beyond the range of numbers',
+    );
+    expect(check(jsonlSink.config, { path: 's3://bucket/x.jsonl' })).toMatchObject({
+      ok: false,
+      issues: [{ code: 'invalid_value', path: 'path' }],
+    });
+  });
+
   it('names the file and the line that is not JSON, without showing it', async () => {
     await writeFile(join(folder, 'f.jsonl'), '{"a":1}\n\n{"secret": oops}\n');
     for (const lane of [RECORDS_LANE, BYTES]) {

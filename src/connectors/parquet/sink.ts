@@ -16,7 +16,7 @@ import type { JsonObject } from '../../lib/text/json.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { fileToWrite, type WrittenFile } from '../../lib/files/written-file.ts';
 import { requireObjects } from '../_files/csv/csv-writer.ts';
-import { onFailure } from '../_files/config.ts';
+import { filePath, onFailure } from '../_files/config.ts';
 import { createParquetFile } from '../_files/parquet/create-parquet.ts';
 import { onDisk } from '../_files/io-error.ts';
 import { learnColumns } from '../_files/parquet/parquet-types.ts';
@@ -31,10 +31,9 @@ const destination = z.lazy(() =>
     .discriminatedUnion('type', [
       z.strictObject({
         type: z.literal('local_path').meta({ description: 'A file or a folder on this machine.' }),
-        path: text().meta({
-          description:
-            'A name ending in .parquet is one file; anything else is a folder that gets one file per flush.',
-        }),
+        path: filePath(
+          'A name ending in .parquet is one file; anything else is a folder that gets one file per flush.',
+        ),
       }),
       z
         .strictObject({

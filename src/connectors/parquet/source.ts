@@ -4,6 +4,7 @@ import type { Page } from '../../kit/page.ts';
 import { batchSize, finding, integer, optional, text } from '../../kit/schema.ts';
 import { defineSource, type ReadRequest, type Source } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
+import { filePath } from '../_files/config.ts';
 import { listGlob } from '../_files/listing.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import { cutPages, unsized } from '../_files/lines/cut-pages.ts';
@@ -16,9 +17,7 @@ const location = z.lazy(() =>
     .discriminatedUnion('type', [
       z.strictObject({
         type: z.literal('local_path').meta({ description: 'One file on this machine.' }),
-        path: text().meta({
-          description: 'File to read; relative paths start at the folder the process runs in.',
-        }),
+        path: filePath('File to read; relative paths start at the folder the process runs in.'),
       }),
       z.strictObject({
         type: z

@@ -77,11 +77,20 @@ export function parseJson(text: string): JsonValue {
     : (JSON.parse(text) as JsonValue);
 }
 
+/** Why a text could not be parsed, as far as it may be told: never with a piece of the text. */
+export function jsonFault(error: unknown): string {
+  if (error instanceof NumberRange) return 'has a number beyond the range of numbers';
+  const position = error instanceof Error ? /position \d+/.exec(error.message)?.[0] : undefined;
+  return `is not JSON${position === undefined ? '' : ` (at ${position})`}`;
+}
+
+class NumberRange extends SyntaxError {}
+
 function exactInteger(_key: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
   const source = context?.source;
   if (!Number.isFinite(value))
-    throw new SyntaxError(`the number ${source} is beyond the range of numbers`);
+    throw new NumberRange(`the number ${source} is beyond the range of numbers`);
   return source !== undefined && /^-?[0-9]+$/.test(source) ? BigInt(source) : value;
 }
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
-import { parseJson, type JsonValue } from '../../../lib/text/json.ts';
+import { parseJson, type JsonValue, jsonFault } from '../../../lib/text/json.ts';
 import { isSealed, open, seal } from '../../../lib/crypto/seal.ts';
 import { withoutBom } from '../csv/csv-rows.ts';
 import type { Sized } from '../lines/cut-pages.ts';
@@ -73,14 +73,7 @@ function readLine(text: string, line: number, options: LineOptions): JsonValue {
   } catch (error) {
     if (isSealed(Buffer.from(text, 'base64')))
       throw lineError('is encrypted', line, options, 'give the key in `encryption`');
-    const position = /position \d+/.exec(messageOf(error))?.[0];
-    throw lineError(
-      `is not JSON${position === undefined ? '' : ` (at ${position})`}`,
-      line,
-      options,
-      undefined,
-      error,
-    );
+    throw lineError(jsonFault(error), line, options, undefined, error);
   }
 }
 
