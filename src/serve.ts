@@ -38,7 +38,7 @@ import { createWorkerPool } from './runs/worker/worker-pool.ts';
 import { loadAuth } from './server/auth/auth-settings.ts';
 import type { Authenticator } from './server/auth/auth.ts';
 import { createServer } from './server/http/http.ts';
-import { parseListen } from './server/http/listen.ts';
+import { isLoopback, parseListen } from './server/http/listen.ts';
 
 /** How long a run that was asked to stop may take to flush. */
 const STOP_GRACE_MS = 30_000;
@@ -187,6 +187,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     metricsText: () => registry.render(),
     bodyLimitBytes: options.bodyLimitBytes,
     corsOrigins: options.corsOrigins,
+    ...(options.auth.noAuth === true && isLoopback(host) ? { localOnly: { listenHost: host } } : {}),
   });
   const closed = Promise.withResolvers<void>();
   const closing = new AbortController();

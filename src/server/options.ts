@@ -14,6 +14,8 @@ export interface ServerOptions extends Omit<Services, Derived> {
   readonly bodyLimitBytes?: number;
   /** Origins whose browsers may call; none turns cross-origin answers off. */
   readonly corsOrigins?: readonly string[];
+  /** Without tokens on this machine only: the name it listens on. */
+  readonly localOnly?: { readonly listenHost: string };
   /** Whether several instances share the history. Default false. */
   readonly clustered?: boolean;
 }

@@ -1,11 +1,14 @@
-/** What a submitted document can take from the server that it is sent to. */
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+/** What a document, a request or a page of another site can take from a server. */
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { csvToJsonl } from './serve-documents.ts';
 import { workshop, type Answer, type Body, type Program } from './serve-program.ts';
 
 const ADMIN = 'admin-token-that-nobody-may-read';
 const WRITE = 'write-token-of-the-operator';
+const READ = 'löse-wort-€';
 const AS_OPERATOR = { authorization: `Bearer ${WRITE}` };
 const shop = workshop();
 let program: Program;
@@ -20,7 +23,7 @@ beforeAll(async () => {
   symlinkSync(shop.path('not-there.jsonl'), shop.path('root/dangling.jsonl'));
   symlinkSync(shop.dir, shop.path('root/deep/up'));
   program = await shop.start({
-    args: ['--write-token', WRITE],
+    args: ['--write-token', WRITE, '--read-token', READ],
     variables: {
       HEADGATE_SERVE_ADMIN_TOKEN: ADMIN,
       HEADER_OF_ADMIN: `Bearer ${ADMIN}`,
@@ -233,5 +236,110 @@ describe('names', () => {
     const document = csvToJsonl(shop.path('root/in.csv'), shop.path('root/out.jsonl'));
     const answer = await submit(program, { ...document, name: 'etl-${env:ETL_REGION}' });
     expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('name_not_public')]);
+  });
+});
+
+/** The bytes of a request as they are, which no client of the runtime would send. */
+async function sendRaw(to: Program, head: readonly string[], body = ''): Promise<string> {
+  const { hostname, port } = new URL(to.url);
+  const socket = connect(Number(port), hostname);
+  const length = `Content-Length: ${Buffer.byteLength(body)}`;
+  socket.write([...head, length, 'Connection: close', '', body].join('\r\n'));
+  return text(socket);
+}
+
+describe('requests', () => {
+  test('of a method that no route has are a 405 without a token', async () => {
+    const answer = await sendRaw(program, ['QUERY /v1/runs HTTP/1.1', 'Host: localhost']);
+    expect(answer).toContain('HTTP/1.1 405');
+    expect(answer).toContain('method_not_allowed');
+    const nowhere = await sendRaw(program, ['QUERY /nowhere HTTP/1.1', 'Host: localhost']);
+    expect(nowhere).toContain('HTTP/1.1 404');
+  });
+
+  test('with two `Host` headers are refused', async () => {
+    const hosts = ['Host: localhost', 'Host: other.example'];
+    expect(await sendRaw(program, ['GET /healthz HTTP/1.1', ...hosts])).toContain('HTTP/1.1 400');
+  });
+
+  test('are known by a token of any letters', async () => {
+    const asked = ['GET /v1/runs HTTP/1.1', 'Host: localhost'];
+    const own = await sendRaw(program, [...asked, `Authorization: Bearer ${READ}`]);
+    expect(own).toContain('HTTP/1.1 200');
+    const other = await sendRaw(program, [...asked, `Authorization: Bearer ${READ}x`]);
+    expect(other).toContain('HTTP/1.1 401');
+  });
+
+  test('cannot say two things under one key', async () => {
+    const config = JSON.stringify(csvToJsonl(shop.path('root/in.csv'), shop.path('root/o.jsonl')));
+    const body = `{"config":${JSON.stringify(config)},"labels":{"a \\"b":"1", "a \\u0022b" : "2"}}`;
+    const head = ['POST /v1/runs HTTP/1.1', 'Host: localhost', 'Content-Type: application/json'];
+    const answer = await sendRaw(program, [...head, `Authorization: Bearer ${WRITE}`], body);
+    expect(answer).toContain('HTTP/1.1 400');
+    expect(answer).toContain('"code":"duplicate_key"');
+    expect(answer).toContain('"path":"labels');
+  });
+
+  test('show no value of the query of a callback', async () => {
+    const config = csvToJsonl(shop.path('root/in.csv'), shop.path('root/out.jsonl'));
+    const url = `${program.url}/nowhere?key=hidden-value&bare-hidden&key=hidden-too#hidden`;
+    const answer = await program.call(
+      'POST',
+      '/v1/runs',
+      { config: JSON.stringify(config), callback: { url } },
+      AS_OPERATOR,
+    );
+    const { run_id } = answer.json() as { run_id: string };
+    for (const path of [`/v1/runs/${run_id}`, '/v1/runs']) {
+      const shown = await program.call('GET', path, undefined, AS_OPERATOR);
+      expect(shown.text).toContain('/nowhere?key=***&***&key=***');
+      expect(shown.text).not.toContain('hidden');
+    }
+  });
+});
+
+describe('a server without tokens', () => {
+  let open: Program;
+  beforeAll(async () => {
+    open = await shop.start({ args: ['--data-dir', shop.path('open'), '--preview-local-outputs'] });
+  });
+
+  test.each(['localhost', 'LOCALHOST:1', '127.0.0.1:8080', '[::1]:8080', '127.0.0.1'])(
+    'answers as %s',
+    async (host) => {
+      const answer = await sendRaw(open, ['GET /healthz HTTP/1.1', `Host: ${host}`]);
+      expect(answer).toContain('HTTP/1.1 200');
+    },
+  );
+
+  test.each([
+    'rebound.example',
+    'localhost.rebound.example:80',
+    '127.0.0.1.rebound.example',
+    '10.0.0.1',
+  ])('does not answer as %s', async (host) => {
+    const answer = await sendRaw(open, ['GET /v1/runs HTTP/1.1', `Host: ${host}`]);
+    expect(answer).toContain('HTTP/1.1 403');
+    expect(answer).toContain('"code":"forbidden"');
+  });
+
+  test('shows no file behind a link that took the place of an output', async () => {
+    const path = shop.path('shown.jsonl');
+    const run = await open.submit(csvToJsonl(shop.path('in.csv'), path));
+    expect((await open.ended(run)).status).toBe('completed');
+    const listed = await open.call('GET', '/v1/local-outputs');
+    const { outputs } = listed.json() as { outputs: { id: string; run_id: string }[] };
+    const id = outputs.find(({ run_id }) => run_id === run)?.id;
+    expect((await open.call('GET', `/v1/local-outputs/${id}/preview`)).status).toBe(200);
+    rmSync(path);
+    writeFileSync(shop.path('private.jsonl'), '{"private":true}\n');
+    symlinkSync(shop.path('private.jsonl'), path);
+    const preview = await open.call('GET', `/v1/local-outputs/${id}/preview`);
+    expect([preview.status, preview.text.includes('"private"')]).toEqual([409, false]);
+    rmSync(shop.path('private.jsonl'));
+    expect((await open.call('GET', `/v1/local-outputs/${id}/preview`)).status).toBe(409);
+    expect((await open.call('GET', '/v1/local-outputs')).status).toBe(200);
+    const swept = await open.call('POST', '/v1/local-outputs/cleanup', { run_id: run });
+    expect(swept.status).toBeLessThan(500);
   });
 });

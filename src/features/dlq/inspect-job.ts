@@ -2,6 +2,9 @@ import { defineJob } from '../../runs/worker/define-job.ts';
 import { inspectJobSchema } from '../../wire/job.ts';
 import type { Inspection } from '../../wire/dlq.ts';
 
+/** Shown in one answer, whatever is asked for. */
+const MOST_LETTERS = 1000;
+
 /** Reads a whole queue of dead letters. */
 export const inspectJob = defineJob({
   kind: 'inspect',
@@ -15,8 +18,12 @@ export const inspectJob = defineJob({
     graceMs: 0,
     isRepeatable: true,
   },
-  execute: async ({ location, reason, limit, keys }, { env, signal }): Promise<Inspection> => {
+  execute: async (
+    { location, reason, limit: asked, keys },
+    { env, signal },
+  ): Promise<Inspection> => {
     const { inspect } = await import('./inspect.ts');
+    const limit = Math.min(asked, MOST_LETTERS);
     return inspect({ location, reason: reason ?? undefined, limit, keys, cwd: env.cwd, signal });
   },
 });

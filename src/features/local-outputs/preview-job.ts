@@ -1,7 +1,19 @@
+import { lstat } from 'node:fs/promises';
 import { ConnectorError, messageOf, RefusedError } from '../../lib/errors.ts';
 import { defineJob } from '../../runs/worker/define-job.ts';
 import { previewJobSchema } from '../../wire/job.ts';
 import type { PreviewedRecords } from './read-first.ts';
+
+/** Which file lies there; throws when it is none, or a link to one. */
+async function fileAt(path: string): Promise<string> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found?.isFile() !== true) throw replaced(path);
+  return `${found.dev} ${found.ino}`;
+}
+
+function replaced(path: string): RefusedError {
+  return new RefusedError('conflict', `${path} is not the file that the run wrote any more`);
+}
 
 /** Reads the first records of a file. */
 export const previewJob = defineJob({
@@ -18,8 +30,11 @@ export const previewJob = defineJob({
   },
   execute: async (request, context): Promise<PreviewedRecords> => {
     const { readFirst } = await import('./read-first.ts');
+    const before = await fileAt(request.path);
     try {
-      return await readFirst(request, context);
+      const read = await readFirst(request, context);
+      if ((await fileAt(request.path)) !== before) throw replaced(request.path);
+      return read;
     } catch (error) {
       if (!(error instanceof ConnectorError)) throw error;
       throw new RefusedError(

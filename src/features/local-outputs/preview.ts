@@ -1,5 +1,5 @@
 /** The first rows of a file that a sink wrote, through the source of the same kind. */
-import { stat } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import type { StoredOutput } from '../../history/outputs.ts';
 import type { Env } from '../../lib/env.ts';
 import { RefusedError } from '../../lib/errors.ts';
@@ -87,7 +87,8 @@ export async function previewOutput(
 }
 
 async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
+  // A link in its place is not what the run wrote.
+  return lstat(path).then(
     (found) => found.isFile(),
     () => false,
   );

@@ -4,6 +4,7 @@
  */
 import { BlockList, isIP } from 'node:net';
 import { RefusedError } from '../../lib/errors.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { canBeSent, carriesBody, headerFault } from '../../lib/http/outgoing-request.ts';
 import type { Callback } from '../../wire/run.ts';
 
@@ -60,6 +61,25 @@ export function maskCallback(callback: Callback): unknown {
   url.password = '';
   const headers = Object.fromEntries(Object.keys(callback.headers).map((name) => [name, '***']));
   return { ...callback, url: url.href, headers };
+}
+
+/**
+ * As people see it: receivers are often let in by a value of the query, and it stays in the record
+ * so that a server that takes the run over can call back.
+ */
+export function shownCallback(callback: unknown): unknown {
+  if (!isObject(callback as JsonValue)) return callback;
+  const { url: text, ...rest } = callback as JsonObject;
+  if (typeof text !== 'string' || !URL.canParse(text)) return callback;
+  const url = new URL(text);
+  if (url.search === '') return callback;
+  // A value may stand there without a name.
+  const pairs = [...url.searchParams].map(([name, value]) =>
+    value === '' ? '***' : `${encodeURIComponent(name)}=***`,
+  );
+  url.search = '';
+  url.hash = '';
+  return { ...rest, url: `${url.href}?${pairs.join('&')}` };
 }
 
 /** Whether masking takes something away from it. */

@@ -1,4 +1,5 @@
 /** From what is stored and what a worker reports to what the API shows. */
+import { shownCallback } from '../callbacks/callback-rules.ts';
 import type { RunEnding, StoredRun } from '../../history/history.ts';
 import type { Redactor } from '../../lib/redact.ts';
 import type { InvocationOutcome, OutcomeError, Progress, RunOutcome } from '../../wire/outcome.ts';
@@ -134,6 +135,7 @@ export function presentRun(
   const until = run.finished_at === null ? now.getTime() : Date.parse(run.finished_at);
   return {
     ...record,
+    ...(record.callback === undefined ? {} : { callback: shownCallback(record.callback) }),
     elapsed_secs:
       run.started_at === null ? null : Math.max(0, until - Date.parse(run.started_at)) / 1000,
     records_written: ended

@@ -26,6 +26,21 @@ async function issuesOf(content: string, variables: Record<string, string> = {})
   throw new Error('not refused');
 }
 
+test('says at the start which token nobody can send', async () => {
+  const { env } = await setting();
+  const warned: unknown[] = [];
+  const log = { ...env.log, warn: (text: string, fields?: object) => warned.push([text, fields]) };
+  loadAuth(
+    { readToken: 'fine-é', writeToken: ' spaces ', adminToken: 'two\nlines' },
+    { ...env, log },
+  );
+  expect(warned).toMatchObject([
+    [expect.stringContaining('nobody can send'), { principal: 'write' }],
+    [expect.stringContaining('nobody can send'), { principal: 'admin' }],
+  ]);
+  expect(JSON.stringify(warned)).not.toContain('lines');
+});
+
 test.each<[string, AuthFlags, string]>([
   ['no choice at all', {}, 'no way to authenticate was chosen'],
   [

@@ -67,7 +67,18 @@ export function loadAuth(
       ? holdersFromFlags(flags)
       : holdersFromFile(flags.authConfig, env, onFile);
   for (const { token } of holders) env.redactor.register(token);
+  for (const { name, token } of holders)
+    if (!isSendable(token))
+      env.log.warn('nobody can send this token: a header cannot hold it', {
+        principal: name,
+        hint: 'leave out control characters, and spaces at its ends',
+      });
   return bearerAuth(holders);
+}
+
+/** Headers hold no control characters, and lose the spaces at their ends. */
+function isSendable(token: string): boolean {
+  return token.trim() === token && !/\p{Cc}/u.test(token);
 }
 
 function refuseMixedModes(flags: AuthFlags): void {

@@ -17,6 +17,7 @@ import { admit, NOBODY } from '../auth/admit.ts';
 import type { Principal } from '../auth/auth.ts';
 import { isHeldByClient, type Asset } from './assets.ts';
 import { answerBrokenRequest } from './broken-request.ts';
+import { hostRefusal } from './host-rules.ts';
 import { cannotListen } from './listen.ts';
 import { corsFor, preflightHeaders } from './cors.ts';
 import { errorBody, failureOf, headersOf, statusOf, type Failure } from '../errors.ts';
@@ -104,7 +105,11 @@ export async function createServer(
   for (const route of routes) register(app, route, { options, services, closing: closing.signal });
   const paths = indexPaths(routes);
   app.setNotFoundHandler((request, reply) => answerUnmatched(request, reply, { paths, options }));
-  app.setErrorHandler((error, request, reply) => answerError(error, request, reply, options));
+  app.setErrorHandler((error, request, reply) =>
+    isMissingType(error)
+      ? answerUnmatched(request, reply, { paths, options })
+      : answerError(error, request, reply, options),
+  );
   await app.ready();
 
   return {
@@ -166,7 +171,7 @@ function addPrelude(
     if (Number(request.headers['content-length']) > limit) return done(tooLarge(limit));
     if (request.raw.httpVersion === '1.1' && request.headers.host === undefined)
       return done(noHost());
-    done();
+    done(hostRefusal(request.raw.rawHeaders, options.localOnly));
   });
   app.addHook('onResponse', (request, reply, done) => {
     count(request, reply, options);
@@ -383,6 +388,11 @@ function sendFailure(reply: FastifyReply, failure: Failure, { env }: ServerOptio
     .headers(headersOf(failure.code))
     .header('content-type', JSON_TYPE)
     .send(errorBody(failure, env.redactor));
+}
+
+/** Of a method that no route has: the framework wants a type before it looks for a route. */
+function isMissingType(error: unknown): boolean {
+  return isFrameworkError(error) && error.code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
 }
 
 function isFrameworkError(error: unknown): error is FastifyError {

@@ -7,6 +7,7 @@ import { check } from '../../kit/schema.ts';
 import { ConfigError, RefusedError, type Issue } from '../../lib/errors.ts';
 import { parseJson, type JsonValue } from '../../lib/text/json.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
+import { duplicateKey } from './duplicate-keys.ts';
 
 export interface BodySource {
   readonly bytes: Uint8Array | undefined;
@@ -63,6 +64,13 @@ function decode(bytes: Uint8Array): JsonValue {
   } catch {
     throw refused([{ code: 'syntax', path: '', message: 'the body is not valid UTF-8' }]);
   }
+  const value = parsed(text);
+  const twice = duplicateKey(text);
+  if (twice !== undefined) throw refusedAt(twice, 'duplicate_key', 'stands twice in its object');
+  return value;
+}
+
+function parsed(text: string): JsonValue {
   try {
     return parseJson(text);
   } catch {

@@ -1,0 +1,32 @@
+/** Which requests are for this server, going by their `Host`. */
+import { RefusedError } from '../../lib/errors.ts';
+import { isLoopback } from './listen.ts';
+
+/**
+ * A page of another site can make a browser send requests here by having its own name lead to this
+ * machine. Where no token protects the server, only names of this machine are served: browsers let
+ * no page choose the header.
+ */
+export function hostRefusal(
+  rawHeaders: readonly string[],
+  isLocalOnly: { readonly listenHost: string } | undefined,
+): RefusedError | undefined {
+  const hosts = rawHeaders.filter(
+    (_value, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'host',
+  );
+  if (hosts.length > 1)
+    return new RefusedError('bad_config', 'the request has more than one `Host` header');
+  const [host] = hosts;
+  if (isLocalOnly === undefined || host === undefined) return undefined;
+  const name = nameOf(host);
+  if (isLoopback(name) || name === isLocalOnly.listenHost.toLowerCase()) return undefined;
+  return new RefusedError('forbidden', `the server does not answer for the host \`${name}\``, {
+    hint: 'call it as localhost or 127.0.0.1, or start it with tokens in place of --no-auth',
+  });
+}
+
+/** Without the port, and without the brackets of an IPv6 address. */
+function nameOf(host: string): string {
+  const name = /^\[([^\]]*)\](?::\d*)?$/.exec(host)?.[1] ?? host.replace(/:\d*$/, '');
+  return name.toLowerCase();
+}
