@@ -187,7 +187,9 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     metricsText: () => registry.render(),
     bodyLimitBytes: options.bodyLimitBytes,
     corsOrigins: options.corsOrigins,
-    ...(options.auth.noAuth === true && isLoopback(host) ? { localOnly: { listenHost: host } } : {}),
+    ...(options.auth.noAuth === true && isLoopback(host)
+      ? { localOnly: { listenHost: host } }
+      : {}),
   });
   const closed = Promise.withResolvers<void>();
   const closing = new AbortController();

@@ -19,7 +19,11 @@ export const inspectRequestSchema = z
   .strictObject({
     location,
     reason,
-    limit: z.int().min(0).default(5).meta({ description: 'Dead letters to show; a server shows 1000 at most.' }),
+    limit: z
+      .int()
+      .min(0)
+      .default(5)
+      .meta({ description: 'Dead letters to show; a server shows 1000 at most.' }),
     encryption_keys: encryptionKeys,
   })
   .meta({ description: 'Which queue to look into.' });
