@@ -88,6 +88,17 @@ describe('headgate backfill', () => {
     }
   });
 
+  test('shows what a restart would run: everything', async () => {
+    document();
+    await backfill(...RANGE);
+    const statuses = async (...more: string[]): Promise<string[]> => {
+      const { out } = await backfill(...RANGE, '--dry-run', '--json', ...more);
+      return (JSON.parse(out) as { units: { status: string }[] }).units.map(({ status }) => status);
+    };
+    expect(new Set(await statuses())).toEqual(new Set(['done']));
+    expect(new Set(await statuses('--restart'))).toEqual(new Set(['pending']));
+  });
+
   test('only says what there is to run when asked, and writes nothing', async () => {
     document();
     const { code, out } = await backfill(...RANGE, '--dry-run');

@@ -308,12 +308,12 @@ async function printUnits(
   { terminal }: CliContext,
   prepared: Prepared,
   { store }: BackfillState,
-  { json }: BackfillValues,
+  { json, restart }: BackfillValues,
 ): Promise<number> {
   const { hash, descriptor, keys, units } = prepared;
   const marker = await Marker.open({ store, key: keys.marker, descriptor });
   const listed = units.map(({ id, start, end }) => {
-    const status = marker.statusOf(id);
+    const status = restart ? undefined : marker.statusOf(id);
     return {
       unit: id,
       start,

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { AppError, ConfigError, messageOf } from '../../lib/errors.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 import { defineCommand } from '../framework/command.ts';
@@ -90,6 +91,9 @@ export const runCommand = defineCommand({
       completion: options,
       statePath: options.statePath,
       fromEnv: options.fromEnv,
+    }).catch((error: unknown) => {
+      printRefusal(context, error, options.output);
+      throw error;
     });
     const { execute } = await import('../../engine/execute.ts');
     const { threadsToSpare } = await import('../../engine/threads/budget.ts');
@@ -119,6 +123,20 @@ export const runCommand = defineCommand({
     return exitOfRun(outcome, stops);
   },
 });
+
+/** A program that asked for JSON learns in JSON, too, that nothing ran. */
+function printRefusal({ terminal, env }: CliContext, error: unknown, output: string): void {
+  if (output === 'text') return;
+  const { code, hint } = error instanceof AppError ? error : { code: 'internal' };
+  const message = env.redactor.text(messageOf(error));
+  const refusal = {
+    status: 'failed',
+    error: { code, message, ...(hint === undefined ? {} : { hint }) },
+    ...(error instanceof ConfigError ? { issues: error.issues } : {}),
+  };
+  if (output === 'json') terminal.json(refusal);
+  else terminal.jsonLine(refusal);
+}
 
 interface ReportValues {
   readonly dryRun: boolean;

@@ -145,6 +145,7 @@ async function validityOf(plan: Plan, document: Document): Promise<Record<string
       partition: row.role === 'discovery' ? null : partitionDocument(row.partition),
       shard: row.role === 'discovery' ? null : (row.shard ?? null),
       delivery: row.role === 'discovery' ? null : row.delivery,
+      guarantee: row.role === 'discovery' ? null : row.guarantee,
       status: row.status,
       tags: row.tags,
       decision: plan.selectionActive ? (runs ? 'run' : 'skip') : null,
@@ -179,10 +180,14 @@ async function printValidation(
     row.source.type,
     row.role === 'discovery' ? '' : row.sink.type,
     roleOf(row),
+    row.role === 'discovery' ? '' : row.guarantee,
     row.status,
     runs ? 'run' : 'skip',
   ]);
-  for (const line of table(['row', 'source', 'sink', 'role', 'status', 'decision'], cells))
+  for (const line of table(
+    ['row', 'source', 'sink', 'role', 'guarantee', 'status', 'decision'],
+    cells,
+  ))
     terminal.print(`  ${line}`);
   for (const { id, partition } of plan.rows)
     if (partition !== undefined) terminal.print(`  ${id}: ${chunksOf(partition)}`);

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { formatJson, formatYaml } from './format-document.ts';
 
@@ -87,4 +88,13 @@ describe('a JSON document', () => {
     );
     expect(formatJson(formatted, 'a.json')).toBe(formatted);
   });
+});
+
+it.each(
+  readdirSync('examples', { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.yaml'),
+  ),
+)('the example %s is formatted as `headgate fmt` formats', (name) => {
+  const text = readFileSync(`examples/${name}`, 'utf8');
+  expect(formatYaml(text, name)).toBe(text);
 });

@@ -196,6 +196,19 @@ describe('the document', () => {
 });
 
 describe('run', () => {
+  it.each(['json', 'ndjson'])('says as %s that a document cannot be used', async (format) => {
+    write('bad.yaml', DOCUMENT.replace('type: csv', 'type: cvs'));
+    const { code, out } = await cli(`run bad.yaml --output ${format}`);
+    expect([code, JSON.parse(out)]).toMatchObject([
+      1,
+      { status: 'failed', error: {}, issues: [{ code: 'unknown_type', line: 5 }] },
+    ]);
+    expect(JSON.parse((await cli(`run none.yaml --output ${format}`)).out)).toMatchObject({
+      status: 'failed',
+      error: { message: expect.stringContaining('none.yaml') as string },
+    });
+  });
+
   it('moves records and tells it on stderr, for people', async () => {
     write('headgate.yaml', DOCUMENT);
     write('people.csv', PEOPLE);

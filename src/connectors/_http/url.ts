@@ -32,6 +32,12 @@ export function bareUrl(address: string): string {
   return `${url.protocol}//${url.host}${path}`;
 }
 
+/** The same with its query, which may say where the data goes; secret-looking values are masked. */
+export function shownUrl(address: string): string {
+  const query = /\?[^#]*/.exec(safeUrl(address))?.[0] ?? '';
+  return bareUrl(address) + query;
+}
+
 /** `base` and `path` with exactly one slash between them. An absolute `path` replaces `base`. */
 export function joinUrl(base: string, path: string): string {
   if (/^https?:\/\//i.test(path)) return path;

@@ -185,3 +185,13 @@ it('takes any answer to its probe, and writes nothing', async () => {
   );
   expect(server.requests[0]?.method).toBe('HEAD');
 });
+
+it('is called by its address with the query, and without what is secret in it', () => {
+  const config = (url: string) => {
+    const checked = check(httpSink.config, { url });
+    return checked.ok ? httpSink.datasetUri(checked.value) : '';
+  };
+  expect(config('https://u:p@api.example.com/in?table=a&api_key=abcd#x')).toBe(
+    'https://api.example.com/in?table=a&api_key=***',
+  );
+});

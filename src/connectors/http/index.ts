@@ -1,5 +1,5 @@
 import { APPEND_ONLY, defineSink } from '../../kit/sink.ts';
-import { bareUrl } from '../_http/url.ts';
+import { shownUrl } from '../_http/url.ts';
 import { httpConfig, type HttpConfig } from './config.ts';
 import { probeHttpSink } from './probe.ts';
 import { openHttpSink } from './sink.ts';
@@ -24,7 +24,7 @@ export const httpSink = defineSink<HttpConfig>({
     config.batch_mode.type === 'Individual'
       ? { ...APPEND_ONLY, atomicity: 'per_row', perRow: true }
       : APPEND_ONLY,
-  datasetUri: (config) => bareUrl(config.url),
+  datasetUri: (config) => shownUrl(config.url),
   open: openHttpSink,
   probe: probeHttpSink,
 });

@@ -73,3 +73,17 @@ test('lists are taken whole, null replaces', () => {
     d: { e: 1, f: 2 },
   });
 });
+
+test('settings of one type are not those of another that is laid over it', () => {
+  const csv = { type: 'csv', config: { path: 'a', delimiter: ';' } };
+  expect(mergeTrees({ sink: csv }, { sink: { type: 'jsonl', config: { path: 'b' } } })).toEqual({
+    sink: { type: 'jsonl', config: { path: 'b' } },
+  });
+  expect(mergeTrees({ sink: csv }, { sink: { type: 'stdout' } })).toEqual({
+    sink: { type: 'stdout' },
+  });
+  expect(mergeTrees(csv, { type: 'csv', config: { path: 'b' } })).toEqual({
+    type: 'csv',
+    config: { path: 'b', delimiter: ';' },
+  });
+});

@@ -16,9 +16,15 @@ export function mergeValues(lower: JsonValue, upper: JsonValue): JsonValue {
 
 export function mergeTrees(lower: JsonObject, upper: JsonObject): JsonObject {
   const merged = { ...lower };
+  // Settings of one type are not meant for another.
+  if (isOtherType(lower, upper)) delete merged['config'];
   for (const [key, value] of Object.entries(upper)) {
-    const below = hasField(lower, key) ? lower[key] : undefined;
+    const below = hasField(merged, key) ? merged[key] : undefined;
     setField(merged, key, below === undefined ? value : mergeValues(below, value));
   }
   return merged;
+}
+
+function isOtherType({ type: one }: JsonObject, { type: other }: JsonObject): boolean {
+  return typeof one === 'string' && typeof other === 'string' && one !== other;
 }

@@ -41,7 +41,12 @@ const indexSchema = z.object({
   runs: z.array(z.string()),
   /** The run whose rollback has begun; whether it happened, only the destination knows. */
   undoing: z.string().optional(),
+  /** Runs that were rolled back, oldest first. */
+  undone: z.array(z.string()).optional(),
 });
+/** Runs that are remembered as rolled back. */
+const MOST_UNDONE = 100;
+
 export type Index = Readonly<z.infer<typeof indexSchema>>;
 
 export class Markers {
@@ -60,8 +65,14 @@ export class Markers {
     return success ? data : unreadable(this.#key);
   }
 
-  async putIndex({ runs, undoing }: Index): Promise<void> {
-    await this.#state.put(this.#key, { runs, ...(undoing === undefined ? {} : { undoing }) });
+  /** Without `undone`, what was noted of runs that were rolled back stays. */
+  async putIndex({ runs, undoing, undone }: Index): Promise<void> {
+    const past = undone ?? (await this.index()).undone;
+    await this.#state.put(this.#key, {
+      runs: [...runs],
+      ...(undoing === undefined ? {} : { undoing }),
+      ...(past === undefined ? {} : { undone: past }),
+    });
   }
 
   async get(runId: string): Promise<Marker | undefined> {
@@ -112,6 +123,14 @@ export class Markers {
       runs: left,
       ...(undoing === undefined || runIds.includes(undoing) ? {} : { undoing }),
     });
+  }
+
+  /** Remembers that a run was rolled back, and forgets what was needed for it. */
+  async removeUndone(runId: string): Promise<void> {
+    await this.remove([runId]);
+    const index = await this.index();
+    const undone = [...(index.undone ?? []).filter((known) => known !== runId), runId];
+    await this.putIndex({ ...index, undone: undone.slice(-MOST_UNDONE) });
   }
 
   /** Those of the index that are there, oldest first. */

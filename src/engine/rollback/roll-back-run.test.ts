@@ -335,6 +335,8 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
       restored: 1,
     });
     expect(await ids()).toEqual([1]);
+    await move([{ records: [{ id: 4 }] }]);
+    await expect(undo(second)).rejects.toThrow(`the run \`${second}\` was already undone`);
   });
 
   test('an overwrite that failed replaced nothing, so there is nothing to undo', async () => {

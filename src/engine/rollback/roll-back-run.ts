@@ -232,7 +232,12 @@ async function find(options: RollBackRunOptions, closers: AsyncDisposableStack):
     const markers = new Markers(state, row.stateKey);
     const marker = await markers.get(options.runId);
     if (marker !== undefined) return { row, state, marker };
-    known.push(...(await markers.index()).runs);
+    const { runs, undone = [] } = await markers.index();
+    if (undone.includes(options.runId))
+      throw new RefusedError('bad_config', `the run \`${options.runId}\` was already undone`, {
+        hint: 'nothing is left to do',
+      });
+    known.push(...runs);
   }
   throw new RefusedError('bad_config', `there is no undoable run \`${options.runId}\``, {
     hint:

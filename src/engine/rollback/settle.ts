@@ -21,7 +21,7 @@ export async function settleUndo(
     if (marker.bookmark_before === undefined) await state.delete(stateKey);
     else await state.put(stateKey, marker.bookmark_before);
   }
-  await markers.remove([runId]);
+  await markers.removeUndone(runId);
   // A left-over note is harmless: the run has no marker any more.
   await undo.forget([runId]).catch(() => {});
 }
