@@ -234,7 +234,9 @@ function openDoors(
 ): { readonly authenticate: Authenticator; readonly access: Access } {
   const { auth, history, credentialVariables, allowEnv: allowed, dataRoot: root } = options;
   const files: string[] = [];
-  const authenticate = loadAuth(auth, env, host, (path) => files.push(path));
+  const authenticate = loadAuth(auth, { ...env, secretManagers: parts.secrets }, host, (path) =>
+    files.push(path),
+  );
   // At this point the redactor knows the tokens and nothing else.
   const tokens = env.redactor.values();
   const holdsToken = ([, value = '']: readonly [string, string | undefined]): boolean =>
@@ -285,6 +287,7 @@ async function openBase(path: string, env: Env, access: Access): Promise<BaseDoc
     publicNames: true,
     redactor: env.redactor,
     readFile: localFiles(env.cwd),
+    secretManagers: parts.secrets,
     ...(profile === undefined || profile === '' ? {} : { profile }),
   };
   await loadFileWithSecrets(path, loading, secretAsker({ managers: parts.secrets, env }));

@@ -21,6 +21,14 @@ export interface SecretManager {
   close(): Promise<void>;
 }
 
+/** What a token names. */
+export interface SecretName {
+  /** Path, name or resource, as `read` is given it. */
+  readonly name: string;
+  /** Key of the secret when that is read as a JSON object. */
+  readonly field?: string;
+}
+
 /** An environment variable that a secrets manager is configured with. */
 export interface SecretSetting {
   readonly name: string;
@@ -32,6 +40,10 @@ export interface SecretManagerDefinition {
   /** The text before the colon of its tokens. */
   readonly type: string;
   readonly description: string;
+  /** How what follows the colon is written, for messages: `<path>[#field]`. */
+  readonly form: string;
+  /** Reads what follows the colon; `undefined` when it is not of this form. */
+  parse(this: void, text: string): SecretName | undefined;
   readonly settings: readonly SecretSetting[];
   /** Loads the vendor's client; makes no request. */
   open(context: SecretContext): Promise<SecretManager>;

@@ -5,6 +5,7 @@ import type {
 } from '@aws-sdk/client-secrets-manager';
 import { ConnectorError, type ConnectorErrorKind } from '../lib/errors.ts';
 import { defineSecretManager, type SecretContext, type SecretManager } from '../kit/secrets.ts';
+import { nameWithField } from './names.ts';
 import { setting, vendorClient, vendorError } from './vendor.ts';
 
 const PACKAGE = '@aws-sdk/client-secrets-manager';
@@ -15,6 +16,8 @@ export const awsSecretsManager = defineSecretManager({
   type: 'aws-sm',
   description:
     'AWS Secrets Manager, with the login the AWS tools would use: environment, profile, web identity, container or instance.',
+  form: '<name or ARN>[#field]',
+  parse: nameWithField(/^\S+$/),
   settings: [
     {
       name: 'AWS_REGION',

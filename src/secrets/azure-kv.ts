@@ -3,6 +3,7 @@ import type { SecretClient } from '@azure/keyvault-secrets';
 import { ConnectorError, type ConnectorErrorKind } from '../lib/errors.ts';
 import { findVariable, VARIABLES, type Variables } from '../lib/variables.ts';
 import { defineSecretManager, type SecretContext, type SecretManager } from '../kit/secrets.ts';
+import { wholeName } from './names.ts';
 import { setting, vendorClient, vendorError } from './vendor.ts';
 
 const PACKAGES = '@azure/identity @azure/keyvault-secrets';
@@ -14,6 +15,8 @@ export const azureKeyVault = defineSecretManager({
   type: 'azure-kv',
   description:
     'Azure Key Vault, with a service principal, else the identity of the machine, else the login of the developer tools.',
+  form: '<vault>/<secret>[/<version>]',
+  parse: wholeName(/^[^/\s]+\/[^/\s]+(?:\/[^/\s]+)?$/),
   settings: [
     {
       name: 'AZURE_TENANT_ID',

@@ -2,6 +2,7 @@ import type { SecretManagerServiceClient } from '@google-cloud/secret-manager';
 import { ConnectorError, type ConnectorErrorKind } from '../lib/errors.ts';
 import { isHttpUrl } from '../lib/http/http-url.ts';
 import { defineSecretManager, type SecretContext, type SecretManager } from '../kit/secrets.ts';
+import { wholeName } from './names.ts';
 import { setting, vendorClient, vendorError } from './vendor.ts';
 
 const PACKAGE = '@google-cloud/secret-manager';
@@ -16,6 +17,8 @@ type ClientOptions = NonNullable<ConstructorParameters<typeof SecretManagerServi
 export const gcpSecretManager = defineSecretManager({
   type: 'gcp-sm',
   description: 'Google Cloud Secret Manager, with application default credentials.',
+  form: 'projects/<project>/secrets/<secret>/versions/<version>',
+  parse: wholeName(/^projects\/[^/\s]+\/secrets\/[^/\s]+\/versions\/[^/\s]+$/),
   settings: [
     {
       name: 'GOOGLE_APPLICATION_CREDENTIALS',

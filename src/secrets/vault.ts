@@ -3,6 +3,7 @@ import { ConnectorError } from '../lib/errors.ts';
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { readLimited } from '../lib/http/response-text.ts';
 import { defineSecretManager, type SecretContext } from '../kit/secrets.ts';
+import { nameWithField } from './names.ts';
 import { setting, vendorError } from './vendor.ts';
 import { kindOfStatus } from '../lib/http/status-kind.ts';
 
@@ -18,6 +19,8 @@ export const vault = defineSecretManager({
   type: 'vault',
   description:
     'Version 2 of the key-value store of HashiCorp Vault or OpenBao; the path is written with its `data/` segment.',
+  form: '<path>[#field]',
+  parse: nameWithField(/^[^/\s]+(?:\/[^/\s]+)*$/),
   settings: [
     {
       name: 'VAULT_ADDR',

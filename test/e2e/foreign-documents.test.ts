@@ -41,6 +41,7 @@ function planOf(name: string): Plan {
       throw new Error('no document names a file');
     },
     redactor: new Redactor(),
+    secretManagers: parts.secrets,
     paramMode: 'placeholders',
     secrets: 'keep',
   });

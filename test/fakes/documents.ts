@@ -1,6 +1,8 @@
 import { loadDocument, type LoadOptions } from '../../src/document/load.ts';
 import type { Document } from '../../src/document/document.ts';
 import { ConfigError, type Issue } from '../../src/lib/errors.ts';
+import { Registry } from '../../src/kit/parts.ts';
+import { SECRET_MANAGERS } from '../../src/secrets/index.ts';
 import { Redactor } from '../../src/lib/redact.ts';
 import { planDocument, type PlanOptions } from '../../src/plan/plan-document.ts';
 import type { Plan } from '../../src/plan/plan.ts';
@@ -30,6 +32,7 @@ export function loadOptions(overrides: Partial<LoadOptions> = {}): LoadOptions {
       return new TextEncoder().encode(text).subarray(0, limit);
     },
     redactor: new Redactor(),
+    secretManagers: new Registry(SECRET_MANAGERS),
     ...overrides,
   };
 }

@@ -130,6 +130,7 @@ function documentReader(
     variables: env.variables,
     redactor: env.redactor,
     readFile: localFiles(world.cwd),
+    secretManagers: parts.secrets,
     ...(options.resolveSecrets ? {} : { secrets: 'keep' as const, keepSecrets: true }),
   };
   const load: FileOptions = {

@@ -61,6 +61,7 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
     variables: env.variables,
     redactor: env.redactor,
     readFile: localFiles(world.cwd),
+    secretManagers: parts.secrets,
     canonicalPath: canonicalPaths(world.cwd),
     ...(request.completion === undefined ? {} : completionOf(request.completion, env.variables)),
     paramMode: request.onlyChecked === true ? 'placeholders' : 'strict',

@@ -13,6 +13,7 @@ function planOf(document: object): Plan {
     origin: { kind: 'submitted' },
     variables: {},
     redactor: new Redactor(),
+    secretManagers: parts.secrets,
   } as const;
   const readFile = (): never => {
     throw new Error('no files in this test');

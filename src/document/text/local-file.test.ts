@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { loadDocument, loadDocumentFile } from '../load.ts';
 import { ConfigError } from '../../lib/errors.ts';
+import { Registry } from '../../kit/parts.ts';
+import type { SecretManagerDefinition } from '../../kit/secrets.ts';
 import { Redactor } from '../../lib/redact.ts';
 import { localFiles } from './local-file.ts';
 
@@ -12,7 +14,12 @@ const folder = mkdtempSync(join(tmpdir(), 'headgate-local-file-'));
 execFileSync('mkfifo', [join(folder, 'pipe'), join(folder, 'pipe.yaml')]);
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const options = { variables: {}, redactor: new Redactor(), readFile: localFiles(folder) };
+const options = {
+  variables: {},
+  redactor: new Redactor(),
+  readFile: localFiles(folder),
+  secretManagers: new Registry<SecretManagerDefinition>([]),
+};
 
 function issuesOf(load: () => unknown): readonly { code: string; message: string }[] {
   try {

@@ -6,6 +6,7 @@ import { defineSecretManager, type SecretManager } from '../../kit/secrets.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { ConfigError, ConnectorError, type ConnectorErrorKind } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { vault } from '../../secrets/vault.ts';
 import { Redactor } from '../../lib/redact.ts';
 import { secretAsker, type AskSecrets } from './ask-secrets.ts';
 import type { Document } from '../document.ts';
@@ -36,6 +37,8 @@ function desk(secrets: Readonly<Record<string, Answer | readonly Answer[]>>) {
   };
   const manager = defineSecretManager({
     type: 'vault',
+    form: vault.form,
+    parse: vault.parse,
     description: 'in memory',
     settings: [],
     open: () => {
@@ -199,6 +202,8 @@ describe('what cannot be read', () => {
   it('is given up when nobody answers', async () => {
     const silent = defineSecretManager({
       type: 'vault',
+      form: vault.form,
+      parse: vault.parse,
       description: 'never answers',
       settings: [],
       open: () =>
@@ -232,6 +237,8 @@ describe('what cannot be read', () => {
     const { seen } = desk({});
     const never = defineSecretManager({
       type: 'vault',
+      form: vault.form,
+      parse: vault.parse,
       description: 'stops the test',
       settings: [],
       open: () => {
@@ -262,10 +269,15 @@ describe('what cannot be read', () => {
   });
 
   it('is of a manager that the build does not have', async () => {
-    const { ask } = desk({});
-    expect((await issuesOf({ a: '${aws-sm:x}' }, ask)).issues[0]).toMatchObject({
-      code: 'secret_unavailable',
-      message: '`${aws-sm:x}` cannot be read: this build cannot read it',
+    const load = loadTree({ a: '${aws-sm:x}' }, desk({}).ask, { secretManagers: new Registry([]) });
+    await expect(load).rejects.toMatchObject({
+      issues: [
+        {
+          code: 'unknown_token',
+          message: '`${aws-sm:…}` is not a token',
+          hint: 'there are: env, secret, file, map',
+        },
+      ],
     });
   });
 });

@@ -6,7 +6,7 @@ import type { Registry } from '../../kit/parts.ts';
 import type { SecretManager, SecretManagerDefinition } from '../../kit/secrets.ts';
 import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
 import type { Env } from '../../lib/env.ts';
-import { ConnectorError, isTransient, messageOf } from '../../lib/errors.ts';
+import { assert, ConnectorError, isTransient, messageOf } from '../../lib/errors.ts';
 import { Gate } from '../../lib/gate.ts';
 import {
   hasField,
@@ -142,7 +142,7 @@ class Desk implements AsyncDisposable {
 
   async #openFirst(type: string): Promise<SecretManager> {
     const definition = this.#settings.managers.get(type);
-    if (definition === undefined) throw new ConnectorError('refused', 'this build cannot read it');
+    assert(definition !== undefined, `there is a secrets manager ${type}`);
     return definition.open({ env: this.#settings.env });
   }
 }

@@ -242,9 +242,9 @@ test('texts made of tokens agree with putting the values together by hand', () =
 describe('names that become public labels', () => {
   const at = (tree: JsonObject, more: Partial<TokenSources> = {}) =>
     interpolate(tree, {
+      ...loadOptions(),
       variables: { TEAM: 'finance-team' },
       readFile: () => new TextEncoder().encode('from a file'),
-      redactor: new Redactor(),
       publicNames: true,
       ...more,
     }).issues.map(({ code, path }) => [code, path]);

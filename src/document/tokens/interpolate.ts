@@ -2,6 +2,7 @@
  * Load-time tokens: `${env:…}`, `${secret:…}`, `${file:…}`, `${vars.…}`, `${sources.…}`,
  * `${sinks.…}`, `${param.…}`, `${map:…}` (spec 2.5, 2.7).
  */
+import type { SecretManagerDefinition } from '../../kit/secrets.ts';
 import type { Issue } from '../../lib/errors.ts';
 import {
   hasField,
@@ -21,12 +22,7 @@ import { nowFault } from './now-tokens.ts';
 import { isPublicName, NAME_NOT_PUBLIC } from './public-names.ts';
 import { OutsideValues, type TokenSources } from './outside-values.ts';
 import { findParam, lookUp, type BoundParam, type Report } from './param-tokens.ts';
-import {
-  isSecretManager,
-  SECRET_MANAGERS,
-  type SecretManagerName,
-  type WantedSecret,
-} from './secret-tokens.ts';
+import type { WantedSecret } from './secret-tokens.ts';
 import type { Steps } from '../parse/steps.ts';
 import {
   classify,
@@ -73,7 +69,8 @@ export function interpolate(
 }
 
 const PARAM = 'param.';
-const DIRECTIVES = ['env', 'secret', 'file', 'map', ...SECRET_MANAGERS];
+/** Prefixes that need no secrets manager. */
+const DIRECTIVES = ['env', 'secret', 'file', 'map'];
 
 /** Beyond these hints would cost more than they help. */
 const ERRORS_WITH_HINTS = 50;
@@ -98,6 +95,7 @@ class Session {
   readonly #binding: Binding;
   readonly #redactor: Redactor;
   readonly #publicNames: boolean;
+  readonly #managers: TokenSources['secretManagers'];
   readonly #outside: OutsideValues;
   #scope: Scope = 'document';
   /** Texts of directives and references already resolved, by token body. */
@@ -124,6 +122,7 @@ class Session {
     this.#binding = binding;
     this.#redactor = sources.redactor;
     this.#publicNames = sources.publicNames === true;
+    this.#managers = sources.secretManagers;
     this.#outside = new OutsideValues(
       paramEnv === undefined
         ? sources
@@ -316,24 +315,25 @@ class Session {
     if (prefix !== 'map') this.#holdsOutside = true;
     if (prefix === 'env' || prefix === 'secret') return this.#outside.variable(prefix, rest);
     if (prefix === 'file') return this.#outside.file(rest);
-    if (isSecretManager(prefix)) return this.#secret(prefix, rest);
     if (prefix === 'map')
       return this.#hasParams(`map:${rest}`) ? lookUp(this.params, rest, this.#reportParam) : '';
+    const manager = this.#managers.get(prefix);
+    if (manager !== undefined) return this.#secret(manager, rest);
     this.#report(
       'unknown_token',
       `\`\${${prefix}:…}\` is not a token`,
-      suggestion(prefix, DIRECTIVES, 'there are'),
+      suggestion(prefix, [...DIRECTIVES, ...this.#managers.types()], 'there are'),
     );
     return '';
   }
 
-  #secret(manager: SecretManagerName, rest: string): string {
+  #secret(manager: SecretManagerDefinition, rest: string): string {
     if (this.#scope === 'document' && !this.#inKey)
       return this.#outside.secret(manager, rest, joinPath('', ...this.#place));
     const where = this.#inKey ? 'a key' : 'a parameter';
     this.#report(
       'token_out_of_scope',
-      `\`\${${manager}:${rest}}\` cannot stand in ${where}`,
+      `\`\${${manager.type}:${rest}}\` cannot stand in ${where}`,
       'name the secret in the value that needs it',
     );
     return '';

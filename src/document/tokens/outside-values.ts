@@ -4,18 +4,14 @@
  */
 import { variableRefusal, type VariableAccess } from '../../lib/access.ts';
 import { FileRefusedError } from '../../lib/files/file-access.ts';
+import type { Registry } from '../../kit/parts.ts';
+import type { SecretManagerDefinition } from '../../kit/secrets.ts';
 import { NotRegularFileError } from '../../lib/files/regular-file.ts';
 import type { Redactor } from '../../lib/redact.ts';
 import type { ReadFile } from '../text/file-text.ts';
 import { MAX_FILE_BYTES } from '../text/limits.ts';
 import type { Report } from './param-tokens.ts';
-import {
-  formOf,
-  readSecretReference,
-  type SecretAnswers,
-  type SecretManagerName,
-  type WantedSecret,
-} from './secret-tokens.ts';
+import type { SecretAnswers, WantedSecret } from './secret-tokens.ts';
 import { PENDING, protectTokens, restoreEscapes } from './tokens.ts';
 
 export interface TokenSources {
@@ -34,6 +30,8 @@ export interface TokenSources {
   readonly publicNames?: boolean;
   /** Learns every value that came from the environment, a file or a secrets manager. */
   readonly redactor: Redactor;
+  /** Those whose tokens are known; each says how its secrets are named. */
+  readonly secretManagers: Registry<SecretManagerDefinition>;
   /**
    * What secrets managers said so far; `keep` leaves their tokens as they are. Without it such
    * tokens are refused.
@@ -113,18 +111,18 @@ export class OutsideValues {
   }
 
   /** The text of a secret; a mark in its place while it still has to be asked for. */
-  secret(manager: SecretManagerName, rest: string, path: string): string {
-    const reference = readSecretReference(manager, restoreEscapes(rest));
-    if (reference === undefined) {
+  secret({ type, form, parse }: SecretManagerDefinition, rest: string, path: string): string {
+    const named = parse(restoreEscapes(rest));
+    const token = `${type}:${rest}`;
+    if (named === undefined) {
       this.#report(
         'invalid_token',
-        `\`\${${manager}:${rest}}\` does not name a secret`,
-        `write \`${formOf(manager)}\``,
+        `\`\${${token}}\` does not name a secret`,
+        `write \`\${${type}:${form}}\``,
       );
       return '';
     }
     const { secrets, keepSecrets } = this.#sources;
-    const token = `${manager}:${rest}`;
     if (secrets === 'keep' || keepSecrets === true) return `\${${token}}`;
     if (secrets === undefined) {
       this.#report(
@@ -136,7 +134,8 @@ export class OutsideValues {
     }
     const answer = secrets.get(token);
     if (answer === undefined) {
-      if (!this.wanted.has(token)) this.wanted.set(token, { token, reference, path });
+      if (!this.wanted.has(token))
+        this.wanted.set(token, { token, reference: { manager: type, ...named }, path });
       return PENDING;
     }
     if (answer.ok) return this.#data(answer.text, `the secret \`${token}\``);

@@ -272,6 +272,7 @@ function again(pipeline: Pipeline, overrides: Partial<ReplayRequest> = {}) {
       variables: {},
       redactor: new Redactor(),
       readFile: () => new Uint8Array(),
+      secretManagers: parts.secrets,
     },
   );
   const plan = planDocument(document, parts, { cpus: 2 });

@@ -25,6 +25,7 @@ export interface OpenOptions {
 export interface Outside {
   readonly variables: Env['variables'];
   readonly readFile: (path: string, limitBytes: number) => Uint8Array;
+  readonly secretManagers: Parts['secrets'];
   readonly ask: AskSecrets;
 }
 
@@ -38,6 +39,7 @@ export function outsideOf({ env, parts }: Pick<OpenOptions, 'env' | 'parts'>): O
   return {
     variables: env.variables,
     readFile: localFiles(env.cwd),
+    secretManagers: parts.secrets,
     ask: secretAsker({ managers: parts.secrets, env }),
   };
 }
@@ -46,7 +48,13 @@ export function outsideOf({ env, parts }: Pick<OpenOptions, 'env' | 'parts'>): O
 export async function readDocument(
   { config, config_format, name, base }: SubmittedDocument,
   { redactor, variableAccess }: Pick<Env, 'redactor' | 'variableAccess'>,
-  { variables, readFile, ask, unnamed = UNNAMED }: Outside & { readonly unnamed?: string },
+  {
+    variables,
+    readFile,
+    secretManagers,
+    ask,
+    unnamed = UNNAMED,
+  }: Outside & { readonly unnamed?: string },
 ): Promise<ReadDocument> {
   const given = name ?? '';
   const options = {
@@ -57,6 +65,7 @@ export async function readDocument(
     publicNames: true,
     redactor,
     readFile,
+    secretManagers,
     ...(base === null ? {} : { base: parseJson(base) as JsonObject }),
     name: given,
   };

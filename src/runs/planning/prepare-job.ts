@@ -51,6 +51,7 @@ export async function prepareDocument(
   const watch = new OutsideWatch();
   const outside = outsideOf(options);
   const read = await readDocument(document, env, {
+    ...outside,
     variables: watch.variables(outside.variables),
     readFile: watch.calls(outside.readFile),
     ask: watch.calls(outside.ask),

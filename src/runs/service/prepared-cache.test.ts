@@ -6,6 +6,7 @@ import { ConfigError } from '../../lib/errors.ts';
 import { stillClock, type StillClock } from '../../../test/fakes/clock.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { FAKE_PARTS } from '../../../test/fakes/parts.ts';
+import { Registry } from '../../kit/parts.ts';
 import { defineSecretManager } from '../../kit/secrets.ts';
 import { createPrepare } from './prepare.ts';
 import type { PlanSummary } from '../../wire/plan-summary.ts';
@@ -31,6 +32,8 @@ function world(): World {
   const env = testEnv({ variables, clock, cwd: folder });
   const vault = defineSecretManager({
     type: 'vault',
+    form: '<name>',
+    parse: (name) => ({ name }),
     description: 'secrets of this test',
     settings: [],
     open: () =>
@@ -39,7 +42,7 @@ function world(): World {
         close: () => Promise.resolve(),
       }),
   });
-  const parts = { ...FAKE_PARTS, secrets: new Map([['vault', vault]]) as never };
+  const parts = { ...FAKE_PARTS, secrets: new Registry([vault]) };
   const jobs = inProcessJobs({ env, parts });
   const made: World = {
     variables: variables ?? {},

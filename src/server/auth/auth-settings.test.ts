@@ -3,13 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
+import { Registry } from '../../kit/parts.ts';
+import { SECRET_MANAGERS } from '../../secrets/index.ts';
 import { ConfigError } from '../../lib/errors.ts';
 import { loadAuth, type AuthFlags } from './auth-settings.ts';
 
 async function setting(content?: string, variables: Record<string, string> = {}) {
   const cwd = await mkdtemp(join(tmpdir(), 'headgate-auth-'));
   if (content !== undefined) await writeFile(join(cwd, 'auth.yaml'), content);
-  const env = testEnv({ cwd, variables });
+  const env = { ...testEnv({ cwd, variables }), secretManagers: new Registry(SECRET_MANAGERS) };
   const flags: AuthFlags = content === undefined ? {} : { authConfig: 'auth.yaml' };
   return { env, redactor: env.redactor, cwd, flags };
 }

@@ -5,6 +5,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { interpolate } from '../../document/tokens/interpolate.ts';
+import type { TokenSources } from '../../document/tokens/outside-values.ts';
 import { MAX_DOCUMENT_BYTES } from '../../document/text/limits.ts';
 import { localFiles } from '../../document/text/local-file.ts';
 import { withPlaces } from '../../document/text/locate.ts';
@@ -40,7 +41,8 @@ const TRIO: readonly {
   { flag: 'adminToken', option: '--admin-token', name: 'admin', role: 'admin' },
 ];
 
-type AuthEnv = Pick<Env, 'redactor' | 'variables' | 'cwd' | 'log'>;
+type AuthEnv = Pick<Env, 'redactor' | 'variables' | 'cwd' | 'log'> &
+  Pick<TokenSources, 'secretManagers'>;
 
 /**
  * Every token is registered for redaction before anything else can print it. `onFile` is told each
@@ -181,7 +183,8 @@ function holdersFromFile(
     return read(name, limitBytes);
   };
   const { tree, locate } = parseAuthFile(path, readFile);
-  const filled = interpolate(tree, { variables: env.variables, redactor: env.redactor, readFile });
+  const { variables, redactor, secretManagers } = env;
+  const filled = interpolate(tree, { variables, redactor, readFile, secretManagers });
   const issues = [...filled.issues, ...leftovers(filled.tree)];
   if (issues.length > 0) throw refused(withPlaces(issues, locate), path);
   const parsed = check(authFileSchema, filled.tree);
