@@ -2,8 +2,9 @@
  * XML as JSON: `@name` for attributes, `#text` beside attributes or children, lists for repeated
  * elements, null for empty ones.
  */
-import type { X2jOptions } from 'fast-xml-parser';
-import { ConnectorError } from '../../lib/errors.ts';
+import type { X2jOptions, XMLParser } from 'fast-xml-parser';
+import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { XmlReferences } from '../../lib/text/xml-references.ts';
 import {
   hasField,
   isObject,
@@ -37,14 +38,25 @@ const OPTIONS: X2jOptions = {
 
 /** `{root: …}`. Errors show `name`. */
 export function parseXml(text: string, name: string): JsonValue {
-  const { XMLParser, XMLValidator } = library();
+  const { XMLParser: Parser, XMLValidator } = library();
   const valid = XMLValidator.validate(text, { allowBooleanAttributes: false });
   if (valid !== true)
     throw new ConnectorError(
       'data',
       `${name} is not XML: ${valid.err.msg} (line ${valid.err.line})`,
     );
-  return childrenOf(new XMLParser(OPTIONS).parse(text) as Node[], {});
+  return childrenOf(
+    parsed(new Parser({ ...OPTIONS, entityDecoder: new XmlReferences() }), text, name),
+    {},
+  );
+}
+
+function parsed(parser: XMLParser, text: string, name: string): Node[] {
+  try {
+    return parser.parse(text) as Node[];
+  } catch (error) {
+    throw new ConnectorError('data', `${name} is not XML: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 function childrenOf(

@@ -255,6 +255,35 @@ describe('the file source', () => {
     },
   );
 
+  it('decodes the references of XML once, and refuses those that are not defined', async () => {
+    await put(
+      'a.xml',
+      `<!DOCTYPE r [<!ENTITY co "A + B">]><r><a t="&#233;">&#xE9;&#128512; &amp;#65; &lt;&co;<![CDATA[&amp;]]></a></r>`,
+    );
+    expect(await read({ path: 'a.xml' })).toEqual([
+      { '@t': 'é', '#text': 'é😀 &#65; <A + B&amp;' },
+    ]);
+    for (const text of ['&nbsp;', '&#0;', '&#xD800;']) {
+      await put('b.xml', `<r><a>${text}</a></r>`);
+      expect(await failureOf(read({ path: 'b.xml' }))).toMatchObject({
+        kind: 'data',
+        message: expect.stringContaining(text),
+      });
+    }
+  });
+
+  it.each([
+    ['ISO-8859-1', 'latin1', ''],
+    ['UTF-16', 'utf16le', '\uFEFF'],
+    ['utf-8', 'utf8', '\uFEFF'],
+  ] as const)('reads XML in the encoding that it declares: %s', async (label, encoding, mark) => {
+    const text = `${mark}<?xml version="1.0" encoding="${label}"?><r><a>é</a></r>`;
+    await put('a.xml', Buffer.from(text, encoding));
+    expect(await read({ path: 'a.xml' })).toEqual(['é']);
+    await put('b.xml', '<?xml version="1.0" encoding="no-such"?><r><a>x</a></r>');
+    expect((await failureOf(read({ path: 'b.xml' }))).message).toContain('"no-such"');
+  });
+
   it('fails on damaged Avro', async () => {
     await put('a.avro', 'not avro');
     expect(await failureOf(read({ path: 'a.avro' }))).toMatchObject({ kind: 'data' });

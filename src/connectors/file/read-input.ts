@@ -13,7 +13,7 @@ import { avroRecords } from './avro-records.ts';
 import type { FileSourceConfig } from './config.ts';
 import type { Input } from './inputs.ts';
 import { xlsxRecords } from './xlsx-records.ts';
-import { xmlRecords } from './xml-records.ts';
+import { xmlRecords, xmlText } from './xml-records.ts';
 
 /** What one run of the source carries from file to file. */
 export interface Reading {
@@ -71,10 +71,13 @@ async function* wholeFile(input: Input, { config }: Reading): AsyncGenerator<rea
     yield await xlsxRecords(await wholeOf(input.blocks(), name), { sheet, headerRow, name });
     return;
   }
+  if (input.format === 'xml') {
+    const content = xmlText(await wholeOf(input.blocks(), name), name);
+    yield await xmlRecords(content, { recordElement: config.xml.record_element, name });
+    return;
+  }
   const text = await textOf(input.blocks(), name);
-  if (input.format === 'xml')
-    yield await xmlRecords(text, { recordElement: config.xml.record_element, name });
-  else if (input.format === 'raw_text') yield [{ path: name, content: text }];
+  if (input.format === 'raw_text') yield [{ path: name, content: text }];
   else yield jsonDocument(text, name);
 }
 

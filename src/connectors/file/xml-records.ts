@@ -1,4 +1,5 @@
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { XmlReferences } from '../../lib/text/xml-references.ts';
 import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 
 const TEXT = '#text';
@@ -24,6 +25,7 @@ export async function xmlRecords(text: string, options: XmlOptions): Promise<Jso
     textNodeName: TEXT,
     parseTagValue: false,
     parseAttributeValue: false,
+    entityDecoder: new XmlReferences(),
     ignoreDeclaration: true,
     ignorePiTags: true,
   });
@@ -32,6 +34,35 @@ export async function xmlRecords(text: string, options: XmlOptions): Promise<Jso
   return options.recordElement === undefined
     ? childrenOfRoot(document)
     : [...elementsNamed(document, options.recordElement)];
+}
+
+/** The text of a document in the encoding that it declares, or that its first bytes show. */
+export function xmlText(bytes: Buffer, name: string): string {
+  const label = encodingOf(bytes);
+  try {
+    return new TextDecoder(label, { fatal: true }).decode(bytes);
+  } catch (error) {
+    const isUnknown = error instanceof RangeError;
+    throw new ConnectorError(
+      'data',
+      isUnknown
+        ? `${name} declares the encoding ${JSON.stringify(label)}, which is not known`
+        : `${name} is not text in ${label}`,
+      { hint: 'convert the file to UTF-8', cause: error },
+    );
+  }
+}
+
+/** The declaration stands at the start, in characters that most encodings share. */
+const DECLARATION_BYTES = 200;
+
+function encodingOf(bytes: Buffer): string {
+  const [first, second] = bytes;
+  if ((first === 0xff && second === 0xfe) || (first === 0x3c && second === 0)) return 'utf-16le';
+  if ((first === 0xfe && second === 0xff) || (first === 0 && second === 0x3c)) return 'utf-16be';
+  if (first === 0xef) return 'utf-8';
+  const start = bytes.subarray(0, DECLARATION_BYTES).toString('latin1');
+  return /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']+)["']/.exec(start)?.[1] ?? 'utf-8';
 }
 
 /** What is still open at the end of the text is told by the library as a list in JSON. */
