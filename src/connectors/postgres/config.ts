@@ -48,7 +48,9 @@ const replication = z.lazy(() =>
             type: z
               .literal('incremental')
               .meta({ description: 'Only rows beyond the last value of a column.' }),
-            column: text().meta({ description: 'Column of the result that only grows.' }),
+            column: text().meta({
+              description: 'Column of the result whose values only increase.',
+            }),
             initial_value: nonNull.meta({
               description: 'Where the first run starts (rows with this value are read).',
             }),
@@ -56,7 +58,7 @@ const replication = z.lazy(() =>
         ])
         .default({ type: 'full' }),
     )
-    .meta({ description: 'Whether a run reads everything or goes on where the last one stood.' }),
+    .meta({ description: 'Whether a run reads everything or continues after the last run.' }),
 );
 
 export const postgresSourceConfig = z.lazy(() =>
@@ -71,7 +73,7 @@ export const postgresSourceConfig = z.lazy(() =>
       params: z
         .preprocess((value) => value ?? undefined, z.array(scalar).default([]))
         .meta({ description: 'Values of `$1`, `$2`, … in the query.' }),
-      max_connections: connections(10, 'Upper bound of open connections; a row reads over one.'),
+      max_connections: connections(10, 'Maximum number of open connections; a row uses one.'),
       batch_size: batchSize(),
       shard,
       read_timeout_secs: integer({ min: 0, max: 2_000_000 }).default(3600).meta({
@@ -80,7 +82,7 @@ export const postgresSourceConfig = z.lazy(() =>
       }),
       json_big_numbers: z.enum(['fail', 'string']).default('fail').meta({
         description:
-          'A number inside a JSON column that cannot be held exactly: fail, or hand over its digits as text.',
+          'What to do with a number inside a JSON column that cannot be held exactly: fail, or use its digits as text.',
         advanced: true,
       }),
       replication,
@@ -104,9 +106,9 @@ const scope = z.lazy(() =>
   z.strictObject({
     window: z
       .strictObject({
-        column: text().meta({ description: 'Column that decides.' }),
+        column: text().meta({ description: 'Column that decides which rows are replaced.' }),
         from: nonNull.meta({ description: 'Lowest value that is replaced.' }),
-        to: nonNull.meta({ description: 'First value that is not replaced any more.' }),
+        to: nonNull.meta({ description: 'First value above the range; it is not replaced.' }),
       })
       .meta({ description: 'Half-open range: `from` belongs to it, `to` does not.' }),
   }),
@@ -120,7 +122,7 @@ export const postgresSinkConfig = z.lazy(() =>
       schema: optional(text()).meta({
         description: 'Schema of the table; without it the search path decides.',
       }),
-      max_connections: connections(5, 'Upper bound of open connections.'),
+      max_connections: connections(5, 'Maximum number of open connections.'),
       write_method: z
         .preprocess(
           (value) => value ?? undefined,
@@ -128,7 +130,7 @@ export const postgresSinkConfig = z.lazy(() =>
         )
         .meta({
           description:
-            'Send rows in INSERT statements or as a COPY stream; `auto` takes COPY for pages large enough to gain by it.',
+            'Send rows in INSERT statements or as a COPY stream; `auto` uses COPY for pages that are large enough.',
         }),
       scope: optional(scope).meta({
         description: 'Overwrite only: the part of the table that is replaced.',

@@ -62,17 +62,14 @@ export async function openPostgresDriver(
     (config.schema === undefined ? '' : `${quoteName(config.schema)}.`) + quoteName(table);
   const buffer = newPageBuffer();
   const writes = new WriteTransaction(pool, context.signal);
-  /**
-   * Beside what is held, or as a part of it: it may look at what is held, or change the table that
-   * is locked by it.
-   */
+  /** Runs in its own transaction, or in the open one when it needs rows or tables changed there. */
   const run = <T>(doing: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
     writes.isOpen
       ? writes.work(doing, { hold: true }, async (open) => work(await open.client()))
       : withClient(pool, { doing, signal: context.signal }, work);
 
   let tokensMade = false;
-  /** Before the transaction they are stored in. */
+  /** Created before the transaction that stores tokens in it. */
   const makeTokens = async (): Promise<void> => {
     if (tokensMade) return;
     await withClient(
@@ -84,12 +81,12 @@ export async function openPostgresDriver(
   };
   const targets = new Map<string, CopyTarget | undefined>();
   const copyTarget = async (client: ClientBase, table: string): Promise<CopyTarget | undefined> => {
-    // A table that is not there yet may be when the next page comes.
+    // A table that does not exist yet may exist for the next page.
     if (targets.get(table) === undefined)
       targets.set(table, await readCopyTarget(client, qualified(table)));
     return targets.get(table);
   };
-  /** A table that is not there yet, with the types of the source where the page tells them. */
+  /** Creates a missing table, with the types of the source where the page has them. */
   const makeTyped = async (name: string, page: Page, key: readonly string[]): Promise<void> => {
     const lines = binaryBlock(page)?.columns.map(
       (column) => `${quoteName(column.name)} ${BINARY_TYPES[column.oid] ?? 'text'}`,
@@ -165,7 +162,7 @@ export async function openPostgresDriver(
     },
     settle: () => writes.commit(),
     sweep: (one) =>
-      run(`removing vanished rows of \`${one.table}\``, (client) =>
+      run(`removing rows of \`${one.table}\``, (client) =>
         sweep(
           client,
           { table: qualified(one.table), logTable: qualified(ROLLBACK_LOG_TABLE) },
@@ -183,7 +180,7 @@ export async function openPostgresDriver(
       ? {}
       : { part: partName(stringifyJson({ ...config.scope.window })) }),
     tablesFrom: (prefix) =>
-      run('looking for what other runs left', (client) =>
+      run('looking for tables that other runs left', (client) =>
         tablesFrom(client, prefix, config.schema),
       ),
     stage: (table, staging) =>
@@ -197,8 +194,8 @@ export async function openPostgresDriver(
     swap: (table, staging, runId) =>
       run(`replacing \`${table}\``, (client) =>
         inPostgresTransaction(client, async () => {
-          // Parts of one table may be replaced at the same time, but what was there before stands
-          // in one place.
+          // Parts of one table may be replaced at the same time, but the previous rows of all of
+          // them are stored in one place.
           await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [
             `headgate replace ${qualified(table)}`,
           ]);
@@ -228,7 +225,7 @@ export async function openPostgresDriver(
           }),
         ),
     },
-    // Cleaning up goes on when everything else was told to stop.
+    // Cleaning up continues after a stop.
     drop: (table) =>
       withClient(
         pool,
@@ -242,7 +239,7 @@ export async function openPostgresDriver(
   };
 }
 
-/** Finds a wrong address or password when the row starts, not at its first page. */
+/** Finds a wrong address or password when the row starts, before its first page. */
 async function checkConnection(pool: Pool, signal: AbortSignal): Promise<void> {
   try {
     await withClient(pool, { doing: 'connection failed', signal }, (client) =>
@@ -254,7 +251,7 @@ async function checkConnection(pool: Pool, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Two writers may make the same table at once; the lock lets the slower one find it made. */
+/** Two writers may create the same table at once; with the lock the second one finds it. */
 async function makeTable(
   client: ClientBase,
   table: string,
@@ -272,13 +269,13 @@ interface Target {
   readonly logTable: string;
   readonly write_method: 'auto' | 'insert' | 'copy';
   readonly batch_size: number;
-  /** Whether COPY gives the table the same as INSERT would. */
+  /** Whether COPY has the same effect on the table as INSERT. */
   readonly copyable: boolean;
 }
 
 /**
- * From so many records on COPY is faster than INSERT: adding rows to the table itself, and by way
- * of a table of their own.
+ * From this many records on COPY is faster than INSERT: directly into the table, and through a
+ * temporary table.
  */
 const COPY_FROM = { insert: 500, upsert: 4000 } as const;
 
@@ -332,7 +329,7 @@ async function copyRows(
   await (await transaction.client()).query(insertInto(table, change, from));
 }
 
-/** Puts rows into a table of their own; gives the relation statements read them from. */
+/** Puts rows into a temporary table; returns the relation to read them from. */
 async function arrive(
   transaction: Transaction,
   columns: readonly LiveColumn[],
@@ -363,7 +360,7 @@ async function deleteRows(
   });
 }
 
-/** Keeps the rows a page is about to change. */
+/** Stores the rows that a page will change. */
 async function logChanged(
   transaction: Transaction,
   change: TableChange,
@@ -382,7 +379,7 @@ async function logChanged(
   );
 }
 
-/** One statement, so that it happens as a whole. */
+/** One statement, so that it is atomic. */
 async function sweep(
   client: ClientBase,
   { table, logTable }: Pick<Target, 'table' | 'logTable'>,

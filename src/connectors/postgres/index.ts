@@ -21,7 +21,7 @@ import { describeResult, postgresSlices } from './read/slices.ts';
 import { openPostgresSource } from './source.ts';
 
 const PORT = 5432;
-/** That of tables for which no other is named, unless the server was told otherwise. */
+/** The schema of tables without a configured one, unless the server has another default. */
 const USUAL_SCHEMA = 'public';
 
 export const postgresSource = defineSource<PostgresSourceConfig>({

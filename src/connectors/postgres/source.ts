@@ -1,5 +1,5 @@
 /**
- * Reads by COPY wherever the whole result of a query is wanted, and through a cursor where only a
+ * Reads with COPY where the whole result of a query is needed, and through a cursor where only a
  * part of it may be.
  */
 import type { FieldDef } from 'pg';
@@ -27,7 +27,7 @@ import { decoderOf, type BigNumbers } from './types/decode.ts';
 import { compileQuery } from './read/query.ts';
 import { withLiterals } from './read/query-literals.ts';
 
-/** Rows asked for at once when `batch_size` sets no bound. */
+/** Rows per fetch when `batch_size` sets no bound. */
 const UNBOUNDED_FETCH = 1000;
 
 export async function openPostgresSource(
@@ -56,7 +56,8 @@ async function* readPages(reading: Reading): AsyncGenerator<Page, void> {
   const { connection, config, context, request } = reading;
   const statement = statementOf(config, context, request);
   await connection.ask(() => declareQuery(connection, statement));
-  // A few rows, or one of many small results, are not worth the longer way to the first of them.
+  // COPY takes longer to return its first row, so it is not used for a few rows or for one of many
+  // small results.
   const wantsAll = request.limit === undefined && context.parent === undefined;
   const sql = wantsAll ? await withLiterals(connection, statement) : undefined;
   yield* sql === undefined ? cursorPages(reading) : copyPages(reading, sql);
@@ -67,7 +68,7 @@ async function* copyPages(
   sql: string,
 ): AsyncGenerator<Page, void> {
   const fields = await describeCursor(connection);
-  // How long the statement takes depends on the sink; waiting for rows is bounded by the reader.
+  // The duration of the statement depends on the sink; the reader itself limits the wait for rows.
   await connection.ask(() =>
     connection.client.query(`CLOSE ${CURSOR}; SET LOCAL statement_timeout = 0`),
   );
@@ -170,7 +171,7 @@ async function* cursorPages({
     const frame = frameSize(chunk.fields);
     for (const [index, row] of chunk.rows.entries()) {
       const raw = marks === undefined ? '' : (row[marks.column] ?? '');
-      // Only the record after a page tells whether the page ended in the middle of equal values.
+      // The record after a page shows whether the page ended in the middle of equal values.
       if (full) yield pager.take(marks?.bookmarks.before(raw));
       marks?.bookmarks.pass(raw);
       full = pager.add(toRecord(row), frame + (chunk.sizes[index] ?? 0));
@@ -233,7 +234,7 @@ function columnsOf(fields: readonly FieldDef[]): CopyColumn[] {
   return fields.map(({ name, dataTypeID }) => ({ name, oid: dataTypeID }));
 }
 
-/** What the names and punctuation of a record add to its values. */
+/** Bytes that the names and punctuation of a record add to its values. */
 function frameSize(fields: readonly FieldDef[]): number {
   return fields.reduce((sum, field) => sum + field.name.length + 4, 2);
 }

@@ -155,7 +155,7 @@ describe('decode', () => {
       run({ ...base(), decode: [{ unzip: { member: '*.csv' } }, parse] }),
     ).rejects.toMatchObject({
       message: expect.stringContaining('holds no file called `*.csv`') as string,
-      hint: 'it holds: read.me, out/data.json',
+      hint: 'it contains: read.me, out/data.json',
     });
   });
 

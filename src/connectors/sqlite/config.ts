@@ -11,15 +11,14 @@ const databaseUrl = z.lazy(() =>
     })
     .meta({
       description:
-        'Path of the database, or `sqlite:<path>`, or `sqlite::memory:`; `?mode=ro`, `rw` or `rwc` (make it when missing).',
+        'Path of the database, or `sqlite:<path>`, or `sqlite::memory:`; `?mode=ro`, `rw` or `rwc` (create it when missing).',
       examples: ['sqlite:data/shop.db', 'sqlite://./shop.db?mode=rwc'],
     }),
 );
 
 function connections(fallback: number) {
   return integer({ min: 1 }).default(fallback).meta({
-    description:
-      'Upper bound of open connections; one is enough for SQLite and no more are opened.',
+    description: 'Maximum number of open connections; SQLite needs one and no more are opened.',
     advanced: true,
   });
 }
@@ -40,7 +39,7 @@ export const sqliteSourceConfig = z.lazy(() =>
     database_url: databaseUrl,
     query: text().meta({
       description:
-        'Statement whose rows are the records; `{field}` binds that field of the parent record, `${row.field}` one of the row that is named.',
+        'Statement whose rows are the records; `{field}` binds that field of the parent record, `${row.field}` a field of the record of that row.',
       examples: ['SELECT * FROM orders WHERE customer = {id}'],
     }),
     max_connections: connections(10),

@@ -89,7 +89,7 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
         });
       }),
     sweep: (one) =>
-      run(`removing vanished rows of \`${one.table}\``, () =>
+      run(`removing rows of \`${one.table}\``, () =>
         sweep(db, one, { pauseEvery, signal: context.signal }),
       ),
     lastToken: (scope) => run('reading the commit token', () => lastToken(db, scope)),
@@ -104,7 +104,8 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
           }
         });
       }),
-    tablesFrom: (prefix) => run('looking for what other runs left', () => tablesFrom(db, prefix)),
+    tablesFrom: (prefix) =>
+      run('looking for tables that other runs left', () => tablesFrom(db, prefix)),
     stage: (table, staging) => run(`staging \`${table}\``, () => stage(db, table, staging)),
     swap: (table, staging, runId) =>
       run(`replacing \`${table}\``, () => swap(db, table, staging, runId)),
@@ -135,7 +136,7 @@ function prepared(db: DatabaseSync): DatabaseSync {
   }
 }
 
-/** Its whole path; `undefined` when the database is in memory. */
+/** The absolute path; `undefined` when the database is in memory. */
 function fileOf(config: SqliteSinkConfig, { env }: SinkContext): string | undefined {
   const address = parseSqliteUrl(config.database_url);
   return 'error' in address || address.path === MEMORY ? undefined : resolve(env.cwd, address.path);
@@ -161,7 +162,7 @@ async function apply(db: DatabaseSync, change: TableChange, pace: Pace): Promise
   }
 }
 
-/** Keeps the rows a page is about to change. */
+/** Stores the rows that a page will change. */
 async function logChanged(
   db: DatabaseSync,
   change: TableChange,
@@ -194,7 +195,7 @@ async function atOnce<T>(
   }
 }
 
-/** Runs a statement for every row, letting other work in now and then. */
+/** Runs a statement for every row, with pauses for other work. */
 async function runAll(
   statement: StatementSync,
   rows: TableChange['rows'],
@@ -246,7 +247,8 @@ function prepareDelete(db: DatabaseSync, { table, key }: TableChange): Statement
 const SWEEP_KEYS = 'svc_cleanup_keys';
 
 /**
- * The keys stand in a table with the types of the key, so that they are compared as the rows are.
+ * The keys are put into a table with the column types of the key, so that they are compared like
+ * the rows.
  */
 async function sweep(
   db: DatabaseSync,
@@ -304,8 +306,8 @@ function setToken(db: DatabaseSync, scope: string, token: string | undefined): v
 }
 
 /**
- * Column names, types, defaults and NOT NULL; keys and indexes stay with the table itself, which is
- * checked when the rows arrive there.
+ * Copies column names, types, defaults and NOT NULL. Keys and indexes are only on the table itself
+ * and are checked when the rows are moved there.
  */
 function stage(db: DatabaseSync, table: string, staging: string): void {
   const columns = readColumns(db, table) ?? [];

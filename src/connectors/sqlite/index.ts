@@ -76,8 +76,8 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
 });
 
 /**
- * Rows can be fetched from a file by the database itself when they go into columns, and the page is
- * not looked at first.
+ * The database can fetch rows from another file itself when they go into columns and the page is
+ * not read before.
  */
 function formOf(
   config: SqliteSinkConfig,
@@ -85,8 +85,8 @@ function formOf(
   if (pathOf(config.database_url) === MEMORY) {
     return {
       encodings: [],
-      recordsBecause: 'the sink is no database file',
-      rollback: 'writes no database file: there is nothing left to roll back',
+      recordsBecause: 'the sink is not a database file',
+      rollback: 'does not write a database file, so nothing is left to roll back',
     };
   }
   if (config.column_mapping.kind !== 'auto')
@@ -95,7 +95,7 @@ function formOf(
   return { encodings: [], recordsBecause: `\`write_mode: ${config.write_mode}\` takes records` };
 }
 
-/** Opens the file, or sees that it could be made, without making it. */
+/** Opens the file, or checks that it could be created, without creating it. */
 function probeDatabase(url: string, cwd: string): ProbeFinding {
   try {
     const path = resolve(cwd, pathOf(url));

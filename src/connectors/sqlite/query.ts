@@ -39,24 +39,24 @@ function prepare(db: DatabaseSync, sql: string): StatementSync {
   }
 }
 
-/** SQLite prepares the first statement of a text and says nothing about the others. */
+/** SQLite prepares the first statement of a text and ignores the others without an error. */
 function refuseMoreStatements(sql: string, statement: StatementSync): void {
   const rest = sql
     .slice(statement.sourceSQL.length)
     .replaceAll(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, '');
   if (!/[^\s;]/.test(rest)) return;
   throw new ConnectorError('data', 'the query holds more than one statement', {
-    hint: 'keep one; its rows are the records',
+    hint: 'keep only one statement; its rows are the records',
   });
 }
 
-/** A record has one value for a name: the others would be lost. */
+/** A record has one value per name: the others would be lost. */
 function refuseEqualNames(statement: StatementSync): void {
   const seen = new Set<string>();
   for (const { name } of statement.columns()) {
     if (seen.has(name)) {
       const message = `the query gives two columns called ${JSON.stringify(name)}`;
-      throw new ConnectorError('data', message, { hint: 'name one of them otherwise with `AS`' });
+      throw new ConnectorError('data', message, { hint: 'rename one of them with `AS`' });
     }
     seen.add(name);
   }

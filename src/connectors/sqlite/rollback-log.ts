@@ -19,8 +19,8 @@ const REAL_TEXT = 'headgate_real_text';
 const TEXT_REAL = 'headgate_text_real';
 
 /**
- * Gives a connection what the expressions below ask for: SQLite itself writes numbers with fewer
- * digits than they have.
+ * Adds the functions used in the expressions below: SQLite itself writes numbers with fewer digits
+ * than they have.
  */
 export function addRollbackFunctions(db: DatabaseSync): void {
   const exact = { deterministic: true, directOnly: true };
@@ -28,7 +28,7 @@ export function addRollbackFunctions(db: DatabaseSync): void {
   db.function(TEXT_REAL, exact, (text) => Number(text));
 }
 
-/** A value as a text that begins with a letter for its type. */
+/** A value as text that starts with a letter for its type. */
 function encoded(value: string): string {
   return `CASE typeof(${value}) WHEN 'null' THEN NULL WHEN 'integer' THEN 'i' || ${value} WHEN 'real' THEN 'r' || ${REAL_TEXT}(${value})
     WHEN 'blob' THEN 'b' || hex(${value}) ELSE iif(instr(${value}, char(0)) > 0, 'h' || hex(${value}), 't' || ${value}) END`;
@@ -75,8 +75,8 @@ interface LogTarget {
 const KEYS = 'svc_journal_keys';
 
 /**
- * An empty table for keys, in which they get the types of the columns; gives the statement that
- * fills it.
+ * Creates an empty table for keys with the types of the columns; returns the statement that fills
+ * it.
  */
 export function emptyKeys(db: DatabaseSync, key: readonly LiveColumn[]): string {
   db.exec(
@@ -85,10 +85,10 @@ export function emptyKeys(db: DatabaseSync, key: readonly LiveColumn[]): string 
   return `INSERT INTO temp.${KEYS} VALUES (${key.map(() => '?').join(', ')})`;
 }
 
-/** Keeps the rows that have one of the keys in the table, and which keys have none. */
+/** Stores the rows that have one of the keys in the table, and the keys without a row. */
 export function logKeys(db: DatabaseSync, { table, runId, key }: LogTarget): void {
   const columns = readColumns(db, table) ?? [];
-  // The column comes first: it decides how texts are compared.
+  // The column is on the left side, because it decides how texts are compared.
   const same = key.map(({ name }, index) => `t.${quoteName(name)} = s.k${index}`).join(' AND ');
   const values = key.map(({ name }, index) => `coalesce(t.${quoteName(name)}, s.k${index})`);
   const [present] = key.map(({ name }) => `t.${quoteName(name)}`);
@@ -99,7 +99,7 @@ export function logKeys(db: DatabaseSync, { table, runId, key }: LogTarget): voi
   ).run(runId, table);
 }
 
-/** Keeps the rows `t` for which the condition is true. */
+/** Stores the rows `t` that fulfil the condition. */
 export function logRows(
   db: DatabaseSync,
   { table, runId, key }: LogTarget,
@@ -114,7 +114,7 @@ export function logRows(
   ).run(runId, table, ...values);
 }
 
-/** Copies the rows that are about to be replaced; those of an earlier overwrite go. */
+/** Copies the rows that will be replaced, and deletes the copies of an earlier overwrite. */
 export function logReplaced(db: DatabaseSync, table: string, runId: string): void {
   const previous = previousName(table);
   const live = readColumns(db, table);

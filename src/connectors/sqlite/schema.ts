@@ -13,11 +13,11 @@ export const SQLITE_TYPES: Readonly<Record<ColumnType, string>> = {
 };
 
 export interface SqliteColumn extends LiveColumn {
-  /** SQL text of the default. */
+  /** Default value, as SQL text. */
   readonly fallback: string | undefined;
 }
 
-/** The columns that can be written; `undefined` when there is no such table. */
+/** The columns that can be written; `undefined` when the table does not exist. */
 export function readColumns(db: DatabaseSync, table: string): SqliteColumn[] | undefined {
   const rows = db
     .prepare('SELECT name, type, "notnull", dflt_value, hidden FROM pragma_table_xinfo(?)')
@@ -34,7 +34,7 @@ export function readColumns(db: DatabaseSync, table: string): SqliteColumn[] | u
     }));
 }
 
-/** What a column of this declared type takes without changing it (type affinity). */
+/** The types that a column of this declared type stores unchanged (type affinity). */
 function typesOf(declared: string): readonly ColumnType[] {
   if (/int/i.test(declared)) return ['integer', 'boolean'];
   if (/char|clob|text/i.test(declared)) return ['string', 'array', 'object'];
@@ -49,7 +49,7 @@ export function describeColumns(db: DatabaseSync, table: string): JsonObject {
   const properties: JsonObject = {};
   for (const column of readColumns(db, table) ?? []) {
     const type = jsonType(column.sqlType);
-    // A column without a declared type holds values of any.
+    // A column without a declared type can hold values of any type.
     properties[column.name] =
       column.sqlType === '' ? {} : { type: column.nullable ? [type, 'null'] : type };
   }

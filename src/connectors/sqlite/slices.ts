@@ -1,6 +1,6 @@
 /**
- * Parts of the result of a query, by an integer column. SQLite has no digest of its own: it reads
- * where we do.
+ * Parts of the result of a query, by an integer column. SQLite has no digest function, so digests
+ * are computed here.
  */
 import { openSqlite } from '../../lib/sql/sqlite.ts';
 import type { SourceContext } from '../../kit/context.ts';
@@ -9,7 +9,7 @@ import { inner, keyColumn, spansCondition } from '../_sql/key-spans.ts';
 import type { SqliteSourceConfig } from './config.ts';
 import { prepareQuery } from './query.ts';
 
-/** By their declared types; what an expression gives can be anything. */
+/** Uses the declared types; an expression can have any. */
 export function describeResult(config: SqliteSourceConfig, context: SourceContext): ResultShape {
   const db = openSqlite(config.database_url, { mode: 'ro', cwd: context.env.cwd });
   try {
@@ -25,8 +25,7 @@ export function describeResult(config: SqliteSourceConfig, context: SourceContex
 }
 
 /**
- * Texts are read as JSON wherever they stand, so only columns that turn texts into numbers are
- * another matter.
+ * Texts are parsed as JSON in every column, so only columns that convert texts to numbers differ.
  */
 function holdsOf(declared: string): ColumnHolds {
   return /int|real|floa|doub|dec|num|bool/i.test(declared) && !/char|clob|text/i.test(declared)

@@ -41,8 +41,8 @@ export function openSqliteSource(config: SqliteSourceConfig, context: SourceCont
 }
 
 /**
- * Why pages cannot name their rows, for a sink that has the database fetch them; `undefined` when
- * they can, as far as the config tells.
+ * Why pages cannot be described by row ranges, for a sink whose database fetches the rows;
+ * `undefined` when they can, as far as the config shows.
  */
 export function whyRecords({
   database_url: url,
@@ -51,8 +51,8 @@ export function whyRecords({
 }: SqliteSourceConfig): string | undefined {
   if (!attachCopy.isOn()) return 'the fast path is switched off';
   const address = parseSqliteUrl(url);
-  if ('error' in address || address.path === MEMORY) return 'the source is no database file';
-  if (batchSize === 0) return '`batch_size: 0` asks for one single page';
+  if ('error' in address || address.path === MEMORY) return 'the source is not a database file';
+  if (batchSize === 0) return '`batch_size: 0` means one single page';
   const { sql, count } = withoutTokens(query);
   return readPlainQuery(sql)?.parameters === count
     ? undefined

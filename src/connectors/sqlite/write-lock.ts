@@ -1,6 +1,7 @@
 /**
- * One writer of a file at a time within this process. SQLite waits for the lock of another
- * connection on the calling thread: two writers there would block each other until both gave up.
+ * Allows one writer of a file at a time within this process. SQLite waits for the lock of another
+ * connection on the calling thread, so two writers there would block each other until both time
+ * out.
  */
 import { Gate } from '../../lib/gate.ts';
 
@@ -12,13 +13,13 @@ interface Shared {
 const files = new Map<string, Shared>();
 
 export interface WriteLock {
-  /** Gives what releases the lock. */
+  /** Returns the function that releases the lock. */
   enter(): Promise<() => void>;
-  /** Called by a writer that writes no more. */
+  /** Called by a writer that has finished. */
   leave(): void;
 }
 
-/** `path` is absolute; absent for a database that nobody else can see. */
+/** `path` is absolute; absent for a database that only this connection can see. */
 export function writeLockOf(path: string | undefined): WriteLock {
   const shared = (path === undefined ? undefined : files.get(path)) ?? {
     gate: new Gate(1),

@@ -1,5 +1,5 @@
 /**
- * Cuts a stream of binary COPY rows into pages that hold them as they came: only the lengths of
+ * Cuts a stream of binary COPY rows into pages without changing the bytes: only the lengths of
  * messages are read, and values where pages end.
  */
 import type { JsonValue } from '../../../lib/text/json.ts';
@@ -11,15 +11,12 @@ import { FRAME_HEAD, frameEnd } from './copy-out.ts';
 import type { CopyColumn } from './text-fields.ts';
 import type { BigNumbers } from '../types/decode.ts';
 
-/** A bookmark every so many rows is often enough: each costs the destination a commit. */
+/** Rows between two bookmarks; each bookmark costs the destination a commit. */
 export const BOOKMARK_ROWS = 50_000;
 const EXTENSION_AT = 15;
 const COPY_DATA = 100;
 const FIRST_CAPACITY = 64 * 1024;
-/**
- * Blocks that wait to be filled again: the page in work, the page that waits, the page being
- * filled.
- */
+/** Blocks in use: one being written, one waiting, one being filled. */
 const SPARE_BLOCKS = 3;
 
 export interface PassageOptions {
@@ -66,11 +63,11 @@ export async function* passagePages(
   if (block.count > 0) yield block.takeLast();
 }
 
-/** Collects rows into blocks; a block that was moved is filled again. */
+/** Collects rows in blocks; a block is reused after its page was moved. */
 class BlockCollector {
   length = 0;
   count = 0;
-  /** Where the last row stands. */
+  /** Position of the last row. */
   lastRow = 0;
   readonly #columns: readonly CopyColumn[];
   readonly #encoding: Encoding;
@@ -90,7 +87,7 @@ class BlockCollector {
     if (from >= to) return;
     const needed = this.length + to - from;
     if (needed > this.#out.length) {
-      // Blocks of their own, never parts of a shared buffer: their columns are known by it.
+      // Separate buffers, never parts of a shared one: `nameColumns` uses the buffer as a key.
       const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#out.length * 2));
       this.#out.copy(larger, 0, 0, this.length);
       this.#out = larger;
@@ -105,7 +102,7 @@ class BlockCollector {
     if (marks === undefined) return this.#page(undefined);
     const last = valueAt(this.#out, this.lastRow, marks.column);
     const following = valueAt(chunk, next, marks.column);
-    // Which value came before those that are equal is asked only where a page ends among them.
+    // The previous value is only needed where a page ends between equal values.
     if (last === following) this.#passRows(marks);
     else marks.bookmarks.pass(last);
     return this.#page(
@@ -146,8 +143,8 @@ class BlockCollector {
 }
 
 /**
- * The first message starts with the head of the stream: where its first row starts as a message of
- * its own, which is written there.
+ * Skips the head of the stream, which is part of the first message, and rewrites the header of that
+ * message. Returns where the first row starts.
  */
 function withoutHead(chunk: Buffer): number {
   const end = frameEnd(chunk, 0);
@@ -158,7 +155,7 @@ function withoutHead(chunk: Buffer): number {
   return head;
 }
 
-/** The last message holds a row of minus one values. */
+/** The last message has a row with -1 values. */
 function isTail(chunk: Buffer, frame: number): boolean {
   return ((chunk[frame + FRAME_HEAD] as number) & 0x80) !== 0;
 }

@@ -1,8 +1,8 @@
 /**
- * Rows in the binary form of COPY, passed from one server to another without a look inside. Every
- * row stays in the message it came in (a kind and a length), and the next server gets that message.
- * A row is the number of its values (two bytes) and for each its length (four, minus one for null)
- * and its bytes.
+ * Rows in the binary form of COPY, passed from one server to another without decoding. Every row
+ * stays in its message (a kind and a length), which is sent to the other server. A row is the
+ * number of its values (two bytes) and, for each value, its length (four bytes, -1 for null) and
+ * its bytes.
  */
 import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import type { Encoding, Page } from '../../../kit/page.ts';
@@ -13,7 +13,7 @@ import { decoderOf, type BigNumbers } from '../types/decode.ts';
 
 export const COPY_BINARY = 'pg_copy_binary';
 
-/** What stands before the rows: the signature, no flags, no extension. */
+/** The bytes before the rows: the signature, no flags, no extension. */
 export const BINARY_HEAD = Buffer.from([
   ...Buffer.from('PGCOPY\n'),
   0xff,
@@ -29,11 +29,13 @@ export const BINARY_HEAD = Buffer.from([
   0,
   0,
 ]);
-/** What stands in the place of a row at the end. */
+/** The bytes after the last row. */
 export const BINARY_TAIL = Buffer.from([0xff, 0xff]);
 const NULL_LENGTH = -1;
 
-/** Every column has a type whose binary form any server reads, and a name of its own. */
+/**
+ * Whether every column has a type whose binary form is the same on every server, and a unique name.
+ */
 export function canPass(columns: readonly CopyColumn[]): boolean {
   return (
     new Set(columns.map((column) => column.name)).size === columns.length &&
@@ -41,17 +43,14 @@ export function canPass(columns: readonly CopyColumn[]): boolean {
   );
 }
 
-/**
- * Which columns stand in a block. A page hands its block on without its encoding, so the block is
- * what they are known by.
- */
+/** The columns of each block. A page only passes on the block itself, so the block is the key. */
 const COLUMNS = new WeakMap<ArrayBufferLike, readonly CopyColumn[]>();
 
 export function columnsOfBlock(block: Uint8Array): readonly CopyColumn[] | undefined {
   return COLUMNS.get(block.buffer);
 }
 
-/** The value of a column from what `valueOf` gave. */
+/** Decodes the value of a column from what `valueOf` returned. */
 export function binaryDecoder(
   { name, oid }: CopyColumn,
   bigNumbers: BigNumbers,
@@ -66,7 +65,7 @@ function readerOf({ name, oid }: CopyColumn, bigNumbers: BigNumbers): (bytes: Bu
   return (bytes) => decode(text(bytes));
 }
 
-/** Whether any row of a block has no value in one of these columns. */
+/** Whether any row of a block is null in one of these columns. */
 export function hasNull(block: Uint8Array, columns: readonly number[]): boolean {
   if (columns.length === 0) return false;
   const bytes = asBuffer(block);
@@ -124,7 +123,7 @@ function asBuffer(block: Uint8Array): Buffer {
   return Buffer.from(block.buffer, block.byteOffset, block.byteLength);
 }
 
-/** Says which columns stand in a block; it must be a buffer of its own. */
+/** Stores the columns of a block; it must be a separate buffer. */
 export function nameColumns(block: Uint8Array, columns: readonly CopyColumn[]): void {
   COLUMNS.set(block.buffer, columns);
 }

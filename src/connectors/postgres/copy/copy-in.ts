@@ -1,4 +1,4 @@
-/** `COPY … FROM STDIN` as one stream that may go on for many pages. */
+/** `COPY … FROM STDIN` as one stream, which may continue for many pages. */
 import type { Socket } from 'node:net';
 import type { ClientBase, Submittable } from 'pg';
 
@@ -13,7 +13,7 @@ interface Wire {
   query(sql: string): void;
 }
 
-/** Bytes go straight to the socket. A failure of the statement is told by the next call. */
+/** Writes directly to the socket. An error of the statement is thrown by the next call. */
 export class CopyIn {
   readonly #text: string;
   readonly #ready = Promise.withResolvers<void>();
@@ -36,7 +36,7 @@ export class CopyIn {
     return copy;
   }
 
-  /** Sends rows; the bytes may be written to again when the promise is fulfilled. */
+  /** Sends rows; the bytes may be reused when the promise is fulfilled. */
   async write(bytes: Uint8Array): Promise<void> {
     const stream = this.#open();
     for (let from = 0; from < bytes.length; from += MESSAGE_BYTES) {
@@ -50,7 +50,7 @@ export class CopyIn {
     }
   }
 
-  /** Sends what is messages of the protocol already. */
+  /** Sends bytes that already are protocol messages. */
   async writeMessages(messages: Uint8Array): Promise<void> {
     this.#open();
     if (messages.length > 0) await this.#taken(messages);
@@ -61,7 +61,7 @@ export class CopyIn {
     await this.#ended.promise;
   }
 
-  /** Gives the statement up; nothing of it stays. */
+  /** Aborts the statement; nothing it wrote remains. */
   async fail(): Promise<void> {
     if (this.#failure === undefined) this.#stream?.write(COPY_FAIL);
     await this.#ended.promise.catch(() => {});
@@ -95,7 +95,9 @@ export class CopyIn {
     return this.#stream;
   }
 
-  /** Fulfilled when the system has taken the bytes: a slow server slows the writer. */
+  /**
+   * Fulfilled when the system has accepted the bytes, so that a slow server slows the writer down.
+   */
   #taken(bytes: Uint8Array): Promise<void> {
     const stream = this.#open();
     return new Promise<void>((resolve, reject) => {

@@ -1,7 +1,7 @@
 /**
- * `COPY … TO STDOUT` without an object a row. The protocol puts every row into a message of its own
- * (one byte of kind, four of length, the row); messages stay as they come off the socket, and who
- * reads them walks from one to the next.
+ * `COPY … TO STDOUT` without one object per row. The protocol puts every row into its own message
+ * (one byte of kind, four of length, the row). Messages are kept as they arrive; readers go from
+ * one to the next.
  */
 import type { Socket } from 'node:net';
 import type { Submittable } from 'pg';
@@ -9,20 +9,20 @@ import { ConnectorError } from '../../../lib/errors.ts';
 import { BYTES, cancelStatement } from '../../../lib/sql/postgres.ts';
 import type { Connection } from '../read/connection.ts';
 
-/** When this much is waiting, the server has to wait too. */
+/** With this many unread bytes, reading from the server is paused. */
 const HIGH_WATER = 512 * 1024;
 /** One byte of kind and four of length, before every row. */
 export const FRAME_HEAD = 5;
 const COPY_DATA = 100;
 /**
- * CopyOutResponse, and what may be told at any time: ParameterStatus, NoticeResponse,
+ * CopyOutResponse, and messages that may arrive at any time: ParameterStatus, NoticeResponse,
  * NotificationResponse.
  */
 const PASSED_OVER = new Set([72, 83, 78, 65]);
 
 /** Where the message at `at` ends. */
 export function frameEnd(frames: Buffer, at: number): number {
-  // Byte by byte: this is asked of every row, and no message is as long as 2 GiB.
+  // Byte by byte, because this runs for every row; no message is as long as 2 GiB.
   return (
     at +
     1 +
@@ -41,8 +41,8 @@ interface Wire {
 type OnData = (bytes: Buffer) => void;
 
 /**
- * The rows of a COPY as chunks of whole messages. A chunk is valid until the next one is asked for.
- * The statement is cancelled on the server when the consumer leaves or the signal fires.
+ * The rows of a COPY as chunks of complete messages. A chunk is valid until the next one is
+ * requested. The statement is cancelled on the server when the consumer stops or the signal fires.
  */
 export async function* copyOut(connection: Connection, sql: string): AsyncGenerator<Buffer, void> {
   const { client, signal, timeoutSecs } = connection;
@@ -88,8 +88,8 @@ async function withinSecs<T>(work: Promise<T>, secs: number): Promise<T> {
 
 class CopyOut {
   /**
-   * Settles when the server is done with the statement, one way or the other; never rejects by
-   * itself unobserved.
+   * Settles when the server has ended the statement, with or without an error; never causes an
+   * unhandled rejection.
    */
   readonly ended: Promise<void>;
   over = false;
@@ -100,7 +100,7 @@ class CopyOut {
   #buffer = Buffer.allocUnsafeSlow(HIGH_WATER);
   #spare = Buffer.allocUnsafeSlow(HIGH_WATER);
   #length = 0;
-  /** Bytes of `#buffer` that are whole messages. */
+  /** Bytes of `#buffer` that are complete messages. */
   #whole = 0;
   #discards = false;
   #failure: unknown;
@@ -125,7 +125,7 @@ class CopyOut {
     }
   }
 
-  /** Throws away what still comes, so that the end of the statement is seen. */
+  /** Ignores the remaining rows, so that the end of the statement is seen. */
   discard(): void {
     this.#discards = true;
     this.#wire?.stream.resume();
@@ -180,8 +180,8 @@ class CopyOut {
   }
 
   /**
-   * Passes the messages that came whole; gives back what is the client's to understand, once such a
-   * message starts.
+   * Consumes complete messages. Returns the bytes from the first message on that the client itself
+   * must handle.
    */
   #walk(): Buffer | undefined {
     const buffer = this.#buffer;
@@ -205,7 +205,8 @@ class CopyOut {
   }
 
   /**
-   * Hands the whole messages out and goes on in the other buffer; a started message moves along.
+   * Returns the complete messages and continues with the other buffer; an incomplete message is
+   * moved there.
    */
   #swap(): Buffer {
     const [full, whole, length] = [this.#buffer, this.#whole, this.#length];

@@ -10,7 +10,7 @@ const NEWLINE = 10;
 const BACKSLASH = 92;
 const NULL_MARK = 78;
 
-/** What one-byte escapes of COPY stand for; the others stand for themselves. */
+/** The one-byte escapes of COPY; any other character means itself. */
 const UNESCAPED: Readonly<Record<string, string>> = {
   b: '\b',
   f: '\f',
@@ -43,8 +43,8 @@ export function fieldEnd(rows: Uint8Array, from: number): number {
 }
 
 /**
- * An object keeps names that look like numbers first, and one of equal names: such rows are laid
- * out as records.
+ * An object puts names that look like numbers first and drops duplicate names; such rows are
+ * converted through records.
  */
 export function keepsColumnOrder(columns: readonly CopyColumn[]): boolean {
   const names = columns.map((column) => column.name);

@@ -19,7 +19,7 @@ const FORMS: Readonly<Record<number, FieldForm>> = {
   [OID.bytea]: 'decoded',
 };
 
-/** The columns as the fast path wants them told. */
+/** The columns in the form that the fast path needs. */
 export function fieldsOf(
   columns: readonly CopyColumn[],
   bigNumbers: BigNumbers,

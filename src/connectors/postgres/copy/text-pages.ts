@@ -1,6 +1,6 @@
 /**
- * Cuts a stream of COPY text rows into pages; what a page holds is up to a collector, where pages
- * end is the same for all of them.
+ * Cuts a stream of COPY text rows into pages. A collector decides what a page holds; pages end at
+ * the same rows for all collectors.
  */
 import type { Collector } from '../../../fast/postgres/line-pages.ts';
 import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
@@ -13,7 +13,7 @@ import { decoderOf, type BigNumbers } from '../types/decode.ts';
 
 export interface CutOptions {
   readonly collector: Collector;
-  /** What names and punctuation of a record add to its values. */
+  /** Bytes that names and punctuation add to the values of a record. */
   readonly frame: number;
   readonly bounds: PageBounds;
   readonly signal: AbortSignal;
@@ -40,7 +40,7 @@ export async function* cutPages(
       to = frameEnd(chunk, at);
       const from = at + FRAME_HEAD;
       const raw = marks === undefined ? '' : valueAt(chunk, from, marks.column);
-      // Only the row after a page tells whether the page ended in the middle of equal values.
+      // The row after a page shows whether the page ended in the middle of equal values.
       if (count > 0 && (count >= most || bytes >= limit)) {
         yield take(marks?.bookmarks.before(raw));
         options.signal.throwIfAborted();
@@ -54,7 +54,7 @@ export async function* cutPages(
   if (count > 0) yield take(marks?.bookmarks.end());
 }
 
-/** The raw value of a column: tabs stand between values, a line feed after each row. */
+/** The raw value of a column: values are separated by tabs, and a line feed follows each row. */
 function valueAt(chunk: Buffer, from: number, column: number): string {
   let at = from;
   for (let passed = 0; passed < column; passed += 1) at = fieldEnd(chunk, at) + 1;

@@ -3,14 +3,14 @@ import { jsonEqual, type JsonValue } from '../../../lib/text/json.ts';
 import { OID } from '../types/decode.ts';
 
 /**
- * Where an incremental read stands, from the raw form of the column's values: only values that end
- * a page are ever decoded.
+ * The position of an incremental read, from the raw form of the column's values: only values at the
+ * end of a page are decoded.
  */
 export interface Bookmarks {
   pass(raw: string): void;
   /** The bookmark of a page that ends before a row with this value. */
   before(raw: string): JsonValue | undefined;
-  /** The bookmark when a limit hides what would have followed. */
+  /** The bookmark when rows after a limit are unknown. */
   safe(): JsonValue | undefined;
   /** The bookmark at the end of the result. */
   end(): JsonValue | undefined;
@@ -20,14 +20,14 @@ export interface Bookmarks {
 type Mark = { readonly stored: JsonValue | undefined } | { readonly raw: string };
 
 /**
- * Types with several raw forms of what is told as one value (negative zero, the infinities, spaces,
- * zeros at the end).
+ * Types in which one value can have several raw forms (negative zero, the infinities, spaces,
+ * trailing zeros).
  */
 const LOOSE: readonly number[] = [OID.float4, OID.float8, OID.json, OID.jsonb, OID.numeric];
 
 /**
- * Types of which equal values are known to be equal: numbers, texts, bytes, days, times, moments,
- * UUIDs.
+ * Types whose equal values always have the same raw form: numbers, texts, bytes, days, times,
+ * timestamps, UUIDs.
  */
 const CERTAIN: ReadonlySet<number> = new Set([
   16, 17, 19, 20, 21, 23, 25, 26, 700, 701, 1043, 1082, 1083, 1114, 1184, 1700, 2950,
@@ -37,13 +37,13 @@ export interface BookmarkColumn {
   readonly name: string;
   readonly oid: number;
   readonly decode: (raw: string) => JsonValue;
-  /** No bookmark at all between equal values, instead of the one before them. */
+  /** No bookmark between equal values, instead of the previous one. */
   readonly exact: boolean;
 }
 
 /**
- * A bookmark is a value all rows of which were read: a page that ends between equal values keeps
- * the one before.
+ * A bookmark is a value whose rows were all read: a page that ends between equal values keeps the
+ * previous one.
  */
 export function createBookmarks(
   start: JsonValue | undefined,
@@ -77,14 +77,14 @@ export function createBookmarks(
   };
 }
 
-/** The server takes `1.0` and `1.00` for equal. */
+/** For the server `1.0` and `1.00` are equal. */
 function withoutZeros(number: string): string {
   return number.includes('.') ? number.replace(/\.?0+$/, '') : number;
 }
 
 function uncertain(name: string): ConnectorError {
-  const message = `of the type of column \`${name}\` equal values may be spelled differently, so its values are no exact positions`;
+  const message = `of the type of column \`${name}\` equal values may have different texts, so its values are not exact positions`;
   return new ConnectorError('refused', message, {
-    hint: 'order by a number, a text, a moment or a UUID, or deliver `at_least_once`',
+    hint: 'order by a number, a text, a timestamp or a UUID, or use `at_least_once` delivery',
   });
 }

@@ -1,6 +1,6 @@
 /**
- * The one connection a source reads over: its statements end with the signal, and closing it leaves
- * none behind.
+ * The one connection of a source: its statements end with the signal, and closing it leaves none
+ * running.
  */
 import type { Client } from 'pg';
 import {
@@ -16,9 +16,9 @@ export interface Connection {
   /** The longest wait for the next rows; 0 waits forever. */
   readonly timeoutSecs: number;
   readonly signal: AbortSignal;
-  /** Does one thing on the server; it is cancelled there when the signal fires. */
+  /** Runs one task on the server; it is cancelled there when the signal fires. */
   ask<T>(work: () => Promise<T>): Promise<T>;
-  /** What `close` must end first; `undefined` when that is over. */
+  /** What `close` must end first; `undefined` when there is nothing to end. */
   busyWith(end: (() => Promise<void>) | undefined): void;
   close(): Promise<void>;
 }
@@ -70,19 +70,19 @@ export async function openConnection({
 }
 
 /**
- * Begins the transaction everything is read in, and declares the query in it. Only what a cursor
- * can read is ever run.
+ * Begins the transaction for reading and declares the query in it. Only statements that a cursor
+ * can read are ever run.
  */
 export async function declareQuery(
   { client, timeoutSecs }: Connection,
   { sql, values }: Statement,
 ): Promise<void> {
-  // A slow sink may leave the transaction idle for long; that is no reason to end it.
+  // A slow sink may leave the transaction idle for long; it must not be ended for that.
   await client.query(`BEGIN;
     SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL IntervalStyle = 'iso_8601'; SET LOCAL bytea_output = 'hex';
     SET LOCAL extra_float_digits = 1; SET LOCAL idle_in_transaction_session_timeout = 0;
     SET LOCAL statement_timeout = ${timeoutSecs * 1000}`);
-  // The extended protocol refuses a second statement behind the query.
+  // The extended protocol refuses a second statement after the query.
   const extended = { queryMode: 'extended' };
   await client.query({
     text: `DECLARE ${CURSOR} NO SCROLL CURSOR FOR ${sql}`,

@@ -1,4 +1,6 @@
-/** Reads a result through a cursor on the server, so that only a few pages of it are ever here. */
+/**
+ * Reads a result through a cursor on the server, so that only a few pages of it are in memory here.
+ */
 import type { CustomTypesConfig, FieldDef } from 'pg';
 import { CURSOR, type Connection } from './connection.ts';
 
@@ -13,7 +15,7 @@ export interface RawChunk {
 }
 
 const FIRST_FETCH = 200;
-/** The client gives up a little after the server should have. */
+/** The client waits a little longer than the server's own timeout. */
 const GRACE_MS = 5000;
 const RAW: CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
@@ -62,7 +64,7 @@ function sizeOf(row: RawRow): number {
   return size;
 }
 
-/** As many rows as fit the bytes, going by the rows just seen. */
+/** The number of rows that fit the bytes, estimated from the rows just seen. */
 function nextSize(chunk: RawChunk, { most, bytes }: { most: number; bytes: number }): number {
   const average = Math.max(1, chunk.size / chunk.rows.length);
   return Math.max(1, Math.min(most, Math.floor(bytes / average)));

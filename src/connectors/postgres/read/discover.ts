@@ -53,7 +53,7 @@ function describe(name: string, columns: readonly ColumnRow[]): Discovered {
       query: `SELECT * FROM ${quoteName(first?.schema ?? '')}.${quoteName(first?.table ?? '')}`,
     },
   };
-  // Minus one means that the table was never analysed.
+  // -1 means that the table was never analysed.
   return first === undefined || first.rows < 0 ? found : { ...found, estimated_rows: first.rows };
 }
 

@@ -1,6 +1,6 @@
 /**
- * COPY takes no bind parameters: their values are written into the statement as literals of the
- * types the server gave them.
+ * COPY accepts no bind parameters: their values are written into the statement as literals with the
+ * types that the server reports.
  */
 import { sqlPieces } from '../../_sql/sql-text.ts';
 import type { Connection } from './connection.ts';
@@ -15,8 +15,8 @@ interface PreparedRow {
 }
 
 /**
- * The statement without parameters; `undefined` when its values cannot be written so that the
- * server is sure to read the same.
+ * The statement without parameters; `undefined` when it is not certain that the server would read
+ * the same values.
  */
 export async function withLiterals(
   connection: Connection,
@@ -24,8 +24,8 @@ export async function withLiterals(
 ): Promise<string | undefined> {
   if (values.length === 0) return sql;
   const { types, plain } = await connection.ask(() => parameterTypes(connection, sql));
-  // Where a backslash escapes in plain literals, what is code and what is quoted cannot be told
-  // from the text alone.
+  // Where a backslash escapes in plain literals, code and quoted text cannot be separated by
+  // reading the text alone.
   if (
     !plain ||
     types.length !== values.length ||

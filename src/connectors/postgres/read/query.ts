@@ -1,6 +1,6 @@
 /**
- * From the configured query to the statement the server gets: tokens become parameters, incremental
- * reading a condition around it.
+ * Makes the statement for the server from the configured query: tokens become parameters, and
+ * incremental reading adds a condition.
  */
 import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
 import { quoteName } from '../../../lib/sql/sql-name.ts';
@@ -8,7 +8,7 @@ import type { SourceContext } from '../../../kit/context.ts';
 import { rowValue } from '../../_sql/parent-value.ts';
 import { bindTokens, withoutSemicolon, type BoundSql } from '../../_sql/sql-text.ts';
 
-/** Tokens somebody else fills in as text. */
+/** Tokens that are replaced as text elsewhere. */
 const FOREIGN =
   'env|file|secret|matrix|pipeline|now|backfill|param|partition|job_id|window|trigger|vars|sources|sinks|map|tenant';
 const TOKEN = new RegExp(`\\$\\{((?!(?:${FOREIGN})[.:}])[A-Za-z_][\\w-]*(?:\\.[\\w-]+)*)\\}`, 'g');
@@ -19,12 +19,12 @@ export interface Fault {
   readonly hint: string;
 }
 
-/** What is wrong with a query before it is ever run. */
+/** Errors in a query that are found without running it. */
 export function queryFaults(query: string, incremental: boolean): Fault[] {
   const bound = bindTokens(query, TOKEN, (index) => `$${index}`);
   const faults = bound.misplaced.map((token) => ({
-    message: `${token} stands inside a longer text, a quoted name or a comment, where no value can be bound`,
-    hint: 'let it stand alone or be a whole quoted text, and join texts with ||',
+    message: `${token} is inside a longer text, a quoted name or a comment, where no value can be bound`,
+    hint: 'use it alone or as a whole quoted text, and join texts with ||',
   }));
   for (const { before } of bound.tokens.filter((token) => token.name === BOOKMARK)) {
     if (!incremental) {
@@ -35,7 +35,7 @@ export function queryFaults(query: string, incremental: boolean): Fault[] {
     } else if (/[^<>=]>\s*$/.test(before)) {
       faults.push({
         message: '${bookmark} is compared with >, which can miss rows that share the last value',
-        hint: 'write >=; rows already read are left out by themselves',
+        hint: 'use >=; rows that were already read are skipped automatically',
       });
     }
   }
@@ -68,8 +68,8 @@ export function compileQuery({ query, params, records, incremental }: QueryInput
   if (incremental === undefined) return { sql, values };
   const column = `svc_source.${quoteName(incremental.column)}`;
   const { bookmark, initial } = incremental;
-  // The stored value was read to its end, so a resumed run starts strictly after it; the first run
-  // includes its start.
+  // All rows with the stored value were read, so a resumed run starts strictly after it; the first
+  // run includes its start.
   const condition = `${column} ${bookmark === undefined ? '>=' : '>'} $${values.length + 1}`;
   return {
     sql: `SELECT * FROM (\n${sql}\n) AS svc_source WHERE ${condition} ORDER BY ${column}`,
@@ -90,7 +90,8 @@ function tokenValues(
 }
 
 /**
- * Values travel as text; the server gives each the type its place asks for, so integers stay exact.
+ * Values are sent as text and the server converts them to the type of their place, so integers stay
+ * exact.
  */
 function parameter(value: JsonValue): string | null {
   return value === null ? null : jsonText(value);

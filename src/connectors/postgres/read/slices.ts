@@ -17,8 +17,8 @@ import { OID } from '../types/decode.ts';
 import { compileQuery } from './query.ts';
 
 /**
- * What columns hold that are no numbers: of the types that keep values in a spelling of their own,
- * and of texts.
+ * How columns that are not numbers are compared: types with their own spelling of values, and
+ * texts.
  */
 const HOLDS: ReadonlyMap<number, ColumnHolds> = new Map([
   [OID.bool, 'booleans'],
@@ -39,7 +39,7 @@ const NUMBER_OIDS: ReadonlySet<number> = new Set([
 ]);
 const VARIABLE_TEXT_OIDS: ReadonlySet<number> = new Set([25, 1043]);
 
-/** Asks for the columns of the result; nothing of it is read. */
+/** Describes the columns of the result without reading it. */
 export async function describeResult(
   config: PostgresSourceConfig,
   context: SourceContext,
@@ -82,10 +82,7 @@ export const postgresSlices: Slices<PostgresSourceConfig> = {
   digests: { algorithm, config: digesting },
 };
 
-/**
- * The same source with another query: all of its result, whatever an incremental run would leave
- * out.
- */
+/** The same source with another query, and without incremental reading. */
 function asking(config: PostgresSourceConfig, query: string): PostgresSourceConfig {
   return { ...config, query, replication: { type: 'full' } };
 }

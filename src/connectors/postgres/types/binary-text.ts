@@ -1,11 +1,11 @@
 /**
- * Values in the binary form of COPY as the text the server would write (dates ISO, zone UTC, bytes
- * hex).
+ * Converts values in the binary form of COPY to the text the server would write (dates ISO, zone
+ * UTC, bytes hex).
  */
 
 export type BinaryText = (bytes: Buffer) => string;
 
-/** Types that are passed on in binary form; their form is the same on every server. */
+/** Types that are passed on in binary form, which is the same on every server. */
 export const BINARY_TEXTS: Readonly<Record<number, BinaryText>> = {
   16: (bytes) => (bytes[0] === 1 ? 't' : 'f'),
   17: (bytes) => `\\x${bytes.toString('hex')}`,
@@ -30,7 +30,7 @@ export const BINARY_TEXTS: Readonly<Record<number, BinaryText>> = {
   3802: (bytes) => bytes.toString('utf8', 1),
 };
 
-/** What these types are called. */
+/** Names of these types. */
 export const BINARY_TYPES: Readonly<Record<number, string>> = {
   16: 'boolean',
   17: 'bytea',
@@ -89,7 +89,7 @@ function dateText(days: number): string {
 const FROM_MARCH_0 = 730_425;
 const ERA_DAYS = 146_097;
 
-/** The day of the Gregorian calendar so many days after 2000-01-01, in any century. */
+/** The Gregorian date this many days after 2000-01-01, in any century. */
 function calendarDay(days: number): { date: string; era: '' | ' BC' } {
   const since = days + FROM_MARCH_0;
   const cycle = Math.floor(since / ERA_DAYS);

@@ -1,4 +1,4 @@
-/** The text form of column values (dates ISO, zone UTC, bytes hex) read as JSON values. */
+/** Decodes the text form of column values (dates ISO, zone UTC, bytes hex) to JSON values. */
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 
@@ -22,8 +22,7 @@ export const OID = {
 } as const;
 
 /**
- * Types that are not listed (numeric, uuid, date, enums, arrays, …) stay the text the server
- * writes.
+ * Types that are not listed (numeric, uuid, date, enums, arrays, …) keep the text of the server.
  */
 export function decoderOf(oid: number, column: string, bigNumbers: BigNumbers): Decoder {
   switch (oid) {
@@ -53,8 +52,8 @@ export function decoderOf(oid: number, column: string, bigNumbers: BigNumbers): 
 }
 
 /**
- * `2024-05-06 07:08:09` with a `T`; `undefined` for what RFC 3339 cannot say (infinity, years
- * before one or beyond 9999).
+ * `2024-05-06 07:08:09` with a `T`; `undefined` for values that RFC 3339 cannot express (infinity,
+ * years before 1 or after 9999).
  */
 function isoDateTime(text: string): string | undefined {
   return text[10] === ' ' && text[4] === '-' && !text.endsWith('BC')
@@ -78,7 +77,7 @@ function float(text: string): JsonValue {
   return Number.isFinite(value) ? value : null;
 }
 
-/** Only such texts can hold a number that a double does not hold exactly. */
+/** Only texts that match can hold a number that a double cannot hold exactly. */
 const MAY_BE_BIG = /\d[\d.]{15}|[eE][+-]?\d{2}/;
 const UINT64_MAX = 2n ** 64n - 1n;
 const INT64_MIN = -(2n ** 63n);

@@ -1,4 +1,4 @@
-/** JSON values as the text a column's type reads. */
+/** Converts JSON values to text that the column's type can read. */
 import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 import type { LiveColumn } from '../../_sql/driver.ts';
 
@@ -11,7 +11,7 @@ export function encoderOf(column: Pick<LiveColumn, 'sqlType'>): Encoder {
   return plainText;
 }
 
-/** For values that are finished text already. */
+/** For values that already are text. */
 export function finishedText(value: JsonValue): string | null {
   return typeof value === 'string' ? value : plainText(value);
 }
@@ -21,7 +21,7 @@ function plainText(value: JsonValue): string | null {
   return typeof value === 'object' ? stringifyJson(value) : String(value);
 }
 
-/** A text that spells a JSON object or list is taken as that; any other text is a JSON string. */
+/** A text that is a JSON object or list is stored as such; any other text becomes a JSON string. */
 function jsonText(value: JsonValue): string | null {
   if (value === null) return null;
   return typeof value === 'string' && spellsJson(value) ? value : stringifyJson(value);

@@ -1,4 +1,4 @@
-/** Rows that go to the server as a COPY stream. */
+/** Plans pages that are sent to the server as a COPY stream. */
 import { quoteNames } from '../../../lib/sql/sql-name.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { MISSING, type Column, type Columns } from '../../../kit/columns.ts';
@@ -13,7 +13,7 @@ import { encoderOf, escaped } from '../types/encode.ts';
 import { arrivalTable, insertInto } from './statements.ts';
 import type { Transaction } from './write-transaction.ts';
 
-/** A block that COPY takes as it stands, and the columns it fills. */
+/** A block that COPY can read directly, and the columns it fills. */
 export interface CopyPlan {
   readonly columns: readonly TargetColumn[];
   readonly form: 'binary' | 'text';
@@ -22,13 +22,13 @@ export interface CopyPlan {
 
 interface CopyRequest {
   readonly key: readonly string[];
-  /** The column that takes whole records. */
+  /** The column that stores whole records. */
   readonly json: string | undefined;
-  /** Where rows are written before they are sent. */
+  /** The buffer for rows before they are sent. */
   readonly buffer: PageBuffer;
 }
 
-/** How a page goes into a table without becoming records; `undefined` when it has to. */
+/** How a page can be written without making records; `undefined` when it cannot. */
 export function planCopy(
   page: Page,
   target: CopyTarget,
@@ -52,7 +52,7 @@ function planBinary(page: Page, target: CopyTarget, key: readonly string[]): Cop
 }
 
 /**
- * Fields that are no column are left out; a row without any known field is the business of records.
+ * Fields without a column are left out; rows without any known field are written through records.
  */
 function planColumns(
   columns: Columns,
@@ -98,7 +98,7 @@ function cellEncoder(column: TargetColumn): (value: JsonValue) => string {
 
 const TEXTS: readonly number[] = [25, 1043];
 
-/** The column of the table, when it has the type the values are written in. */
+/** The column of the table, if its type is the one of the values. */
 function agreeing({ name, oid }: CopyColumn, target: CopyTarget): TargetColumn[] {
   const column = target.get(name);
   if (column === undefined) return [];
@@ -112,7 +112,7 @@ function planLines(page: Page, target: CopyTarget, name: string): CopyPlan | und
   return { columns: [column], form: 'text', block: escapedLines(page.block(JSON_LINES)) };
 }
 
-/** Adds the rows to the table, or puts them in the place of those with their key. */
+/** Adds the rows to the table, or replaces the rows with the same keys. */
 export async function sendCopy(
   transaction: Transaction,
   plan: CopyPlan,
@@ -132,7 +132,7 @@ export async function sendCopy(
   ).query(insertInto(to.table, { columns, key, mode: 'upsert' }, arrival.from));
 }
 
-/** Binary rows stand in messages of their own. */
+/** Binary rows already are protocol messages. */
 async function send(
   transaction: Transaction,
   sql: string,
@@ -149,7 +149,7 @@ async function send(
 
 const BACKSLASH = 92;
 
-/** JSON text holds none of the characters COPY reads in a special way but the backslash. */
+/** The backslash is the only character in JSON text that is special for COPY. */
 function escapedLines(block: Uint8Array): Uint8Array {
   let backslashes = 0;
   for (let at = block.indexOf(BACKSLASH); at !== -1; at = block.indexOf(BACKSLASH, at + 1))

@@ -15,7 +15,7 @@ export interface Replacement {
     | undefined;
 }
 
-/** Puts the staged rows in the place of the old ones; runs inside a transaction. */
+/** Replaces the old rows by the staged ones; runs inside a transaction. */
 export async function replaceRows(
   client: ClientBase,
   { table, name, staging, window }: Replacement,
@@ -40,7 +40,7 @@ export async function replaceRows(
   await client.query(`DROP TABLE ${staging}`);
 }
 
-/** Whether a row lies in the window, with the values of `$1` and `$2`. */
+/** The condition for rows in the window, with `$1` and `$2` as its bounds. */
 export function insideWindow({ column, from, to }: NonNullable<Replacement['window']>): {
   readonly sql: string;
   readonly bounds: string[];
@@ -65,7 +65,7 @@ async function clearWindow(
   if (count !== '0') {
     throw new ConnectorError(
       'data',
-      `${count} records lie outside the window of \`${window.column}\` that is replaced`,
+      `${count} records are outside the window of \`${window.column}\` that is replaced`,
       {
         hint: 'widen `scope.window`, or filter the records',
       },

@@ -1,6 +1,6 @@
 /**
- * The rollback log in PostgreSQL: what a page is about to change is kept by one statement,
- * whatever way its rows take.
+ * The rollback log in PostgreSQL: one statement stores the rows that a page will change, however
+ * the page is written.
  */
 import type { ClientBase } from 'pg';
 import { quoteName } from '../../../lib/sql/sql-name.ts';
@@ -36,8 +36,8 @@ export function rollbackDialect(qualified: (table: string) => string): RollbackD
 }
 
 /**
- * Values as text rather than JSON: JSON knows no other way to say its own null, and would round
- * what it does not know.
+ * Values are stored as text, because a JSON null would be the same as an SQL null, and JSON could
+ * round numbers.
  */
 function imageOf(columns: readonly LiveColumn[]): string {
   const labels = columns.map(({ name }) => `'${labelOf(name)}'`);
@@ -61,8 +61,8 @@ export interface LogTarget {
 }
 
 /**
- * Keeps the rows that have one of the keys, given as one array of texts a column, and which keys
- * have none.
+ * Stores the rows that have one of the keys (one array of texts per column), and the keys without a
+ * row.
  */
 export async function logKeys(
   client: ClientBase,
@@ -73,7 +73,7 @@ export async function logKeys(
   const places = key.map((column, index) => `${castSlot(column, index)} AS k${index}`);
   const names = key.map((_, index) => `r.k${index}`);
   const same = key.map(({ name }, index) => `t.${quoteName(name)} = r.k${index}`).join(' AND ');
-  // The rows are locked in the order in which the change itself locks them.
+  // Rows are locked in the same order as by the change itself.
   const text = `
     WITH r AS MATERIALIZED (SELECT DISTINCT ${places.join(', ')} FROM ${fromArrays(key.length)}),
     old AS MATERIALIZED (
@@ -88,8 +88,8 @@ export async function logKeys(
 }
 
 /**
- * Removes rows that vanished at the source, and keeps them; gives their number. Values as for
- * `deleteVanished`.
+ * Removes rows that no longer exist at the source and stores them; returns their number. Parameters
+ * as for `deleteVanished`.
  */
 export async function sweepAndLog(
   client: ClientBase,

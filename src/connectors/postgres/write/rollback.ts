@@ -1,4 +1,4 @@
-/** What rollback asks of PostgreSQL beside statements. */
+/** The parts of a rollback that are specific to PostgreSQL. */
 import type { ClientBase } from 'pg';
 import { jsonText } from '../../../lib/text/json.ts';
 import { quoteNames } from '../../../lib/sql/sql-name.ts';
@@ -25,14 +25,14 @@ export function rollbackSession(client: ClientBase, qualified: Qualified): Rollb
       (await client.query<Record<string, unknown>>({ text: sql, values: [...values] })).rows,
     columns: (table) => readColumns(client, qualified(table)),
     async setToken(scope, token) {
-      // Without a table nothing was ever committed under a token.
+      // Without the table no token was ever committed.
       if ((await readColumns(client, qualified(TOKEN_TABLE))) === undefined) return;
       await resetToken(client, qualified(TOKEN_TABLE), scope, token);
     },
   };
 }
 
-/** Copies the rows that are about to be replaced; those of an earlier overwrite go. */
+/** Copies the rows that will be replaced, and deletes the copies of an earlier overwrite. */
 export async function logReplaced(
   client: ClientBase,
   { table, name, window }: Replacement,

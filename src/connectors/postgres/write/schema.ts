@@ -19,23 +19,23 @@ interface ColumnRow {
 }
 
 /**
- * The type without its length: a cast to `varchar(3)` would silently cut what an assignment
- * refuses.
+ * The type without its length: a cast to `varchar(3)` would silently truncate values that an
+ * assignment refuses.
  */
 const COLUMNS = `
   SELECT attname AS name, format_type(atttypid, -1) AS type, NOT attnotnull AS nullable, attidentity <> 'a' AS settable
   FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`;
 
 /**
- * The columns that can be written; `undefined` when there is no such table. `table` is quoted and
+ * The columns that can be written; `undefined` when the table does not exist. `table` is quoted and
  * qualified.
  */
 export async function readColumns(
   client: ClientBase,
   table: string,
 ): Promise<LiveColumn[] | undefined> {
-  // A statement of its own: `to_regclass` sees a table somebody just made, the rows a statement
-  // reads may be from a moment before.
+  // A separate statement: `to_regclass` finds a table that was just created, while the rows of a
+  // statement may be older.
   const found = await client.query<{ oid: string | null }>(
     'SELECT to_regclass($1)::oid::text AS oid',
     [table],
@@ -52,7 +52,7 @@ export async function readColumns(
   }));
 }
 
-/** Tables whose names begin so, in the schema; without one where a bare name finds them. */
+/** Tables whose names start with the prefix, in the schema or, without one, in the search path. */
 export async function tablesFrom(
   client: ClientBase,
   prefix: string,
@@ -65,8 +65,8 @@ export async function tablesFrom(
 }
 
 /**
- * What COPY may write to: the type of each column, by name; `undefined` when only INSERT gives the
- * table what it asks for.
+ * The columns that COPY may write, with their types, by name; `undefined` when only INSERT has the
+ * full effect on the table.
  */
 export type CopyTarget = ReadonlyMap<string, TargetColumn>;
 
@@ -76,7 +76,7 @@ export interface TargetColumn {
   readonly sqlType: string;
 }
 
-/** Views, foreign tables, rules and row security see only INSERT. */
+/** Views, foreign tables, rules and row security only work with INSERT. */
 const COPY_TARGET = `
   SELECT a.attname AS name, a.atttypid::int8::text AS oid, format_type(a.atttypid, -1) AS type
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
@@ -97,7 +97,7 @@ export async function readCopyTarget(
 function typesOf(type: string): readonly ColumnType[] {
   if (/^(smallint|integer|bigint)$/.test(type)) return ['integer'];
   if (/^(real|double precision)$/.test(type)) return ['number'];
-  // Exact decimals travel as text.
+  // Exact decimals are sent as text.
   if (type === 'numeric') return ['number', 'string'];
   if (type === 'boolean') return ['boolean'];
   if (/^jsonb?$/.test(type)) return ['object', 'array'];

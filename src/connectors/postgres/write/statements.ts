@@ -1,6 +1,6 @@
 /**
- * The statements that apply a page. Rows arrive as text columns `c0`, `c1`, … of a relation `r`,
- * and the server reads them as the column's type.
+ * The statements that write a page. Rows are text columns `c0`, `c1`, … of a relation `r`, and the
+ * server converts them to the types of the columns.
  */
 import { createHash } from 'node:crypto';
 import { quoteName, quoteNames } from '../../../lib/sql/sql-name.ts';
@@ -8,7 +8,7 @@ import type { LiveColumn, TableChange } from '../../_sql/driver.ts';
 
 type Column = Pick<LiveColumn, 'name' | 'sqlType'>;
 
-/** What an insertion needs to know of a change. */
+/** The properties of a change that an insertion needs. */
 export interface Insertion extends Pick<TableChange, 'mode'> {
   readonly columns: readonly Column[];
   readonly key: readonly Column[];
@@ -21,8 +21,8 @@ export function fromArrays(width: number): string {
 }
 
 /**
- * A table for rows that come as a COPY stream, with the types they are going to have; it empties
- * itself at the end of the transaction.
+ * A temporary table for rows of a COPY stream, with their final types; it is emptied at the end of
+ * the transaction.
  */
 export function arrivalTable(columns: readonly Column[]): {
   readonly create: string;
@@ -35,7 +35,7 @@ export function arrivalTable(columns: readonly Column[]): {
   return {
     create: `CREATE TEMP TABLE IF NOT EXISTS ${name} (${definitions.join(', ')}) ON COMMIT DELETE ROWS`,
     copy: `COPY pg_temp.${name} FROM STDIN`,
-    // A table that starts empty keeps its rows in the order in which they came.
+    // A table that was empty keeps rows in the order of their insertion.
     from: `(SELECT ctid AS n, * FROM pg_temp.${name}) AS r`,
   };
 }
@@ -49,8 +49,8 @@ export function insertInto(table: string, change: Insertion, from: string): stri
   const keySlots = change.key
     .map((column) => castSlot(column, names.indexOf(column.name)))
     .join(', ');
-  // Keys spelled differently can be equal for the server, and one statement may touch a row only
-  // once: the last one wins. Rows are locked in the order of their keys, so that writers of the
+  // Keys with different texts can be equal for the server, and one statement may change a row only
+  // once: the last one is used. Rows are locked in the order of their keys, so that writers of the
   // same rows wait for each other instead of deadlocking.
   return `${head} SELECT DISTINCT ON (${keySlots}) ${values} FROM ${from} ORDER BY ${keySlots}, r.n DESC
     ON CONFLICT (${quoteNames(keys)}) ${onConflict(names, keys)}`;
@@ -64,8 +64,8 @@ export function deleteFrom(table: string, key: readonly LiveColumn[], from: stri
 }
 
 /**
- * Rows inside the scope whose key is not among those given: an array for each column of the key,
- * then a value for each of the scope.
+ * Deletes rows in the scope whose key is not listed. Parameters: one array for each key column,
+ * then one value for each scope column.
  */
 export function deleteVanished(
   table: string,
@@ -75,7 +75,7 @@ export function deleteVanished(
   return `DELETE FROM ${table} AS t WHERE ${vanished(scope, key)}`;
 }
 
-/** The condition by which a row `t` vanished. */
+/** The condition for a row `t` that no longer exists at the source. */
 export function vanished(scope: readonly Column[], key: readonly Column[]): string {
   const inside = scope.map(({ name, sqlType }, index) => {
     return `t.${quoteName(name)} IS NOT DISTINCT FROM $${key.length + index + 1}::text::${sqlType}`;

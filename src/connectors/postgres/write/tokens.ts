@@ -1,11 +1,14 @@
-/** Commit tokens: one row for each scope, written in the transaction of the page they stand for. */
+/**
+ * Commit tokens: one row for each scope, written in the same transaction as the page they belong
+ * to.
+ */
 import type { ClientBase } from 'pg';
 import { codeOf } from '../../../lib/sql/postgres.ts';
 import type { CommitToken } from '../../_sql/driver.ts';
 
 const NO_SUCH_TABLE = '42P01';
 
-/** The lock lets whoever asks for the token next wait for a commit that is on its way. */
+/** With the lock, the next reader of the token waits for a commit in progress. */
 const TOKEN_LOCK = 'SELECT pg_advisory_xact_lock(hashtext($1))';
 
 export async function storeToken(

@@ -1,12 +1,12 @@
 /**
- * The transaction pages are written in. It may span several pages, with one COPY stream as long as
- * their rows go to the same columns.
+ * The transaction for writing pages. It may span several pages, with one COPY stream as long as
+ * their rows have the same columns.
  */
 import type { ClientBase, Pool } from 'pg';
 import { lend, type Lent } from '../../../lib/sql/postgres.ts';
 import { CopyIn } from '../copy/copy-in.ts';
 
-/** What a COPY statement starts and ends with beside its rows. */
+/** The bytes of a COPY statement before and after its rows. */
 export interface CopyStatement {
   readonly sql: string;
   readonly head?: Uint8Array;
@@ -15,18 +15,21 @@ export interface CopyStatement {
 
 /** The open transaction, as the work of one page sees it. */
 export interface Transaction {
-  /** The connection for other statements; what COPY was doing is ended first. */
+  /** The connection for other statements; a running COPY is ended first. */
   client(): Promise<ClientBase>;
-  /** Rows for a COPY statement, which goes on where the page before had the same. */
+  /**
+   * A stream for rows of a COPY statement; continues the stream of the previous page if the
+   * statement is the same.
+   */
   copy(statement: CopyStatement): Promise<CopyIn>;
 }
 
 interface OpenTransaction {
   readonly lent: Lent;
-  /** What began it; a row the server refuses late is told as a failure of that. */
+  /** The task that started it; reported when the server refuses a row later. */
   readonly doing: string;
   copy: { readonly statement: CopyStatement; readonly stream: CopyIn } | undefined;
-  /** Whether the server knows of the transaction; its first statement takes the beginning along. */
+  /** Whether BEGIN was sent; it is sent with the first statement. */
   begun: boolean;
 }
 
@@ -34,7 +37,7 @@ export class WriteTransaction {
   readonly #pool: Pool;
   readonly #signal: AbortSignal;
   #open: OpenTransaction | undefined;
-  /** Why pages that were taken are gone: nothing may be written after them. */
+  /** The error that lost accepted pages: nothing may be written after it. */
   #lost: { readonly error: unknown } | undefined;
 
   constructor(pool: Pool, signal: AbortSignal) {
@@ -47,8 +50,8 @@ export class WriteTransaction {
   }
 
   /**
-   * Does the work of one page, and commits it with all that is held unless it is to be held too. A
-   * failure rolls all of it back.
+   * Writes one page and commits the transaction, unless it is to stay open. An error rolls back
+   * everything in it.
    */
   async work<T>(
     doing: string,
@@ -76,14 +79,14 @@ export class WriteTransaction {
     }
   }
 
-  /** Makes everything held durable. */
+  /** Commits the open transaction. */
   async commit(): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost.error;
     if (this.#open !== undefined)
       await this.work(this.#open.doing, { hold: false }, () => Promise.resolve());
   }
 
-  /** Rolls back everything held. */
+  /** Rolls back the open transaction. */
   async close(): Promise<void> {
     await this.#abandon();
   }
@@ -99,8 +102,7 @@ export class WriteTransaction {
     const open = this.#open;
     if (open === undefined) return;
     this.#open = undefined;
-    // The first failure is the one worth telling; a connection that cannot roll back is thrown
-    // away.
+    // The first error is the one to report; a connection that cannot roll back is closed.
     await open.lent
       .do('rolling back', async () => {
         await open.copy?.stream.fail();
