@@ -98,7 +98,7 @@ describe('rollback', () => {
     );
     expect(
       whyNot({ sink: { config: { ...SQLITE.config, database_url: 'sqlite::memory:' } } }),
-    ).toContain('writes no database file');
+    ).toContain('does not write a database file');
     expect(
       whyNot({
         sink: { config: { ...SQLITE.config, write_mode: 'upsert', key: ['_svc_run_id'] } },

@@ -196,13 +196,13 @@ describe('binary rows', () => {
     }
   });
 
-  test('of a type whose equal values differ in spelling are no exact positions', async () => {
+  test('of a type whose equal values differ in spelling are not exact positions', async () => {
     const query = "SELECT interval '1 day' AS w, 1 AS i";
     const config = {
       query,
       replication: { type: 'incremental', column: 'w', initial_value: '0 s' },
     };
-    await expect(pagesOf(config, BINARY, { exact: true })).rejects.toThrow('no exact positions');
+    await expect(pagesOf(config, BINARY, { exact: true })).rejects.toThrow('not exact positions');
   });
 
   test('make a table with the types they have', async () => {
