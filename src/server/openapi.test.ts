@@ -85,6 +85,20 @@ test('query parameters carry their types and none is required', () => {
   ]);
 });
 
+test('what is served is what is described: types of logs, clamped limits, the least concurrency', () => {
+  const text = JSON.stringify(description);
+  const at = (path: string, method: string) => JSON.stringify(description.paths[path]?.[method]);
+  for (const type of [
+    'text/event-stream; charset=utf-8',
+    'application/x-ndjson',
+    'text/plain; charset=utf-8',
+  ])
+    expect(at('/v1/runs/{id}/logs', 'get')).toContain(`"${type}":{"schema"`);
+  expect(text).not.toContain('"maximum":500');
+  expect(at('/v1/runs', 'get')).toContain('above 500 as 500');
+  expect(at('/v1/runs', 'post')).toMatch(/Overrides the connector concurrency[^}]*"minimum":1/);
+});
+
 test.each([
   ['POST /v1/runs', '202 400 401 403 404 409 413 415 422 429 500 503'],
   ['GET /v1/runs', '200 400 401 403 500'],

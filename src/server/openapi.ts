@@ -125,10 +125,19 @@ function successes(route: Route): Record<string, object> {
   );
 }
 
-function success({ description, schema, contentType }: ResponseSpec): object {
+function success({
+  description,
+  schema,
+  contentType,
+  otherContentTypes = [],
+}: ResponseSpec): object {
   if (schema === undefined && contentType === undefined) return { description };
   const body = schema === undefined ? { type: 'string' } : plainSchema(schema);
-  return { description, content: { [contentType ?? 'application/json']: { schema: body } } };
+  const types = [contentType ?? 'application/json', ...otherContentTypes];
+  return {
+    description,
+    content: Object.fromEntries(types.map((type) => [type, { schema: body }])),
+  };
 }
 
 function failures(route: Route): Record<string, object> {

@@ -20,6 +20,8 @@ export interface ResponseSpec {
   readonly schema?: ZodType;
   /** Default with a schema: `application/json`. */
   readonly contentType?: string;
+  /** Others that the request may ask for. */
+  readonly otherContentTypes?: readonly string[];
 }
 
 /** One request, checked: parameters, query and body are what their schemas say. */

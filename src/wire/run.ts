@@ -68,7 +68,7 @@ export const submissionSchema = z
     concurrency: z
       .int()
       .nullish()
-      .meta({ description: 'Overrides the connector concurrency of this run; at least 1.' }),
+      .meta({ description: 'Overrides the connector concurrency of this run.', minimum: 1 }),
     callback: callbackSchema.nullish(),
   })
   .meta({ description: 'A run submission.' });

@@ -260,6 +260,17 @@ test('HEAD answers as GET does, without the body', async () => {
   expect((await ask('HEAD', '/v1/runs/run-1/logs')).status).toBe(200);
 });
 
+test('a request that is refused before its route is counted under it', async () => {
+  const { ask, counted } = await startFixture({ bodyLimitBytes: 10 });
+  await ask('POST', '/v1/runs', { body: 'x'.repeat(11) });
+  await ask('POST', '/v1/nowhere', { body: 'x'.repeat(11) });
+  const requests = counted.filter(({ name }) => name === 'svc_serve_requests_total');
+  expect(requests.map(({ labels }) => labels)).toEqual([
+    { method: 'POST', path: '/v1/runs', status: 413 },
+    { method: 'POST', path: '<unmatched>', status: 413 },
+  ]);
+});
+
 test('every answer is counted under its route template', async () => {
   const { ask, counted } = await startFixture();
   await ask('GET', '/v1/runs/run-1');

@@ -166,17 +166,32 @@ function addPrelude(
     const granted = cors(request.headers.origin);
     if (granted !== undefined) reply.headers(granted);
     if (request.method === 'OPTIONS') reply.headers(preflightHeaders(granted));
-    if (closing.aborted)
-      return done(new RefusedError('unavailable', 'the server is shutting down'));
-    if (Number(request.headers['content-length']) > limit) return done(tooLarge(limit));
-    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined)
-      return done(noHost());
-    done(hostRefusal(request.raw.rawHeaders, options.localOnly));
+    const refusal = earlyRefusal(request, { options, closing, limit });
+    if (refusal === undefined) return done();
+    // The hook of the route, which names it, is not reached.
+    request.template = (request.routeOptions.config as RouteLabel).template ?? UNMATCHED;
+    done(refusal);
   });
   app.addHook('onResponse', (request, reply, done) => {
     count(request, reply, options);
     done();
   });
+}
+
+/** What a route has to say about itself to hooks that come before it. */
+interface RouteLabel {
+  readonly template?: string;
+}
+
+/** Why a request is refused whatever it asks for. */
+function earlyRefusal(
+  { headers, raw }: FastifyRequest,
+  { options, closing, limit }: Omit<Scope, 'services'> & { readonly limit: number },
+): RefusedError | undefined {
+  if (closing.aborted) return new RefusedError('unavailable', 'the server is shutting down');
+  if (Number(headers['content-length']) > limit) return tooLarge(limit);
+  if (raw.httpVersion === '1.1' && headers.host === undefined) return noHost();
+  return hostRefusal(raw.rawHeaders, options.localOnly);
 }
 
 function noHost(): RefusedError {
@@ -199,6 +214,7 @@ function register(app: FastifyInstance, route: Route, scope: Scope): void {
   app.route({
     method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
     url: route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    config: { template: route.path } satisfies RouteLabel,
     onRequest: (request, _reply, done) => {
       request.template = route.path;
       const approach = {

@@ -40,14 +40,16 @@ export function clamped(bounds: { readonly min: number; readonly max: number }) 
     ctx.addIssue(finding('wrong_type', `expected a whole number, got ${JSON.stringify(value)}`));
     return z.NEVER;
   };
-  return z.preprocess(clamp, z.int().min(min).max(max).optional());
+  return z.preprocess(clamp, z.int().optional());
 }
 
 /** The `limit` of a list: beyond the bounds the nearest bound, and `fallback` when it is absent. */
 export function listLimit(of: string, bounds: { readonly max: number; readonly fallback: number }) {
   return clamped({ min: 1, max: bounds.max })
     .transform((limit) => limit ?? bounds.fallback)
-    .meta({ description: `${of}; ${bounds.fallback} when absent.` });
+    .meta({
+      description: `${of}; ${bounds.fallback} when absent. Below 1 counts as 1, and above ${bounds.max} as ${bounds.max}.`,
+    });
 }
 
 /** An RFC 3339 time. Form decoding turns the `+` of an offset into a space; it is put back. */

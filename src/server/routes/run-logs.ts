@@ -7,6 +7,9 @@ import { clamped, listLimit } from '../http/query.ts';
 import { defineRoute, stream, text, type Route } from '../route.ts';
 import { runParams } from './runs.ts';
 
+const JSON_LINES = 'application/x-ndjson';
+const PLAIN = 'text/plain; charset=utf-8';
+
 const logsQuery = z.strictObject({
   format: z
     .enum(['jsonl', 'text'])
@@ -32,7 +35,13 @@ const readLogs = defineRoute({
   params: runParams,
   query: logsQuery,
   uses: ['runs', 'clock'],
-  responses: { 200: { description: 'The log.', contentType: EVENT_STREAM } },
+  responses: {
+    200: {
+      description: 'The log.',
+      contentType: EVENT_STREAM,
+      otherContentTypes: [JSON_LINES, PLAIN],
+    },
+  },
   async handle({ params, query, signal }, { runs, clock }) {
     if (query.format === undefined) {
       const events = await runs.followLog(params.id, signal);
@@ -43,8 +52,8 @@ const readLogs = defineRoute({
       limit: query.limit,
     });
     return query.format === 'jsonl'
-      ? text('application/x-ndjson', jsonLines(stored))
-      : text('text/plain; charset=utf-8', plainLines(stored));
+      ? text(JSON_LINES, jsonLines(stored))
+      : text(PLAIN, plainLines(stored));
   },
 });
 
