@@ -1,6 +1,6 @@
 /**
  * A block of the document, declared once in a folder of its own: how it is written, what the plan
- * makes of it, what must be true of it, and how people are told.
+ * makes of it, the rules for it, and how it is explained.
  */
 import type { BlockGrammar } from '../document/block.ts';
 import type { Placed } from '../document/parse/read-blocks.ts';
@@ -27,7 +27,7 @@ export interface BlockDefinition<
    */
   readonly plannedFor?: 'rows' | 'plan';
 
-  /** Once for each place where the block stands; the spec itself when absent. */
+  /** Called once for each occurrence of the block; the spec itself when absent. */
   prepare?(given: Placed<Spec>, tools: BlockTools): Prepared | undefined;
   /** What of it holds for one row, if anything; all of it when absent. */
   forRow?(prepared: Prepared, row: AssembledRow): Planned | undefined;
@@ -44,12 +44,12 @@ export interface BlockDefinition<
   readsRecords?(prepared: Prepared, row: AssembledRow): RecordReader | undefined;
   /** Events that happen only in rows with this block. */
   readonly events?: readonly BlockEvent<Planned>[];
-  /** Why it cannot stand beside `pipeline.nodes`, as a hint; it can when absent. */
+  /** Why it cannot be combined with `pipeline.nodes`, as a hint; it can when absent. */
   readonly notBesideNodes?: string;
 
   /** Of a block of the plan: a sentence for the head of `explain`. */
   introduce?(this: void, planned: Planned): string;
-  /** Of a block of rows: what `plan`, `explain` and `--diff` tell of it. */
+  /** Of a block of rows: what `plan`, `explain` and `--diff` show of it. */
   explain?(planned: Planned, row: PlannedRow): readonly Fact[];
   /** What `--diff` compares key by key, besides the facts. */
   settings?(planned: Planned): unknown;
@@ -63,7 +63,7 @@ export function defineBlock<Spec, Planned = Spec, Prepared = Spec>(
   return Object.freeze(definition);
 }
 
-/** Where the block stands, and who is told what is wrong with it. */
+/** The place of the block, and where its issues are reported. */
 export interface BlockPlace {
   readonly path: string;
   readonly issues: IssueList;
@@ -78,7 +78,7 @@ export interface BlockTools {
   readonly isOneRow: boolean;
   /** The presets under `pipeline.sinks`, and the types of sinks. */
   readonly sinks: { readonly names: readonly string[]; has(name: string): boolean };
-  /** Finds and parses a source that stands in the block, as every other. */
+  /** Resolves and parses a source inside the block, like any other source. */
   planSource(this: void, given: Placed<PartSpec>): PlannedSource | undefined;
 }
 
@@ -119,7 +119,7 @@ export interface RowEvent {
   canHappen(this: void, row: PlannedRow): boolean;
 }
 
-/** Under which heading a fact is told. */
+/** The heading under which a fact is shown. */
 export type FactTopic = 'checks' | 'retries' | 'expects' | 'undo';
 
 export interface Fact {

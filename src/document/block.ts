@@ -7,7 +7,7 @@ import type { ZodType } from 'zod';
 export interface BlockGrammar<Spec = unknown> {
   /** Its key in the document. */
   readonly name: string;
-  /** Where it stands: inside `pipeline` or at the top level. */
+  /** Its place: inside `pipeline` or at the top level. */
   readonly placement: 'pipeline' | 'top';
   readonly description: string;
   /** Shorter text for its field in the schema of a document; the description when absent. */
@@ -27,7 +27,7 @@ export interface BlockGrammar<Spec = unknown> {
   readonly asWritten?: true;
 }
 
-/** A block that the document cannot do without: where its sources, sinks and rows stand. */
+/** A required block: it holds the sources, sinks and rows. */
 export function defineStructure<Spec>(grammar: BlockGrammar<Spec>): BlockGrammar<Spec> {
   return Object.freeze(grammar);
 }

@@ -15,7 +15,7 @@ export interface Document {
   /** Drives state keys and metric labels. */
   readonly name: string;
   readonly origin: Origin;
-  /** Where a path stands in the text; `undefined` when the text is not known. */
+  /** The location of a path in the text; `undefined` when the text is not known. */
   readonly locate: Locate;
   /** The values bound to `params`, for showing: secret ones are masked. */
   readonly params: Readonly<Record<string, JsonValue>>;

@@ -23,7 +23,7 @@ export interface FailpointPlace {
   readonly page: number;
 }
 
-/** Called at each failpoint, before the run goes on. */
+/** Called at each failpoint, before the run continues. */
 export type FailpointHook = (step: Failpoint, place: FailpointPlace) => void;
 
 /** For code that does not know row and page: these are filled in where the row is opened. */

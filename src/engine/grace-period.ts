@@ -11,8 +11,8 @@ const GRACE_PERIOD_MS = 500;
 const ALREADY_ABORTED = AbortSignal.abort();
 
 /**
- * The value of `work`, or `undefined` when the signal has fired and `work` did not settle within the
- * grace period. Rejects as `work` does.
+ * The value of `work`, or `undefined` when the signal has fired and `work` did not settle within
+ * the grace period. Rejects as `work` does.
  */
 export function abortable<T>(
   work: Promise<T>,
@@ -41,7 +41,7 @@ export async function abortableWithin<T>(
     ]);
   } finally {
     answered.abort();
-    // Abandoned work may still reject later; nobody awaits it then.
+    // Abandoned work may still reject later, and must not be an unhandled rejection.
     settled.catch(() => {});
   }
 }

@@ -16,21 +16,20 @@ import type { Notifier } from './notifications/index.ts';
 /** Observers that the document does not name. */
 export interface Listeners {
   /**
-   * That of the process; absent in the workers of a server, which tells of their runs itself,
-   * because it remembers more than one of them.
+   * Absent in the workers of a server: the server itself sends notifications of their runs, because
+   * rules can depend on earlier runs.
    */
   readonly notifier?: Notifier;
-  /** Keeps the catalog of a server, which takes the place of the one a document names. */
+  /** Updates the catalog of the server, which replaces the one that the document names. */
   readonly onMoved?: (movements: readonly Movement[]) => void;
-  /** Keeps the ledger of files of a server. */
+  /** Updates the server's ledger of files. */
   readonly onOpened?: (news: OutputNews) => void;
-  /** That of a process which executes one run after the other; otherwise a run knows its own. */
+  /** Shared by the runs of one process; by default each run has its own. */
   readonly outages?: Outages;
 }
 
 /**
- * What `execute` is to be given by whoever runs a plan: all it does and measures is also told to
- * those the plan names.
+ * The environment and the observers for `execute`, as the blocks of the plan ask for.
  */
 export async function observed(plan: Plan, env: Env, listeners: Listeners = {}): Promise<Observed> {
   const { notifier, onMoved, onOpened, outages = new Outages(env.clock) } = listeners;

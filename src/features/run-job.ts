@@ -12,7 +12,9 @@ import type { RunOutcome } from '../wire/outcome.ts';
 import { ConfigError, RefusedError } from '../lib/errors.ts';
 import { observed } from './observers.ts';
 
-/** Executes a run: its document is read, resolved and planned here and nowhere else. */
+/**
+ * Executes a run. This is the only place where its document is loaded and planned for execution.
+ */
 export const runJob = defineJob({
   kind: 'run',
   word: 'run',
@@ -48,7 +50,7 @@ export const runJob = defineJob({
   },
 });
 
-/** Receivers of this process, whatever run told them. */
+/** Receivers that failed, shared by all runs of this process. */
 const outages = new Outages(systemClock);
 
 async function planOf(request: RequestOf<'run'>, context: JobContext): Promise<Plan> {
@@ -57,7 +59,7 @@ async function planOf(request: RequestOf<'run'>, context: JobContext): Promise<P
   return { ...plan, rows: plan.rows.map((row) => ({ ...row, readsAnew: true })) };
 }
 
-/** It could be prepared when it was submitted. */
+/** The document was valid when it was submitted. */
 function notAgain(error: unknown): never {
   if (!(error instanceof ConfigError)) throw error;
   throw new RefusedError('bad_config', `the document could not be loaded again: ${error.message}`, {

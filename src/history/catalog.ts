@@ -11,11 +11,10 @@ import type {
 } from '../wire/catalog.ts';
 
 /**
- * Versions of the schema of a data set that are kept: samples of a run may look another way in the
- * next one, again and again.
+ * Schema versions stored for a data set: samples may differ in every run.
  */
 export const KEPT_VERSIONS = 200;
-/** Volume points that are kept of a data set, and that its detail tells. */
+/** Volume points stored for a data set, and those shown in its details. */
 export const KEPT_POINTS = 500;
 export const TOLD_POINTS = 50;
 

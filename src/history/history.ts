@@ -1,11 +1,11 @@
 /**
- * What the control plane remembers. One interface, held to one suite
- * (`test/conformance/history.ts`) whatever stores it.
+ * What the control plane stores. Every implementation passes the same suite
+ * (`test/conformance/history.ts`).
  *
  * A method that writes resolves when the change is durable (as far as the implementation can
  * promise that at all), and its change is seen by every read that starts afterwards. Writes are
  * atomic and take effect in the order in which they were called. A read resolves when everything it
- * tells is durable. `startRun` alone resolves when its change is seen by all: a crash of this
+ * returns is durable. `startRun` alone resolves when its change is seen by all: a crash of this
  * process keeps it, a loss of power may lose it until the next write is durable; the run is
  * unfinished either way. All times are RFC 3339 UTC with milliseconds (`Date.toISOString`): fixed
  * width, so that text order is time order. Methods reject with `HistoryError` when the store cannot
@@ -38,7 +38,7 @@ export interface StoredRun extends Omit<RunRecord, 'elapsed_secs'> {
   readonly cancel_requested: boolean;
 }
 
-/** Names one execution: whoever holds an older one is refused. */
+/** Identifies one execution: a write with an older fence is refused. */
 export interface RunFence {
   readonly run_id: string;
   readonly owner: string;
@@ -54,8 +54,8 @@ export interface Claim {
 }
 
 /**
- * What whoever takes a queued run over needs to execute it, as text. Secrets stand in it as
- * references only, as far as whoever wrote the document did so.
+ * What a server that takes over a queued run needs to execute it, as text. It holds references to
+ * secrets, and values only where the author wrote them into the document.
  */
 export interface StoredSubmission {
   /** `storedSubmissionSchema` (`wire/submission.ts`) as JSON. */
@@ -141,8 +141,8 @@ export interface RunStore {
 
 export interface LeaseStore {
   /**
-   * Extends the lease of every unfinished run of the owner and tells which they are, and which of
-   * them shall be cancelled.
+   * Extends the lease of every unfinished run of the owner; returns them, and whether each is to be
+   * cancelled.
    */
   renewLeases(
     owner: string,

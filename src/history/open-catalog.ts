@@ -43,8 +43,8 @@ export async function openCatalog(
 }
 
 /**
- * The same for whoever only reads: a file that nobody has made yet is an empty catalog, and is not
- * made.
+ * Opens a catalog for reading only: a file that does not exist is an empty catalog, and is not
+ * created.
  */
 export async function openCatalogToRead(
   url: string,

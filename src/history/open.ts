@@ -13,7 +13,7 @@ const ATTEMPTS = 45;
 const WAITS: BackoffPolicy = { backoff: 'exponential', baseMs: 100, maxMs: 1000, jitter: false };
 
 export interface OpenHistory {
-  /** How long a lock of another process may last before what nobody waits for is given up. */
+  /** How long deferred writes wait for a lock of another process. */
   readonly backgroundLockWaitMs?: number;
 }
 

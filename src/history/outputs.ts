@@ -34,9 +34,8 @@ export interface OutputQuery {
 
 export interface OutputStore {
   /**
-   * Notes writes. A file that is known keeps when it was first written and whether it was there
-   * before. That it was deleted is over, and what was there when it was written again is somebody
-   * else's.
+   * Records writes. A known file keeps the time of its first write and whether it existed before.
+   * After a deletion both are taken from the new write.
    */
   putOutputs(outputs: readonly StoredOutput[]): Promise<void>;
   /** Newest write first, then by id. */
@@ -50,6 +49,6 @@ export interface OutputStore {
     last_written_at: string,
     deleted: { readonly at: string; readonly bytes: number },
   ): Promise<boolean>;
-  /** Takes files out of the ledger. */
+  /** Removes files from the ledger. */
   forgetOutputs(ids: readonly string[]): Promise<void>;
 }

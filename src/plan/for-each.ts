@@ -36,7 +36,7 @@ const MOVING = [
   'inherit_transforms',
 ] as const;
 
-/** What a row says about fan-outs, held against itself: what it cannot combine is told. */
+/** Checks the keys of a row about fan-outs against each other. */
 export function checkFanOut(
   row: ParsedRow,
   id: string,
@@ -102,7 +102,9 @@ function hintAgainst(key: string): string {
   return 'remove the key; rows that name this one in `for_each` may have it';
 }
 
-/** The dimensions of a row, in order; entries that are no list of values are told and left out. */
+/**
+ * The dimensions of a row, in order; entries that are no list of values are reported and left out.
+ */
 export function readForEach(
   row: ParsedRow,
   id: string,
@@ -118,7 +120,7 @@ export function readForEach(
       issues.error(
         'duplicate_name',
         path,
-        `\`${target}\` stands in \`for_each\` twice`,
+        `\`${target}\` is listed twice in \`for_each\``,
         'keep one; a tuple has one value of each fan-out row',
       );
     } else if (list === undefined) {

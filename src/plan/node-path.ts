@@ -22,7 +22,7 @@ export function pathTo({ nodes, edges }: TopologyPlan, sink: string): NodePath {
 }
 
 /**
- * The row of a sink node as if it stood alone: with the transforms that only its records go
+ * The row of a sink node as a row of its own: with the transforms that only its records go
  * through.
  */
 export function rowOfNode(topology: TopologyPlan, row: PlannedRow): PlannedRow {

@@ -1,5 +1,5 @@
 /**
- * Document to plan: everything is decided, or everything wrong is told, before the first record
+ * Document to plan: everything is decided, or all issues are reported, before the first record
  * moves.
  */
 import { BLOCKS, GRAMMAR } from '../blocks/index.ts';
@@ -49,7 +49,7 @@ export interface PlanOptions {
   readonly selection?: SelectionFlags;
   /**
    * The tokens of backfills stay as they are: the plan is only looked at. Elsewhere they are
-   * refused, for nobody would fill them in.
+   * refused, because nothing would fill them in.
    */
   readonly backfill?: 'kept';
   /** The blocks that documents may hold; those of this build when absent. */

@@ -94,7 +94,7 @@ function planDlq(
   return sink === undefined ? undefined : { spec: value, path, sink };
 }
 
-/** A dead-letter queue always appends, whatever the sink was told. */
+/** A dead-letter queue always appends, whatever the config of its sink is. */
 function appending(config: JsonObject): JsonObject {
   if (config['write_mode'] === undefined || config['write_mode'] === 'append') return config;
   const { write_mode: _mode, key: _key, delete_marker: _marker, ...rest } = config;

@@ -19,7 +19,7 @@ import type { FoundToken } from './run-time-tokens.ts';
 
 /** A named part with its config, ready to open once the run-time tokens are filled in. */
 export interface PlannedPart<D> {
-  /** Where it stands in the document, for issues: `matrix[2].sink`. */
+  /** Its path in the document, for issues: `matrix[2].sink`. */
   readonly path: string;
   readonly type: string;
   /** Template it came from; `default` for the singular block. */
@@ -133,7 +133,7 @@ export interface PlannedRow {
   readonly status: RowStatus;
 }
 
-/** Which rows of the destination a complete read tells about. */
+/** The rows of the destination that a complete read covers. */
 export interface CleanUpPlan {
   readonly path: string;
   /** Destination columns and their values; may hold run-time tokens. */
@@ -167,7 +167,7 @@ export interface FanOutPlan {
   /** Fan-out rows for whose values it lists again: then it has one list for each tuple. */
   readonly forEach: readonly string[];
   readonly collected: readonly string[];
-  /** Its lists are told as texts, and are no dimension of other rows. */
+  /** Its lists are given as texts, and are no dimension of other rows. */
   readonly collect: boolean;
   readonly source: PlannedSource;
   /** Steps to the value in each record; none for the whole record. */
@@ -182,11 +182,11 @@ export interface FanOutPlan {
 
 interface NodePlace {
   readonly id: string;
-  /** Where it stands in the document. */
+  /** Its path in the document. */
   readonly path: string;
 }
 
-/** A node of a graph; what a sink node does stands in the row of the same id. */
+/** A node of a graph; what a sink node does is described by the row of the same id. */
 export type PlannedNode = NodePlace &
   (
     | { readonly kind: 'source'; readonly source: PlannedSource }
@@ -203,7 +203,7 @@ export interface PlannedEdge {
   /** Pages it holds before its producer waits. */
   readonly capacity: number;
   /**
-   * Its producer must never wait, or the graph could stand still: what does not fit goes to disk.
+   * Its producer must never wait, or the graph could deadlock: what does not fit goes to disk.
    */
   readonly spills: boolean;
   /** Nobody but the consumer holds the records that travel on it. */

@@ -23,7 +23,7 @@ export interface ResolvedFanOut {
 }
 
 /**
- * The source of a fan-out row; one without `ref` stands alone, whatever the default template is.
+ * The source of a fan-out row; one without `ref` does not use the default preset.
  */
 export function resolveListSource(
   row: ParsedRow,

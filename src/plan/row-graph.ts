@@ -45,7 +45,7 @@ export interface Naming {
   readonly named: readonly (readonly string[])[];
 }
 
-/** The ids of all rows in order; told where one is taken or means something else. */
+/** The ids of all rows in order; reports ids that are used twice or reserved. */
 export function readIds(rows: readonly ParsedRow[], issues: IssueList): string[] {
   const ids = rows.map((row) => row.spec.id ?? `row-${row.index}`);
   checkIds(rows, ids, issues);
@@ -126,11 +126,11 @@ function checkIds(rows: readonly ParsedRow[], ids: readonly string[], issues: Is
   }
 }
 
-/** Cycles told, and rows named of one: a hostile document has more. */
+/** Cycles that are reported, and rows named of each: a hostile document has more. */
 const MAX_CYCLES = 20;
 const MAX_CHAIN = 20;
 
-/** Walks the links without recursion; cycles are told with their chain. */
+/** Walks the links without recursion; cycles are reported with their chain. */
 function checkCycles(
   rows: readonly ParsedRow[],
   links: readonly RowLinks[],

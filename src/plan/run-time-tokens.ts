@@ -1,4 +1,4 @@
-/** Finding the run-time tokens of a value, and telling where they must not stand. */
+/** Finds the run-time tokens of a value, and reports those where they are not allowed. */
 import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { joinPath } from '../lib/text/text-path.ts';
 import type { Steps } from '../document/parse/steps.ts';
@@ -50,7 +50,7 @@ function allTokens(value: JsonValue, steps: Steps): AnyToken[] {
   return mayHoldToken(value) ? tokensBelow(value, steps) : [];
 }
 
-/** Most values hold none: they are told without a list of places. */
+/** Most values hold none: for them no list of places is made. */
 function mayHoldToken(value: JsonValue | undefined): boolean {
   if (typeof value === 'string') return value.includes('${');
   if (Array.isArray(value)) return value.some(mayHoldToken);
@@ -103,7 +103,7 @@ const LEFTOVERS: Readonly<Record<string, readonly [code: string, hint: string]>>
   trigger: ['token_out_of_scope', 'it is filled in only where a trigger starts the run'],
 };
 
-/** Reports a token that nobody will fill in; says whether it did. */
+/** Reports a token that nothing will fill in; returns whether it did. */
 export function reportLeftover(found: AnyToken, path: string, issues: IssueList): boolean {
   const root = found.token.kind === 'path' ? found.token.root : '';
   const leftover = Object.hasOwn(LEFTOVERS, root) ? LEFTOVERS[root] : undefined;
@@ -202,7 +202,7 @@ function refuseTokens(tokens: readonly AnyToken[], scope: Scope, issues: IssueLi
       'token_out_of_scope',
       path,
       message,
-      'run-time tokens may stand in the `config` of sources and sinks; `$${` writes a literal',
+      'run-time tokens are allowed in the `config` of sources and sinks; `$${` writes a literal',
     );
   }
 }

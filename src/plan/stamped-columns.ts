@@ -19,7 +19,7 @@ export function stampedColumns(
   if (rollback?.enabled !== true) return columns;
   if (metadata?.enabled === false) {
     const message =
-      '`rollback` finds the rows of a run by its id, which `metadata_columns` is told not to add';
+      '`rollback` finds the rows of a run by its id, which `metadata_columns` does not add';
     issues.error(
       'rollback_unreachable',
       'metadata_columns.enabled',

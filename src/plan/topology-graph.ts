@@ -49,7 +49,7 @@ const ARITY: Readonly<Record<NodeKind, Arity>> = {
   sink: { in: [1, 1], out: [0, 0], rule: 'one incoming edge and no outgoing edge' },
 };
 
-/** `undefined` when the graph cannot run; why is told. */
+/** `undefined` when the graph cannot run; its issues are reported. */
 export function checkGraph(nodes: Nodes, edges: Edges, issues: IssueList): Graph | undefined {
   const before = issues.errors.length;
   if (nodes.size > MAX_NODES || edges.length > MAX_EDGES) {
@@ -204,7 +204,7 @@ function warnAboutLabels(nodes: Nodes, edges: Edges, issues: IssueList): void {
   }
 }
 
-/** Nodes after those that feed them. What is left over stands in a circle, or behind one. */
+/** Nodes after those that feed them. The remaining nodes are in a cycle, or behind one. */
 function inOrder(nodes: readonly PlacedNode[], edges: Edges, issues: IssueList): PlacedNode[] {
   const sorted: PlacedNode[] = [];
   const ids = new Set(nodes.map(({ id }) => id));

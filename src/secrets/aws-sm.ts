@@ -67,7 +67,7 @@ export const awsSecretsManager = defineSecretManager({
   },
 });
 
-/** An ARN says where its secret is kept. */
+/** An ARN contains the region of its secret. */
 function regionOf(name: string): string | undefined {
   const [arn, , service, region] = name.split(':');
   return arn === 'arn' && service === 'secretsmanager' && region !== '' ? region : undefined;

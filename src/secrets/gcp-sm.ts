@@ -53,7 +53,8 @@ export const gcpSecretManager = defineSecretManager({
 });
 
 /**
- * A call would log in by itself too, but leave a failure of that to nobody, which ends the process.
+ * A call would log in by itself, but its failure would be an unhandled rejection, which ends the
+ * process.
  */
 async function loggedIn(client: SecretManagerServiceClient): Promise<SecretManagerServiceClient> {
   await client.initialize();

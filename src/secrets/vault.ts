@@ -66,7 +66,7 @@ function connectionOf({ env: { variables, fetch, redactor } }: SecretContext): C
   };
 }
 
-/** The answer to a read; `undefined` stands for "no such secret". */
+/** The answer to a read; `undefined` when there is no such secret. */
 async function ask(
   name: string,
   { address, headers, fetch }: Connection,
@@ -125,7 +125,7 @@ function valueOf(answer: JsonValue | undefined): JsonObject {
   throw new ConnectorError(
     'missing',
     isFirstVersion
-      ? 'what stands there is no secret of a key-value store of version 2'
+      ? 'the answer is not a secret of a key-value store of version 2'
       : 'there is no such secret',
     {
       hint: 'write the path with its `data/` segment, e.g. `secret/data/orders`; a deleted version is not read',

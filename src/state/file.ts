@@ -84,7 +84,7 @@ function openFolder(folder: string, encryption: FileStateConfig['encryption']): 
 const NAME_LIMIT = 200;
 
 /**
- * `<key>.json` with `:`, `/` and `%` escaped; a very long key is cut and told apart by its hash.
+ * `<key>.json` with `:`, `/` and `%` escaped; a very long key is cut and gets its hash.
  */
 function fileNameOf(key: string): string {
   const name = key.replaceAll(

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { parseJson, stringifyJson } from '../lib/text/json.ts';
 import { defineStateStore } from '../kit/state-store.ts';
 
-/** Bookmarks of this process, as JSON text so that nobody shares an object with a store. */
+/**
+ * Bookmarks of this process, stored as JSON text so that callers share no objects with the store.
+ */
 const values = new Map<string, string>();
 
 const config = z.lazy(() => z.strictObject({}));

@@ -16,7 +16,8 @@ const config = z.lazy(() =>
         const address = parseSqliteUrl(url);
         if ('error' in address) ctx.addIssue(finding('invalid_value', address.error));
         else if (address.path === ':memory:') {
-          const message = 'a database in memory keeps nothing; this store is meant to last';
+          const message =
+            'a database in memory is lost at the end of the process; this store must be durable';
           ctx.addIssue(
             finding('invalid_value', message, { hint: 'name a file, or use `type: memory`' }),
           );

@@ -16,7 +16,7 @@ export const backfillSchema = z.lazy(() =>
       }),
       timezone: nullAsAbsent(z.string().default('UTC')).meta({
         description:
-          'IANA name of the zone in which dates are midnights, and in which times are told.',
+          'IANA name of the zone in which dates are midnights, and of the times that are shown.',
       }),
     })
     .superRefine(({ window, timezone }, ctx) => {

@@ -88,7 +88,7 @@ const field = z.lazy(() =>
 
 export const contractSchema = z.lazy(() =>
   z.strictObject({
-    version: notBlank('Version of the contract; told with every breach.'),
+    version: notBlank('Version of the contract; named in every breach.'),
     description: optional(z.string()).meta({ description: 'For people.' }),
     owner: optional(text()).meta({ description: 'Who answers for the contract.' }),
     on_breach: z.enum(['fail', 'quarantine', 'warn']).default('fail').meta({

@@ -21,7 +21,7 @@ export const dlqSchema = z.lazy(() =>
       }),
       allow_duplicates_on_dlq_all: nullAsAbsent(boolean().default(false)).meta({
         description:
-          'Accepts `dlq_all` on a sink where part of a failed page may have landed: those records then stand in both places.',
+          'Accepts `dlq_all` on a sink where part of a failed page may have been written: those records are then in both places.',
       }),
     })
     .superRefine((dlq, ctx) => {

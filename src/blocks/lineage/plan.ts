@@ -6,11 +6,11 @@ import type { IssueList } from '../../plan/issue-list.ts';
 import type { BlockTools } from '../define-block.ts';
 import type { LineageSpec } from './schema.ts';
 
-/** Who is told, as events, what rows read and write. */
+/** The receivers of lineage events about what rows read and write. */
 export interface LineagePlan {
   /** Its `job_name` still holds its tokens. */
   readonly spec: LineageSpec;
-  /** As loaded, with escape marks; present when events tell the document. */
+  /** As loaded, with escape marks; present when events contain the document. */
   readonly document?: JsonObject;
 }
 
@@ -28,8 +28,7 @@ export function planLineage(
     include_column_lineage: columns,
   } = lineage;
   if (lineage.sample_records === 0 && (schema || columns)) {
-    const message =
-      'no record is looked at (`sample_records` is 0), so events tell nothing of columns';
+    const message = 'no record is looked at (`sample_records` is 0), so events contain no columns';
     issues.warn('without_effect', 'lineage.sample_records', message);
   }
   if (tellsDocument) {

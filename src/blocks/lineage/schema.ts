@@ -22,7 +22,7 @@ const uuid = () =>
     if (/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value)) return;
     ctx.addIssue(
       finding('invalid_value', 'must be a UUID', {
-        hint: 'runs are told apart by UUIDs in lineage events',
+        hint: 'lineage events identify runs by UUIDs',
       }),
     );
   });
@@ -64,7 +64,7 @@ const fileConfig = z.lazy(() =>
   }),
 );
 
-/** Known, so that it is told apart from a mistyped name. */
+/** Known, so that it is not reported as a mistyped name. */
 const broker = () =>
   z
     .strictObject({
@@ -131,11 +131,11 @@ export const lineageSchema = z.lazy(() =>
     parent_job: optional(parentJob).meta({ description: 'The job that started this one.' }),
     include_schema_facet: flag(
       false,
-      'Whether the last event of a row tells the columns of its data sets.',
+      'Whether the last event of a row contains the columns of its data sets.',
     ),
     include_column_lineage: flag(
       false,
-      'Whether the last event of a row tells from which input columns the columns of its output come.',
+      'Whether the last event of a row contains the input columns of each output column.',
     ),
     include_source_code_facet: flag(
       false,

@@ -40,7 +40,7 @@ const action = z.lazy(() =>
       type: kind('redact', 'Replaces the value, containers and null included.'),
       mask: json()
         .default('***')
-        .meta({ description: 'What stands in its place: any JSON, null included.' }),
+        .meta({ description: 'The replacement: any JSON, null included.' }),
     }),
     z.strictObject({ type: kind('hash', 'Replaces the value by 64 hexadecimal digits.') }),
     z.strictObject({

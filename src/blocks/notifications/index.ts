@@ -9,7 +9,7 @@ export const notificationsBlockOf = (channels: readonly ChannelDefinition[]) =>
     name: 'notifications',
     placement: 'top',
     description:
-      'Rules that say who is told how runs ended. A notification that cannot be delivered never fails a run.',
+      'Rules for messages about how runs ended. A notification that cannot be delivered never fails a run.',
     schema: notificationsSchemaOf(channels),
     examples: [
       [

@@ -10,7 +10,7 @@ export interface PlannedRule extends NotificationRule {
   readonly keepsIncidents: boolean;
 }
 
-/** Who is told how runs ended. */
+/** The receivers of messages about how runs ended. */
 export interface NotificationsPlan {
   readonly rules: readonly PlannedRule[];
   /** The document has neither matrix nor nodes: its one row has no name of its own. */
@@ -35,7 +35,7 @@ export function planRules(
   }));
 }
 
-/** Rules that can never send anything are told: nobody would miss what they do not send. */
+/** Warns about rules that can never send anything: their absence would not be noticed. */
 export function checkNotifications(
   { rules }: NotificationsPlan,
   plan: PlanInMaking,

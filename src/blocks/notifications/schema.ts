@@ -1,4 +1,4 @@
-/** `notifications`: who is told how runs ended. */
+/** `notifications`: messages about how runs ended. */
 import { z } from 'zod';
 import type { ChannelDefinition } from '../../kit/channel.ts';
 import {

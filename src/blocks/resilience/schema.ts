@@ -22,7 +22,7 @@ const retrySchema = z.lazy(() =>
       description: 'Whether a wait is multiplied by a random factor from 0.5 to 1.5.',
     }),
     retry_on: optional(z.array(z.enum(TRANSIENT_KINDS)).min(1)).meta({
-      description: 'The same as `retry_on` beside `retry`, which counts where both stand.',
+      description: 'The same as `retry_on` beside `retry`, which takes precedence.',
     }),
   }),
 );
@@ -34,7 +34,7 @@ const breakerSchema = z.lazy(() =>
         'Pages in a row of which the sink took no record; then the run fails. Counted where a dead-letter queue takes such pages.',
     }),
     cooldown_secs: nullAsAbsent(integer({ min: 0 }).default(60)).meta({
-      description: 'How long to wait before the next run; advice, told with the failure.',
+      description: 'How long to wait before the next run; advice, reported with the failure.',
     }),
   }),
 );

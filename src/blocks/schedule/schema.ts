@@ -25,7 +25,7 @@ export const scheduleSchema = z.lazy(() =>
         description: 'Ends with an error after this many failures in a row; without it never.',
       }),
       on_failure: nullAsAbsent(z.enum(['continue', 'stop']).default('continue')).meta({
-        description: 'Whether it goes on after a failed run.',
+        description: 'Whether it continues after a failed run.',
       }),
       start_immediately: nullAsAbsent(boolean().default(false)).meta({
         description: 'Runs once at the start, before the first tick.',
@@ -34,7 +34,7 @@ export const scheduleSchema = z.lazy(() =>
         description: 'A run that takes longer is stopped, and counts as failed.',
       }),
       shutdown_grace_secs: nullAsAbsent(integer({ min: 0 }).default(30)).meta({
-        description: 'How long a run may go on when the scheduler is told to end.',
+        description: 'How long a run may continue when the scheduler is stopped.',
       }),
     })
     .superRefine(({ cron: expression, timezone }, ctx) => {

@@ -5,7 +5,7 @@ export const stateBlock = defineBlock<StateSpec>({
   name: 'state',
   placement: 'pipeline',
   description:
-    'Where bookmarks are kept between runs, so that a run goes on where the last one stood.',
+    'Where bookmarks are kept between runs, so that a run continues where the last one stopped.',
   summary: 'Where bookmarks are kept between runs.',
   inRows: {
     description: 'Replaces the state store of the pipeline; null means none.',

@@ -50,7 +50,7 @@ export const verifySchema = z.lazy(() =>
   z
     .strictObject({
       key: optional(z.array(text()).min(1)).meta({
-        description: 'Fields that tell one record from another; the `key` of the sink when absent.',
+        description: 'Fields that identify a record; the `key` of the sink when absent.',
         examples: [['id'], ['region', 'id']],
       }),
       columns: optional(z.array(text()).min(1)).meta({

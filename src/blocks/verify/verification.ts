@@ -12,7 +12,7 @@ export interface VerifyPlan {
   readonly destination: PlannedSource | undefined;
 }
 
-/** What holds for a row whose document says nothing: it is compared when somebody asks. */
+/** The default of a row without `verify`: it is compared only on request. */
 export const verifyByDefault = (): VerifyPlan => ({
   spec: { ...verifyDefaults(), after_run: false },
   destination: undefined,
@@ -131,7 +131,7 @@ function sharingObstacle(row: PlannedRow, rows: readonly PlannedRow[]): Obstacle
   const other = rows.find((one) => one.id !== row.id && addressOf(one) === mine);
   if (other === undefined) return undefined;
   return {
-    message: `rows \`${row.id}\` and \`${other.id}\` write the same destination, so neither can be told from the other there`,
+    message: `rows \`${row.id}\` and \`${other.id}\` write the same destination, so their records cannot be distinguished there`,
     hint: 'give each row a destination of its own',
   };
 }
@@ -152,6 +152,6 @@ function unreadable({ id, sink }: PlannedRow): Obstacle {
 function keyless({ id }: PlannedRow): Obstacle {
   return {
     message: `row \`${id}\` has no key by which its records could be matched`,
-    hint: 'set `verify.key` to the fields that tell one record from another',
+    hint: 'set `verify.key` to the fields that identify a record',
   };
 }

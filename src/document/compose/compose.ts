@@ -272,7 +272,7 @@ class Composer {
   }
 
   #read(reference: Reference, path: string, format: Format): DocumentText | undefined {
-    // The bounds are told once, where they are passed.
+    // Exceeded limits are reported once, where they are exceeded.
     if (this.#filesLeft < 0 || this.#bytesLeft < 0) return undefined;
     this.#filesLeft -= 1;
     if (this.#filesLeft < 0) {

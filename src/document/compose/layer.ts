@@ -1,4 +1,4 @@
-/** A tree that knows where its nodes stand, also when it was put together from several files. */
+/** A tree with the locations of its nodes, also when it was composed of several files. */
 import {
   hasField,
   isObject,

@@ -29,12 +29,12 @@ import { coerced, literalValue, PLACEHOLDERS } from './param-type.ts';
 import { salvage } from '../parse/salvage.ts';
 import { classify, restoreEscapes, rewriteTokens } from '../tokens/tokens.ts';
 
-/** What whoever starts a run says about the parameters of a document. */
+/** The values of parameters that the caller supplies. */
 export interface Binding {
   /** Values by name, as JSON or as text. */
   readonly params?: Readonly<Record<string, JsonValue>>;
   /**
-   * `placeholders`: when no value is supplied at all, required ones get a stand-in, so that the
+   * `placeholders`: when no value is supplied at all, required ones get a placeholder, so that the
    * document can be checked.
    */
   readonly paramMode?: 'strict' | 'placeholders';
@@ -104,7 +104,7 @@ class Binder implements BoundParams {
     for (const [name, entry] of Object.entries(block)) this.#declare(name, entry);
   }
 
-  /** What is declared wrongly is told once, not at every use. */
+  /** A wrong declaration is reported once, not at every use. */
   #declare(name: string, entry: JsonValue): void {
     const before = this.issues.length;
     if (!PARAM_NAME.test(name)) {
@@ -292,7 +292,7 @@ class Binder implements BoundParams {
     }
     report(
       'token_out_of_scope',
-      `\`\${${body}}\` cannot stand in \`computed\``,
+      `\`\${${body}}\` is not allowed in \`computed\``,
       'it may use `${param.…}` and `${map:…}`',
     );
     return '';

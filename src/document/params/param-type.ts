@@ -3,7 +3,9 @@ import { isObject, jsonText, type JsonScalar, type JsonValue } from '../../lib/t
 export const PARAM_TYPES = ['string', 'int', 'float', 'bool'] as const;
 export type ParamType = (typeof PARAM_TYPES)[number];
 
-/** A value as somebody supplied it, in the type of the parameter; `undefined` when it is none. */
+/**
+ * A supplied value, converted to the type of the parameter; `undefined` when it has another type.
+ */
 export function coerced(type: ParamType, value: JsonValue): JsonScalar | undefined {
   if (typeof value !== 'string' || type === 'string') return literalValue(type, value);
   const text = value.trim();
@@ -30,7 +32,7 @@ export function literalValue(type: ParamType, value: JsonValue): JsonScalar | un
   }
 }
 
-/** What stands for a value that nobody has supplied yet, while a document is only checked. */
+/** A placeholder for a value that is not supplied yet, while a document is only checked. */
 export const PLACEHOLDERS: Readonly<Record<ParamType, JsonScalar>> = {
   string: '<param>',
   int: 0,

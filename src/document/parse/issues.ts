@@ -19,7 +19,7 @@ export const ISSUES = {
   dlq_all_unsafe: '`dlq_all` on a sink where part of a failed page may have landed.',
   dlq_required: 'A policy sends records to a dead-letter queue that the row does not have.',
   document_told: 'Lineage events hold the whole document.',
-  duplicate_edge: 'The same edge stands there twice.',
+  duplicate_edge: 'The same edge is declared twice.',
   duplicate_key: 'One mapping has the same key twice.',
   duplicate_name: 'Two entries of a list have the same name.',
   duplicate_row_id: 'Two rows have the same id.',
@@ -47,7 +47,7 @@ export const ISSUES = {
   name_not_public:
     'The name of a pipeline or a row, which is a public label, holds a value from outside of the document.',
   missing_variable: 'An environment variable is not set.',
-  more_issues: 'More was found than one refusal tells.',
+  more_issues: 'There are more issues than are reported at once.',
   missing_node: 'A graph without a source node or without a sink node.',
   node_arity: 'A node has too few or too many edges.',
   node_cycle: 'Nodes feed each other in a circle.',
@@ -76,7 +76,7 @@ export const ISSUES = {
   state_not_durable: 'The state store forgets everything when the process ends.',
   state_required: 'A check looks at earlier runs, and the row has no state store.',
   state_unused: 'There is a state store but the source keeps no bookmarks.',
-  token_out_of_scope: 'A run-time token stands where nothing fills it in.',
+  token_out_of_scope: 'A run-time token is used where it has no value.',
   too_deep: 'The document is nested too deeply.',
   too_large: 'The document, one of its mappings, a file or the text of tokens is too large.',
   undeclared_param: 'A value is supplied for a parameter that the document does not have.',
@@ -102,7 +102,7 @@ export const ISSUES = {
   without_effect: 'A setting that cannot do anything in this row.',
   write_mode_unsupported: 'The sink does not offer the write mode.',
   wrong_type: 'The value has the wrong type.',
-  yaml_tag: 'A YAML tag stands where only plain values are possible.',
+  yaml_tag: 'A YAML tag is used where only plain values are possible.',
 } as const satisfies Record<string, string>;
 
 export type IssueCode = keyof typeof ISSUES;

@@ -22,7 +22,7 @@ export interface ParsedText {
 
 /** A text that may be part of a document: of any shape, and with files still to be included. */
 export interface ParsedFragment {
-  /** `null` stands where a file is to be included. */
+  /** Places of files to include hold `null`. */
   readonly value: JsonValue;
   readonly includes: readonly PlacedInclude[];
   readonly locate: Locate;

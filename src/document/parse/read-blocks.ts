@@ -1,6 +1,6 @@
 /**
  * The blocks of a document, each read by its own schema. Faults are collected, never thrown, so
- * that all are told at once.
+ * that all are reported at once.
  */
 import type { ZodType } from 'zod';
 import { check, type Check } from '../../kit/schema.ts';
@@ -24,7 +24,7 @@ import { holdsPrototype, refusePrototypes } from './prototype-keys.ts';
 import { salvage, salvageBy } from './salvage.ts';
 import { stepsOf } from './steps.ts';
 
-/** A block and where it stands. */
+/** A block and its place. */
 export interface Placed<T> {
   readonly path: string;
   readonly value: T;
@@ -357,7 +357,7 @@ function refuseLoneParentKey(
   issues: Issue[],
 ): void {
   if (key === undefined || key === null || (parent !== undefined && parent !== null)) return;
-  const message = '`parent_key` says nothing without `parent`';
+  const message = '`parent_key` has no effect without `parent`';
   issues.push({
     code: 'missing_key',
     path: joinPath(path, 'parent_key'),

@@ -1,5 +1,5 @@
 /**
- * Records that stand in a file beside a document: sample and test data, not what a source would
+ * Records in a file beside a document: sample and test data, not what a source would
  * read.
  */
 import { extname } from 'node:path';

@@ -1,4 +1,4 @@
-/** A range cut into chunks: what `partition` comes to, once its bounds are known (spec 2.14). */
+/** Splits the range of `partition` into chunks, once its bounds are known. */
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { cutSpan, WINDOW_TOKENS, windowTokens } from './windows.ts';
 
@@ -8,7 +8,7 @@ export interface ProbeSpec {
   readonly value_path: string;
 }
 
-/** The block `partition`, as its schema reads it; whole numbers may stand as text. */
+/** The block `partition`, as its schema reads it; whole numbers may be given as text. */
 export type PartitionSpec =
   | {
       readonly kind: 'integer';
@@ -34,7 +34,7 @@ export type PartitionSpec =
 export interface Chunk {
   /** Part of the state key. */
   readonly id: string;
-  /** What `${partition.<name>}` stands for. */
+  /** Values of `${partition.<name>}`. */
   readonly tokens: JsonObject;
 }
 

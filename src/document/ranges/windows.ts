@@ -1,5 +1,5 @@
 /**
- * A span of time cut into windows: chunks of a `partition` and units of a `backfill` (spec 2.14).
+ * A span of time cut into windows: chunks of a `partition` and units of a `backfill`.
  */
 import type { DateTime } from 'luxon';
 import { luxon } from '../../lib/lazy.ts';

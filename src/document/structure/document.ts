@@ -45,7 +45,7 @@ export function documentSchemaOf(
       }),
       vars: optional(varsSchema).meta({ description: 'Values by name, for `${vars.<name>}`.' }),
       params: optional(paramsSchema).meta({
-        description: 'Typed values that whoever starts a run supplies, for `${param.<name>}`.',
+        description: 'Typed values that the caller of a run supplies, for `${param.<name>}`.',
       }),
       auth: optional(authSchema).meta({ description: 'Logins by name, shared by connectors.' }),
       pipeline: pipeline.meta({ description: 'What is moved, and how it is checked.' }),

@@ -25,9 +25,11 @@ export const paramSchema = z.lazy(() =>
         description: 'Used when none is supplied; may hold `${env:…}` and other load-time tokens.',
       }),
       secret: optional(boolean()).meta({
-        description: 'The value is hidden wherever something is told to people.',
+        description: 'The value is hidden in everything that people see.',
       }),
-      description: optional(z.string()).meta({ description: 'Shown to whoever supplies it.' }),
+      description: optional(z.string()).meta({
+        description: 'Shown to the person who supplies it.',
+      }),
       computed: optional(z.string()).meta({
         description:
           'Derives the value from other parameters with `${param.…}` and `${map:…}`; it cannot be supplied.',
@@ -80,7 +82,7 @@ export const paramsSchema = z.lazy(() => z.record(z.string().regex(PARAM_NAME), 
 export const paramsBlock = defineStructure<Record<string, unknown>>({
   name: 'params',
   placement: 'top',
-  description: 'Typed values that whoever starts a run supplies, for use as `${param.<name>}`.',
+  description: 'Typed values that the caller of a run supplies, for use as `${param.<name>}`.',
   schema: paramsSchema,
   examples: [
     {

@@ -82,7 +82,7 @@ const joinNode = z.lazy(() =>
         'Enriches the records of one stream with those of another that have the same key.',
       ),
       mode: nullAsAbsent(z.enum(['inner', 'left']).default('inner')).meta({
-        description: 'Whether a record without a match is dropped (`inner`) or goes on (`left`).',
+        description: 'Whether a record without a match is dropped (`inner`) or kept (`left`).',
       }),
       build: side('a build record').meta({
         description: 'The stream that is read whole, before the first record of the other.',

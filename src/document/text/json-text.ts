@@ -90,7 +90,7 @@ function nextEntry(text: string, from: number, level: Level, first: boolean): nu
   if (end === -1) throw broken(text, at);
   const key = JSON.parse(text.slice(at, end)) as string;
   if (level.keys.has(key))
-    throw textFault(text, at, 'duplicate_key', 'this key stands twice in one object');
+    throw textFault(text, at, 'duplicate_key', 'this key is used twice in one object');
   level.keys.add(key);
   if (level.keys.size > MAX_KEYS)
     throw textFault(text, at, 'too_large', `a mapping has more than ${MAX_KEYS} keys`);

@@ -4,7 +4,7 @@ import { readRegularSync } from '../../lib/files/regular-file.ts';
 
 /**
  * Reads files for documents; relative paths start at `cwd`. Never takes in more than it is asked
- * for. Only regular files: whoever writes a document must not be able to make its reader wait.
+ * for. Only regular files: the author of a document must not be able to make its reader wait.
  */
 export function localFiles(cwd: string): (path: string, limitBytes: number) => Uint8Array {
   return (path, limitBytes) => readRegularSync(resolve(cwd, path), limitBytes);

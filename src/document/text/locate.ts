@@ -12,14 +12,14 @@ export interface Position {
 
 export type Locate = (path: string) => Position | undefined;
 
-/** Where the nodes of a text stand: offset of the key (or list item), and the nodes below. */
+/** Locations of the nodes of a text: offset of the key (or list item), and the nodes below. */
 export interface PlaceNode {
   readonly offset: number;
   readonly below: Map<string | number, PlaceNode>;
 }
 
 /**
- * Finds paths in a text; a path that is not there is told at the closest node above it. The index
+ * Finds paths in a text; a missing path gets the location of the closest node above it. The index
  * is built on first use.
  */
 export function locatorOf(text: string, index: () => PlaceNode | undefined): Locate {
@@ -64,10 +64,10 @@ function positionIn(lines: readonly number[], offset: number): Position {
 const MORE_ISSUES: Issue = {
   code: 'more_issues',
   path: '',
-  message: `there are more than ${MAX_ISSUES} issues; the first are told`,
+  message: `there are more than ${MAX_ISSUES} issues; only the first are reported`,
 };
 
-/** Whether more was found than will be told: looking on would be for nothing. */
+/** Whether more issues were found than are reported: the search can end. */
 export function isFull(issues: readonly Issue[]): boolean {
   return issues.length > MAX_ISSUES;
 }

@@ -1,6 +1,6 @@
 import { positionAt } from './locate.ts';
 
-/** Why a text is no document: found while reading it, so nothing after it can be told. */
+/** Why a text is not a document: found while reading it, so nothing after it was checked. */
 export class TextFault extends Error {
   readonly fault: Fault;
 

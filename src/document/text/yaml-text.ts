@@ -60,7 +60,7 @@ function faultOf(error: YAMLException): TextFault {
   if (error.reason.includes('duplicated mapping key')) {
     return new TextFault({
       code: 'duplicate_key',
-      message: 'this key stands twice in one mapping',
+      message: 'this key is used twice in one mapping',
       ...place,
     });
   }
@@ -154,7 +154,7 @@ function checkEvents(text: string, events: readonly Event[]): void {
           text,
           event.anchorStart - 1,
           'alias_limit',
-          'an alias stands inside the node it names',
+          'an alias is inside the node that it names',
         );
       if (target === undefined) continue;
       aliased += target.nodes;
@@ -224,7 +224,7 @@ function checkTag(text: string, event: Exclude<Event, { type: 1 | 5 | 6 }>): voi
   );
 }
 
-/** Where every node stands. The text must have parsed. */
+/** The location of every node. The text must have been parsed without issues. */
 export function placesOfYaml(text: string): PlaceNode | undefined {
   const builder = new PlaceBuilder(text);
   for (const event of parseEvents(text, { maxDepth: MAX_DEPTH + 1 })) builder.take(event);
@@ -265,7 +265,7 @@ class PlaceBuilder {
     }
     const level = this.#levels.at(-1);
     if (level === undefined) return;
-    // An empty value stands nowhere: it is told where the collection around it starts.
+    // An empty value has no location: that of the collection around it is used.
     const own = offsetOf(event);
     const offset = own === -1 ? level.node.offset : own;
     if (level.kind === 'mapping' && level.key === undefined) {

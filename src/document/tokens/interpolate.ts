@@ -256,7 +256,7 @@ class Session {
     if (body.includes('${')) {
       this.#report(
         'invalid_token',
-        'a token that is filled in at run time cannot stand inside another one',
+        'a token that is filled in at run time is not allowed inside another token',
       );
       return '';
     }
@@ -306,7 +306,7 @@ class Session {
     if (known !== undefined) return known;
     const before = this.issues.length + this.paramIssues.length;
     const text = this.#traced(body, () => this.#read(prefix, rest));
-    // A failing token is told at every place where it stands.
+    // A failing token is reported at every place where it is used.
     if (this.issues.length + this.paramIssues.length === before) this.#resolved.set(body, text);
     return text;
   }
@@ -333,7 +333,7 @@ class Session {
     const where = this.#inKey ? 'a key' : 'a parameter';
     this.#report(
       'token_out_of_scope',
-      `\`\${${manager.type}:${rest}}\` cannot stand in ${where}`,
+      `\`\${${manager.type}:${rest}}\` is not allowed in ${where}`,
       'name the secret in the value that needs it',
     );
     return '';
@@ -354,7 +354,7 @@ class Session {
     const hint = 'give it `computed` instead of a default';
     this.#reportParam(
       'token_out_of_scope',
-      `\`\${${body}}\` cannot stand here: a parameter cannot use others this way`,
+      `\`\${${body}}\` is not allowed here: a parameter cannot use others this way`,
       hint,
     );
     return false;

@@ -1,5 +1,5 @@
 /**
- * Values that do not stand in the document: variables, files, secrets. Each is known to the
+ * Values from outside the document: variables, files, secrets. Each is known to the
  * redactor, and is plain data.
  */
 import { variableRefusal, type VariableAccess } from '../../lib/access.ts';

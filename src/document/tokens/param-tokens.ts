@@ -12,11 +12,11 @@ export interface BoundParam {
   /** May hold marks of escaped literals and, from a default, run-time tokens. */
   readonly value: JsonScalar;
   readonly secret: boolean;
-  /** Stands for a value that nobody has supplied: the document is only being checked. */
+  /** A placeholder for a value that is not supplied: the document is only checked. */
   readonly placeholder: boolean;
 }
 
-/** What a declared parameter came to. The fault of a failed one has been told already. */
+/** The value of a declared parameter. The issue of an invalid one was already reported. */
 export type ParamState = BoundParam | { readonly kind: 'absent' | 'failed' };
 
 export interface ParamSource {

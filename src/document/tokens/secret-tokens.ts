@@ -8,7 +8,7 @@ export interface SecretReference extends SecretName {
 
 /** A secret that a document needs, with the first place where it does. */
 export interface WantedSecret {
-  /** The body of the token, as it stands in the document. */
+  /** The body of the token, as written in the document. */
   readonly token: string;
   readonly reference: SecretReference;
   readonly path: string;

@@ -1,4 +1,4 @@
-/** Whether a volume stands out among earlier ones: pure arithmetic. */
+/** Whether a volume deviates from earlier ones: pure arithmetic. */
 import { sensitivityOf, type SlaConfig } from '../../blocks/sla/schema.ts';
 
 /** `undefined` when the volume is within what is usual, else the usual range as text. */
@@ -15,7 +15,7 @@ export function anomalyOf(
   return volume >= low && volume <= high ? undefined : `${round(low)} to ${round(high)}`;
 }
 
-/** Where nothing ever varied, any deviation stands out. */
+/** When earlier volumes did not vary, any deviation counts. */
 function byDeviation(history: readonly number[], sensitivity: number): readonly [number, number] {
   const mean = history.reduce((sum, one) => sum + one, 0) / history.length;
   const variance = history.reduce((sum, one) => sum + (one - mean) ** 2, 0) / history.length;

@@ -32,7 +32,7 @@ export interface DoctorOptions extends Pick<
 > {
   /** Budget of one part's probes. */
   readonly timeoutMs: number;
-  /** Is told which part is being probed, and what came of each row. */
+  /** Receives which part is being probed, and the result of each row. */
   readonly hear?: (event: DoctorEvent) => void;
 }
 
@@ -88,7 +88,7 @@ export async function doctor(options: DoctorOptions): Promise<DoctorReport> {
   return { invocations: reports.filter(({ probes }) => probes.length > 0) };
 }
 
-/** One that stands by itself: a source node of a graph, or what a fan-out row lists. */
+/** A source without a row: a source node of a graph, or the list of a fan-out row. */
 async function checkSource(
   options: DoctorOptions,
   { id, source }: { readonly id: string; readonly source: PlannedSource },

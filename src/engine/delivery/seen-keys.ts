@@ -43,7 +43,7 @@ function tooMany(): RunError {
   return new RunError(
     'Sink',
     'too_many_keys',
-    `the run has more than ${MOST_KEYS} keys, too many to tell which rows have vanished; none was removed`,
+    `the run has more than ${MOST_KEYS} keys, too many to find the rows that have vanished; none was removed`,
     {
       hint: 'read less at once, with a smaller `complete_for.scope`, or use `on_missing: ignore`',
     },

@@ -60,7 +60,7 @@ export function readToken(token: string | undefined): SequencePosition {
     // Told below, like every other text that is not a token.
   }
   throw new ConnectorError('data', 'the commit token at the destination cannot be read', {
-    hint: 'somebody else wrote to the token table; repair or remove the row of this pipeline',
+    hint: 'another program wrote to the token table; repair or remove the row of this pipeline',
   });
 }
 

@@ -17,7 +17,7 @@ export interface Iteration {
   readonly chunk: string | undefined;
   /** The range of a row that is read in ranges. */
   readonly shard?: Shard;
-  /** What run-time tokens stand for, by the name before the first dot. */
+  /** Values of run-time tokens, by the name before the first dot. */
   readonly records: ReadonlyMap<string, JsonValue>;
   /** The record of the parent row. */
   readonly parent: JsonValue | undefined;

@@ -1,4 +1,4 @@
-/** Which data sets an invocation reads and writes, as observers tell them on. */
+/** The data sets that an invocation reads and writes, for observers. */
 import type { Env } from '../../lib/env.ts';
 import type { PlannedPart, Plan, PlannedRow, PlannedSink, PlannedSource } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';

@@ -4,11 +4,11 @@ import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/t
 export type HideRecord = (record: JsonValue) => JsonValue;
 
 const HIDDEN = '***';
-/** Shorter texts stand in others by accident. */
+/** Shorter texts occur inside others by accident. */
 const SHORTEST_PART = 3;
 
 /**
- * The values that masking changes in `samples`, hidden wherever they stand, also inside other
+ * The values that masking changes in `samples`, hidden wherever they occur, also inside other
  * texts.
  */
 export function hideValues(

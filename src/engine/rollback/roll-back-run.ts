@@ -200,7 +200,7 @@ function noteOf(
     return `${open} later run(s) of the row have not ended, or were killed: wait for them, or undo them first, the newest one before the others`;
   }
   if (open > 0)
-    return `${open} later run(s) of the row have not ended: one that goes on stores its position over the one that is put back`;
+    return `${open} later run(s) of the row have not ended: one that continues overwrites the restored position with its own`;
   if (blocked && dependent > 0 && laterRuns.length === 0) {
     return 'a later run that is not kept appended what comes after it, which would be read and appended again: force it only if that is wanted';
   }
@@ -213,7 +213,7 @@ function noteOf(
   if (blocked)
     return 'later runs changed or removed what this one wrote: undo them first, or force it';
   if (dependent > 0)
-    return `the next run reads again what ${dependent} later run(s) appended: their rows will stand there twice`;
+    return `the next run reads again what ${dependent} later run(s) appended: their records will be there twice`;
   const written = marker.mode === 'append' ? marker.records_written : undefined;
   if (written === undefined || written <= result.deleted) return null;
   return `${written - result.deleted} of the ${written} rows that the run wrote are gone already, or were changed by another run`;
@@ -314,7 +314,7 @@ async function openState(
   }
 }
 
-/** The sink as the run had it: tokens stand for what they stood for then. */
+/** The sink as the run had it: tokens have the values that they had then. */
 async function openUndo(
   options: Opening,
   { row, marker }: Pick<Found, 'row' | 'marker'>,

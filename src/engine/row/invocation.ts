@@ -24,7 +24,7 @@ export interface OpenedInvocation {
   readonly id: string;
   readonly row: PlannedRow;
   readonly labels: { readonly pipeline: string; readonly row: string };
-  /** What run-time tokens in configs stand for. */
+  /** Values of the run-time tokens in configs. */
   readonly tokens: RuntimeTokens;
   readonly source: Source;
   /** Tells the source that no more pages are wanted; may be called more than once. */

@@ -89,7 +89,7 @@ export async function movePages(
   return { stored: mover.stored, waiting: mover.waiting };
 }
 
-/** A heartbeat that failed has ended the reading; this is where it is told. */
+/** A failed heartbeat has ended the reading; its error is thrown here. */
 async function stopped(heartbeats: Heartbeats, { row, env }: Invocation): Promise<void> {
   await withinGracePeriod(heartbeats.stop(), env.clock).catch((error: unknown) => {
     throw wrapConnectorError('Source', row.source.type, error);

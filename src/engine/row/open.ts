@@ -115,7 +115,7 @@ interface OpenedInput extends Pick<OpenedInvocation, 'source' | 'replay' | 'unbo
   readonly bookmarks: boolean;
 }
 
-/** The source, and `leave`, which tells it that no more pages are wanted. */
+/** The source, and `leave`, which signals that no more pages are wanted. */
 async function openInput(
   request: InvocationRequest,
   { context, stop }: { readonly context: PartContext; readonly stop: AbortSignal },
@@ -282,7 +282,9 @@ function retryOf(row: PlannedRow): { readonly retry?: RetryPolicy } {
   return retry === undefined ? {} : { retry };
 }
 
-/** Where `poison` says how often a record is sent altogether, the sink does not repeat by itself. */
+/**
+ * Where `poison` says how often a record is sent altogether, the sink does not repeat by itself.
+ */
 function sinkRetryOf(row: PlannedRow): { readonly retry?: RetryPolicy } {
   return blockOf(row, resilienceBlock)?.poison === undefined ? retryOf(row) : {};
 }

@@ -42,7 +42,7 @@ export function storesPositions({
   return dryRun !== true && limit === undefined;
 }
 
-/** Whether its outcome can be held against what is expected of a run of the row (`sla`). */
+/** Whether its outcome can be compared with what is expected of a run of the row (`sla`). */
 export function isWholeRun(request: InvocationRequest): boolean {
   const { row } = request;
   return row.role !== 'child' && row.shard === undefined && storesPositions(request);

@@ -103,7 +103,7 @@ class Disk {
   }
 }
 
-/** Without the characters that a database may not tell apart. */
+/** Without the characters that a database may treat as equal. */
 function keyText(key: string): string {
   return JSON.stringify(key);
 }

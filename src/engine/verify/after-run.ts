@@ -39,7 +39,7 @@ export async function verifyAfterRun(settings: Omit<VerifyRowOptions, 'task'>): 
   const message = sentenceOf(report);
   if (spec.fail_on_difference) {
     throw new RunError('Sink', 'verify_different', message, {
-      hint: 'the records are written and the position is stored; `headgate verify` tells every difference, and `--repair` writes those rows again',
+      hint: 'the records are written and the position is stored; `headgate verify` lists every difference, and `--repair` writes those rows again',
     });
   }
   log.warn(message, { row: report.row });

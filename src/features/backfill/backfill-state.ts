@@ -1,4 +1,4 @@
-/** Where a backfill remembers what is done. */
+/** Opens the store in which a backfill remembers the units that are done. */
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { PartContext } from '../../kit/context.ts';
 import type { StateStore } from '../../kit/state-store.ts';
@@ -7,11 +7,11 @@ import type { PlannedRow } from '../../plan/plan.ts';
 
 export interface BackfillState {
   readonly store: StateStore;
-  /** Why nothing outlives this process; `undefined` when it does. */
+  /** Why the state is lost at the end of this process; `undefined` when it is durable. */
   readonly forgets: string | undefined;
 }
 
-/** The state store of the row; memory where that would not outlive the process. */
+/** The state store of the row; memory when that is not durable. */
 export async function openBackfillState(
   { state }: Pick<PlannedRow, 'state'>,
   context: PartContext,

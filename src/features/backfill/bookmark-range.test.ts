@@ -28,6 +28,6 @@ test('a range of bookmarks reads its values as JSON, or else as text', () => {
   expect(bookmarkRangeOf(nothing, 'orders')).toBeUndefined();
   expect(() => bookmarkRangeOf({ ...nothing, toBookmark: '7' }, 'orders')).toThrow('go together');
   expect(() => bookmarkRangeOf({ ...nothing, bookmarkField: 'id' }, 'orders')).toThrow(
-    'says nothing without',
+    'has no effect without',
   );
 });

@@ -14,7 +14,7 @@ import { fnv1a64 } from './fnv.ts';
 import { refuse } from './units.ts';
 
 export interface BookmarkRange {
-  /** Where the source begins; at its beginning without. */
+  /** Where the source begins; without it, at the start. */
   readonly from: JsonValue | undefined;
   /** The last value that counts. */
   readonly to:
@@ -38,7 +38,7 @@ export function bookmarkRangeOf(
   if (fromBookmark === undefined && toBookmark === undefined) {
     if (bookmarkField !== undefined)
       throw refuse(
-        '`--bookmark-field` says nothing without `--to-bookmark`',
+        '`--bookmark-field` has no effect without `--to-bookmark`',
         'name both, or neither',
       );
     return undefined;
@@ -83,7 +83,7 @@ function valueOf(text: string): JsonValue {
   }
 }
 
-/** Rows that read for themselves lose what lies beyond the range. */
+/** Drops records beyond the range from the root row. */
 export function withinRange(plan: Plan, root: string, { to }: BookmarkRange): Plan {
   if (to === undefined) return plan;
   const bound = boundTransform(to);

@@ -1,6 +1,6 @@
 /**
- * A document as one unit of a backfill runs it: its window stands in the text, and what it delivers
- * twice is no fault.
+ * Makes the document of one unit of a backfill: tokens of its window are filled in, and delivery is
+ * at least once.
  */
 import { nowFault, renderNow } from '../../document/tokens/now-tokens.ts';
 import {
@@ -23,8 +23,8 @@ interface Filling extends Pick<BackfillUnit, 'tokens' | 'startsAt'> {
 }
 
 /**
- * Of a tree as it was written (a submitted text, parsed), or as it was loaded: what is escaped in
- * it is marked then.
+ * The tree is as it was written (a submitted text, parsed), or as it was loaded, with escapes
+ * marked.
  */
 export function fillUnit(tree: JsonObject, unit: Filling, form: 'written' | 'loaded'): JsonObject {
   return asUnit(filled(tree, unit, form) as JsonObject);
@@ -64,8 +64,8 @@ function unitValue(body: string, { tokens }: Filling): JsonValue | undefined {
 }
 
 /**
- * The clock of a unit is its start, as the clocks of its zone show it: a unit of 1 March is
- * `2026-03-01` everywhere.
+ * The clock of a unit is its start in its own zone: a unit of 1 March is `2026-03-01` in every
+ * zone.
  */
 function nowValue(body: string, { startsAt, timezone }: Filling): string | undefined {
   const token = classify(body);
@@ -74,9 +74,8 @@ function nowValue(body: string, { startsAt, timezone }: Filling): string | undef
 }
 
 /**
- * A window is read from its start whenever it is run again; the document of a unit is no longer one
- * of many windows. Nor is the destination compared with its source: all that other windows wrote
- * would be too much there, and a repair would delete it.
+ * A window is always read from its start. `verify` is removed: the destination also holds the
+ * records of other windows, which a repair would delete.
  */
 export function asUnit({ matrix, ...tree }: JsonObject): JsonObject {
   const settled: JsonObject = { ...tree, backfill: null, verify: null, delivery: 'at_least_once' };

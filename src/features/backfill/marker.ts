@@ -3,7 +3,7 @@ import { AppError } from '../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 
-/** `running`: begun, and not known to have ended. */
+/** `running`: started, and not known to have ended. */
 export type UnitStatus = 'done' | 'running' | { readonly failed: string };
 
 type Statuses = ReadonlyMap<string, UnitStatus>;
@@ -14,7 +14,7 @@ export class Marker {
   readonly #descriptor: string;
   readonly #units: Map<string, UnitStatus>;
   #restarts: number;
-  /** Units end at the same time; what is stored holds them all. */
+  /** Units may end at the same time: writes run one after the other, each with all units. */
   #writing: Promise<void> = Promise.resolve();
 
   private constructor(where: MarkerPlace, units: Statuses, restarts: number) {
@@ -33,7 +33,7 @@ export class Marker {
     if (!isObject(stored) || units === undefined) {
       throw new AppError(
         'bad_marker',
-        `what is stored under \`${where.key}\` is no record of a backfill`,
+        `what is stored under \`${where.key}\` is not a record of a backfill`,
         {
           hint: 'delete it, or choose another range',
         },
@@ -46,12 +46,12 @@ export class Marker {
     );
   }
 
-  /** How often the backfill was begun again. */
+  /** How often the backfill was restarted. */
   get restarts(): number {
     return this.#restarts;
   }
 
-  /** Whether any of its units was begun. */
+  /** Whether any unit was started. */
   get isBegun(): boolean {
     return this.#units.size > 0;
   }
@@ -70,7 +70,7 @@ export class Marker {
     return this.#write();
   }
 
-  /** Every unit is to be run again, as if none had ever been. */
+  /** All units will run again. */
   restart(): Promise<void> {
     this.#units.clear();
     this.#restarts += 1;

@@ -114,7 +114,7 @@ describe('the units of a backfill', () => {
     await expect(backfill({ values })).rejects.toThrow('2 of 3 units are done, 1 failed');
   });
 
-  test('are resumed where they were stopped: what is done stays, what was halfway goes on', async () => {
+  test('are resumed: units that are done are skipped, interrupted ones continue', async () => {
     const { values, results } = await backfill({ stopAt: 'b' });
     expect(results).toEqual(['a done', 'b interrupted', 'c pending']);
     expect(values.get(KEY)).toEqual({ descriptor: 'time|x', units: { a: 'done', b: 'running' } });
@@ -154,7 +154,7 @@ describe('the units of a backfill', () => {
   test('need a record that can be read', async () => {
     const values = new Map<string, JsonValue>([[KEY, { units: { a: 'perhaps' } }]]);
     await expect(backfill({ values, again: 'resume' })).rejects.toThrow(
-      'is no record of a backfill',
+      'is not a record of a backfill',
     );
   });
 });

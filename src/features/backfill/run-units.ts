@@ -1,6 +1,6 @@
 /**
- * `headgate backfill`: the units of a range, run here, several at a time, and gone on with where
- * they were stopped.
+ * `headgate backfill`: runs the units of a range in this process, several at a time, and resumes
+ * those that were stopped.
  */
 import type { Env } from '../../lib/env.ts';
 import { AppError, messageOf } from '../../lib/errors.ts';
@@ -44,8 +44,8 @@ export interface BackfillRun {
 }
 
 /**
- * The results in the order of the units. Rejects with `AppError` when an earlier backfill stands in
- * the way.
+ * Results in the order of the units. Rejects with `AppError` when an earlier backfill of the range
+ * must first be resumed or restarted.
  */
 export async function runUnits(run: BackfillRun): Promise<readonly UnitResult[]> {
   const marker = await openMarker(run);
@@ -101,7 +101,7 @@ async function runUnit(unit: UnitWork, marker: Marker, run: BackfillRun): Promis
     await marker.set(unit.id, 'running');
     const outcome = await run.execute(unit, plan);
     const known = { records_written: outcome.records_written, duration_ms: took() };
-    // What was stopped halfway is gone on with; it is neither done nor failed.
+    // An interrupted unit is resumed later; it is neither done nor failed.
     if (outcome.status === 'cancelled') return { ...resultOf(unit, 'interrupted'), ...known };
     if (outcome.status === 'completed') {
       await marker.set(unit.id, 'done');
@@ -116,7 +116,7 @@ async function runUnit(unit: UnitWork, marker: Marker, run: BackfillRun): Promis
   }
 }
 
-/** Bookmarks that another backfill has left under the same name are not those of this one. */
+/** Deletes bookmarks that another backfill left under the same name. */
 async function beginAnew(unit: UnitWork, { rows }: Plan, store: StateStore): Promise<void> {
   for (const { stateKey, partition, role } of rows) {
     if (role === 'child') continue;
@@ -132,7 +132,7 @@ function resultOf({ id, start, end }: UnitWork, status: UnitEnd): UnitResult {
   return { unit: id, start, end, status, records_written: 0, duration_ms: 0 };
 }
 
-/** Tells of units as they end. */
+/** Reports units as they end. */
 class Progress {
   readonly #run: BackfillRun;
   #done = 0;

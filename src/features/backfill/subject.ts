@@ -1,6 +1,5 @@
 /**
- * What a backfill is about: one row that reads by itself with the rows that run for its records, or
- * a whole graph.
+ * What a backfill runs: one root row with the rows that run for its records, or a whole graph.
  */
 import { withBlock } from '../../blocks/define-block.ts';
 import { rollbackBlock } from '../../blocks/rollback/index.ts';
@@ -14,11 +13,11 @@ import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { refuse } from './units.ts';
 
 export interface BackfillSubject {
-  /** The row whose source reads the windows; of a graph its first sink. */
+  /** The row whose source reads the windows; of a graph, its first sink. */
   readonly row: PlannedRow;
   /** Tells backfills of one document apart: `orders`, `orders::eu`, `orders::into::archive`. */
   readonly name: string;
-  /** Sink template that stands in the place of the row's own. */
+  /** Sink preset that replaces the row's own sink. */
   readonly into: string | undefined;
 }
 
@@ -54,7 +53,7 @@ function onlyOne(roots: readonly PlannedRow[]): PlannedRow {
   const [row] = roots;
   if (row !== undefined && roots.length === 1) return row;
   throw refuse(
-    `the document has ${roots.length} rows that read by themselves: say which one`,
+    `the document has ${roots.length} root rows: choose one`,
     `\`--row\` can be: ${roots.map(({ id }) => id).join(', ')}`,
   );
 }
@@ -63,36 +62,33 @@ function rowCalled(id: string, roots: readonly PlannedRow[]): PlannedRow {
   const row = roots.find((one) => one.id === id);
   if (row !== undefined) return row;
   const known = roots.map((one) => one.id);
-  throw refuse(
-    `there is no row \`${id}\` that reads by itself`,
-    suggestion(id, known, 'rows') ?? '',
-  );
+  throw refuse(`there is no root row \`${id}\``, suggestion(id, known, 'rows') ?? '');
 }
 
-/** The tree with another sink template for a row. */
+/** The tree with another sink preset for a row. */
 export function withSink(tree: JsonObject, { row, into }: BackfillSubject): JsonObject {
   if (into === undefined) return tree;
   const { matrix, pipeline } = tree;
-  const templates = isObject(pipeline) && isObject(pipeline['sinks']) ? pipeline['sinks'] : {};
+  const presets = isObject(pipeline) && isObject(pipeline['sinks']) ? pipeline['sinks'] : {};
   const hasSingle = isObject(pipeline) && isObject(pipeline['sink']);
-  const names = [...Object.keys(templates), ...(hasSingle ? ['default'] : [])];
+  const names = [...Object.keys(presets), ...(hasSingle ? ['default'] : [])];
   if (!names.includes(into))
     throw refuse(
-      `there is no sink template \`${into}\``,
-      suggestion(into, names, 'templates') ?? 'declare it under `pipeline.sinks`',
+      `there is no sink \`${into}\` in \`pipeline.sinks\``,
+      suggestion(into, names, 'sinks') ?? 'declare it under `pipeline.sinks`',
     );
   if (Array.isArray(matrix) && matrix.length > 0) {
     return {
       ...tree,
-      matrix: matrix.map((item, index) => (index === row.index ? intoTemplate(item, into) : item)),
+      matrix: matrix.map((item, index) => (index === row.index ? withPreset(item, into) : item)),
     };
   }
-  if (!isObject(pipeline) || !hasField(templates, into)) return tree;
-  const { default: _replaced, ...others } = templates;
-  return { ...tree, pipeline: { ...pipeline, sinks: others, sink: templates[into] ?? null } };
+  if (!isObject(pipeline) || !hasField(presets, into)) return tree;
+  const { default: _replaced, ...others } = presets;
+  return { ...tree, pipeline: { ...pipeline, sinks: others, sink: presets[into] ?? null } };
 }
 
-function intoTemplate(row: JsonValue, into: string): JsonValue {
+function withPreset(row: JsonValue, into: string): JsonValue {
   if (!isObject(row)) return row;
   const { type: _own, ...sink } = isObject(row['sink']) ? row['sink'] : {};
   return { ...row, sink: { ...sink, ref: into } };
@@ -125,8 +121,7 @@ export class StateKeys {
   }
 
   /**
-   * Of the rows that run beside the one that reads: anew for every backfill, and every time it is
-   * begun again.
+   * For the other rows: a new key for every backfill, and for every restart.
    */
   beside(id: string, restarts: number, row: string): string {
     return [this.unit(id), `${this.#hash}.${restarts}`, row].join('::');
@@ -134,7 +129,7 @@ export class StateKeys {
 }
 
 /**
- * The plan of one unit: only what the backfill is about, under state keys that no other run uses.
+ * The plan of one unit: only the rows of the backfill, under state keys that no other run uses.
  */
 export function isolated(
   plan: Plan,
@@ -166,24 +161,24 @@ export function isolated(
 }
 
 /**
- * As with chunks: what a unit writes carries the id of its run, but what it replaces is not kept.
- * `headgate rollback` knows the runs of a row by its state key, which is not that of a unit, so
- * that nobody could undo it, or would ever forget what was kept.
+ * As with chunks, records of a unit carry the id of their run, but nothing is written to the
+ * rollback log: `headgate rollback` finds runs by the state key of the row, which is not that of a
+ * unit, so the log could neither be used nor deleted.
  */
 function onlyMarked(row: PlannedRow): PlannedRow {
   return withBlock(row, rollbackBlock, undefined);
 }
 
 /**
- * Whether the row replaces what it wrote before: then it has to read all of its window in every
- * attempt. What a first one stored a position for is gone with the next.
+ * Whether the row replaces what it wrote before. Then every attempt has to read its whole window:
+ * the records before a stored position are gone.
  */
 export function replaces({ sink: { definition, parsed, judged } }: PlannedRow): boolean {
   const config = judged ?? parsed;
   return config !== undefined && replacedOutput(definition, config) !== undefined;
 }
 
-/** A row, and those that run for its records, or for theirs. */
+/** A row and all its descendants. */
 function familyOf(root: string, rows: readonly PlannedRow[]): PlannedRow[] {
   const family = new Set([root]);
   // A set grows while it is walked.

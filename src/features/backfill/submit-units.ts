@@ -1,6 +1,5 @@
 /**
- * `POST /v1/backfill`: one run for each window of a range, through the same door as every other run
- * (spec 1, section 4.4).
+ * `POST /v1/backfill`: submits one run for each window of a range, like every other run.
  */
 import { parseText } from '../../document/parse/parse.ts';
 import type { Env } from '../../lib/env.ts';
@@ -25,7 +24,7 @@ export interface BackfillOptions {
 
 export type SubmitBackfill = (request: BackfillRequest, caller: Caller) => Promise<BackfillReceipt>;
 
-/** Name of what neither the request nor the document names. */
+/** The name when neither the request nor the document has one. */
 const UNNAMED = 'pipeline';
 
 /** Rejects with `RefusedError`, or `ConfigError` of a stage that is a 400. */
@@ -34,7 +33,7 @@ export function createBackfill(options: BackfillOptions): SubmitBackfill {
     if (request.callback != null) {
       throw new RefusedError(
         'unprocessable',
-        'a backfill takes no `callback`: it becomes per-window units, each a run of its own',
+        'a backfill takes no `callback`: it is split into units, each a run of its own',
         {
           hint: 'look at the runs of the units, or submit them as runs with a callback each',
         },
@@ -61,7 +60,7 @@ export function createBackfill(options: BackfillOptions): SubmitBackfill {
   };
 }
 
-/** The document as a whole: a unit can only fail by what its window makes of it. */
+/** Checks the document before any unit is submitted. */
 async function prepareRange(
   request: BackfillRequest,
   { prepare }: BackfillOptions,
@@ -79,7 +78,7 @@ async function prepareRange(
       : error;
   }
   const { range } = summary;
-  assert(range !== undefined, 'a document that is prepared for a backfill tells its range');
+  assert(range !== undefined, 'a document that is prepared for a backfill has a range');
   if (range.clean_up_fault !== null)
     throw new RefusedError('bad_config', range.clean_up_fault, { hint: CLEAN_UP_HINT });
   const unscoped = range.unscoped_sources.map((id) => `\`${id}\``);
@@ -98,8 +97,8 @@ interface Submitting {
 }
 
 /**
- * One after the other. A full queue takes none of the units that are left; any other refusal is
- * that of the whole request.
+ * Submits one after the other. When the queue is full, the remaining units are not submitted; any
+ * other error fails the whole request.
  */
 async function submitAll(
   submitting: Submitting,

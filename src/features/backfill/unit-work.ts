@@ -1,4 +1,4 @@
-/** The units of a backfill as work: each with the plan it runs. */
+/** The units of a backfill, each with the plan that it runs. */
 import type { Document } from '../../document/document.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Parts } from '../../kit/parts.ts';

@@ -31,7 +31,7 @@ describe('the units of a backfill (spec 1, section 4.4)', () => {
     ]);
   });
 
-  test('begin at midnight of the zone, whose clocks tell their times', () => {
+  test('begin at midnight in the zone, and times are those of the zone', () => {
     expect(plan({ timezone: 'Europe/Berlin', to: '2026-01-02' }).units).toMatchObject([
       {
         id: '20251231T230000Z',

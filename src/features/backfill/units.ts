@@ -1,6 +1,6 @@
 /**
- * A range of the past, cut into the units of a backfill: what `headgate backfill` and `POST
- * /v1/backfill` agree on.
+ * Splits a time range into the units of a backfill, for `headgate backfill` and `POST
+ * /v1/backfill`.
  */
 import type { DateTime } from 'luxon';
 import { rfc3339 } from '../../document/tokens/now-tokens.ts';
@@ -18,7 +18,7 @@ import { fnv1a64 } from './fnv.ts';
 
 /** Units of one backfill. */
 export const MAX_UNITS = 10_000;
-/** More of them are a doubt. */
+/** More units than this are logged as a warning. */
 export const MANY_UNITS = 1000;
 
 export interface RangeSpec {
@@ -26,7 +26,7 @@ export interface RangeSpec {
   readonly from: string;
   /** Not part of the range. */
   readonly to: string;
-  /** The whole range is one unit without. */
+  /** Without it, the whole range is one unit. */
   readonly window: string | number | undefined;
   readonly timezone: string;
 }
@@ -38,12 +38,12 @@ export interface BackfillUnit {
   /** RFC 3339 in the zone. */
   readonly start: string;
   readonly end: string;
-  /** What `${backfill.<name>}` stands for. */
+  /** Values of `${backfill.<name>}`. */
   readonly tokens: JsonObject;
 }
 
 export interface BackfillPlan {
-  /** Tells backfills apart: `time|from|to|window|name`. */
+  /** Identifies the backfill: `time|from|to|window|name`. */
   readonly descriptor: string;
   /** Of the descriptor. */
   readonly hash: string;
@@ -102,7 +102,7 @@ function unitOf(window: Window): BackfillUnit {
   };
 }
 
-/** Windows that cut the same way are told the same way. */
+/** Windows of the same length get the same label. */
 function windowLabel(window: string | number | undefined): string {
   const step = window === undefined ? undefined : parseWindow(window);
   if (step === undefined) return 'whole';

@@ -32,8 +32,8 @@ interface Ended {
 type Moved = Pick<Movement, 'datasets' | 'edges'>;
 
 /**
- * Only what moved for good is told: not dry runs, limited runs and cancelled ones, not rows that
- * failed, and not those that run for the records of others. The chunks of a row are one movement.
+ * Reports only complete movements: not those of dry, limited or cancelled runs, of rows that
+ * failed, or of rows that run for the records of others. The chunks of a row are one movement.
  */
 export class MovementObserver implements RunObserver {
   readonly name = 'catalog';

@@ -1,4 +1,4 @@
-/** Preflights that are asked for over HTTP, by themselves or before a run. */
+/** Preflights over HTTP, on request or before a run. */
 import type { Jobs } from '../../runs/service/jobs.ts';
 import { JobOverdue } from '../../runs/service/jobs.ts';
 import type { DoctorEvent, DoctorReport, ProbeReport } from '../../wire/doctor.ts';

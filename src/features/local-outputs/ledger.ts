@@ -1,4 +1,4 @@
-/** Which files a run wrote, as the ledger keeps them, and what state a kept one is in. */
+/** Entries of the ledger: the files that a run wrote, and their state. */
 import { hash } from 'node:crypto';
 import { datasetId } from '../../engine/observe/canonical-uri.ts';
 import type { StoredOutput } from '../../history/outputs.ts';
@@ -11,7 +11,7 @@ function outputId(path: string): string {
   return hash('sha256', path).slice(0, 16);
 }
 
-/** A file that several rows wrote stands there once, as the last of them left it. */
+/** A file that several rows wrote is listed once, as the last of them left it. */
 export function writtenBy(
   runId: string,
   { pipeline, invocations, local_outputs: said }: OutputNews,

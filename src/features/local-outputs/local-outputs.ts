@@ -1,6 +1,5 @@
 /**
- * Files that sinks wrote on the machine of the server: recorded, listed, shown and collected (spec
- * 1, section 4.8).
+ * Files that sinks wrote on the machine of the server: recorded, listed, previewed and deleted.
  */
 import type { StoredOutput } from '../../history/outputs.ts';
 import type { Env } from '../../lib/env.ts';
@@ -71,7 +70,7 @@ export function createLocalOutputs(options: LocalOutputOptions): LocalOutputs {
       if (!preview.enabled) {
         throw new RefusedError(
           'forbidden',
-          'rows of files are not shown: the server was started without --preview-local-outputs',
+          'previews are disabled: the server was started without --preview-local-outputs',
         );
       }
       const output = await find(id, options);
@@ -96,7 +95,7 @@ async function find(
 
 type Ledger = Pick<LocalOutputOptions, 'env' | 'store'>;
 
-/** Notes what a run wrote. */
+/** Records what a run wrote. */
 export async function recordOutputs(
   runId: string,
   outcome: OutputNews,
@@ -107,8 +106,8 @@ export async function recordOutputs(
 }
 
 /**
- * Notes what a run writes: then it is in use, and known when the run never tells how it ended. A
- * ledger that cannot be written is worth a warning.
+ * Records files when a run opens them, so that they count as in use and are known even when its
+ * process dies. A ledger that cannot be written is logged as a warning.
  */
 export async function noteOutputs(
   runId: string,
@@ -132,7 +131,7 @@ export async function noteOutputs(
   }
 }
 
-/** Collects expired files, at once and then every hour. */
+/** Deletes expired files, now and then every hour. */
 export async function keepCollecting(
   outputs: LocalOutputs,
   env: Pick<Env, 'clock' | 'log'>,

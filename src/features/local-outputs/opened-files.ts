@@ -1,6 +1,6 @@
 /**
- * Hears which files a run opens: the ledger is to name the run that writes them before it has
- * ended, and also when its process dies.
+ * Reports the files that a run opens, so that the ledger names the run before it has ended, and
+ * also when its process dies.
  */
 import { localOutputsBlock } from '../../blocks/local-outputs/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';

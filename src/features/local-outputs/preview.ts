@@ -20,7 +20,7 @@ export interface PreviewLimits {
 export interface PreviewServices {
   readonly env: Pick<Env, 'clock'>;
   readonly jobs: Jobs;
-  /** Fires when nobody waits for it any more. */
+  /** Fires when the caller no longer waits. */
   readonly signal: AbortSignal;
   readonly limits: PreviewLimits;
 }

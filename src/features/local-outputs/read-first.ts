@@ -9,7 +9,7 @@ import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/j
 import type { JobContext } from '../../runs/worker/define-job.ts';
 import type { RequestOf } from '../../wire/job.ts';
 
-/** The answer is partial from here on. */
+/** A larger answer is cut off. */
 const MOST_BYTES = 64 * 1024 * 1024;
 const DEADLINE_MS = 30_000;
 const PAGE_ROWS = 1000;
@@ -26,7 +26,7 @@ const READERS: Readonly<Record<string, (path: string) => JsonObject>> = {
 
 export interface PreviewedRecords {
   readonly rows: JsonValue[];
-  /** What ended it before the file did. */
+  /** The limit that ended it before the end of the file. */
   readonly cappedBy: 'rows' | 'bytes' | 'time' | undefined;
 }
 
@@ -43,7 +43,7 @@ export async function readFirst(
     });
   }
   const checked = check(definition.config, { ...config, batch_size: pageRows(rowLimit) });
-  assert(checked.ok, `the reader of ${kind} takes what is asked of it here`);
+  assert(checked.ok, `the config of the ${kind} reader is valid`);
   const context: SourceContext = {
     env,
     pipeline: 'preview',

@@ -1,5 +1,5 @@
 /**
- * Deletes files of the ledger: only recorded paths, only files that the service made, and never one
+ * Deletes files of the ledger: only recorded paths, only files that a run created, and never one
  * that may be in use.
  */
 import { rm, stat } from 'node:fs/promises';
@@ -141,7 +141,7 @@ async function sweepOne(
   return { id, path, dataset_uri, deleted: true, bytes: found.size };
 }
 
-/** A time in the future says nothing about the last write. */
+/** The age rule also covers a modification time in the future. */
 async function isInUse(
   { run_id }: StoredOutput,
   mtimeMs: number,

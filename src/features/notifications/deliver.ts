@@ -48,7 +48,7 @@ async function post(
     });
     if (!response.ok)
       return `the receiver answered ${response.status}${await saidBy(response, hide)}`;
-    // What it says then is not read; that it says more must not look like a failure.
+    // The rest of the answer is not read; a long answer is not a failure.
     await response.body?.cancel().catch(() => {});
     return undefined;
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Sends events through rules: who is told what, in which order, and what is remembered of it. */
+/** Sends events to the channels of matching rules, in order, and remembers what was sent. */
 import { hash } from 'node:crypto';
 import type { PlannedRule } from '../../blocks/notifications/plan.ts';
 import { wants, type Channel } from '../../blocks/notifications/schema.ts';
@@ -20,8 +20,8 @@ import { DROPPED, DURATION, SENT } from './metrics.ts';
 import type { RunNews } from './run-events.ts';
 
 /**
- * Runs whose news are on their way; those of more are let go, so that dead receivers cannot fill
- * the memory.
+ * Runs whose notifications are being sent. Those of further runs are dropped, so that dead
+ * receivers cannot fill the memory.
  */
 const MAX_UNDERWAY = 1000;
 
@@ -57,7 +57,7 @@ export class Dispatcher {
     this.#memory = new NotificationMemory(env.clock);
   }
 
-  /** Resolves when everybody has been told or could not be reached. Never rejects. */
+  /** Resolves when everything was delivered or has failed. Never rejects. */
   async tell({ pipeline, rules, events, recovered }: Notice): Promise<void> {
     const sends = events.flatMap((event) =>
       rules.filter((rule) => takes(rule, event)).map((rule) => ({ rule, event })),
@@ -83,13 +83,13 @@ export class Dispatcher {
     }
   }
 
-  /** One event to one channel, whatever was sent before. Gives why it did not arrive. */
+  /** Sends one event to one channel, ignoring deduplication. Returns why it did not arrive. */
   async dispatch(channel: Channel, event: NotificationEvent): Promise<string | undefined> {
     const told = redacted(event, this.#env.redactor);
     return this.#deliver(channel, event, this.#definitionOf(channel).message(channel.config, told));
   }
 
-  /** A receiver is told about a pipeline in the order in which things happened. */
+  /** A receiver gets the events of one pipeline in the order in which they happened. */
   #inOrder(pipeline: string, channel: Channel, work: () => Promise<void>): Promise<void> {
     const address = this.#definitionOf(channel).address(channel.config);
     return this.#lanes.run(`${new URL(address).origin} ${pipeline}`, work);
@@ -185,7 +185,7 @@ export class Dispatcher {
   }
 }
 
-/** A success opens no incident, so there is nothing to tell where incidents are kept. */
+/** A success opens no incident, so channels with incidents get no message for it. */
 export function takes(rule: PlannedRule, { event, details }: NotificationEvent): boolean {
   if (event === 'run_success' && rule.keepsIncidents) return false;
   if (event === 'dlq_threshold' && Number(details['records_dlq'] ?? 0) < rule.dlq_threshold)
@@ -193,7 +193,9 @@ export function takes(rule: PlannedRule, { event, details }: NotificationEvent):
   return wants(rule, event);
 }
 
-/** The rule and what it tells about. Rules of one name in different documents are not the same. */
+/**
+ * The rule and its subject. Rules with the same name in different documents are different rules.
+ */
 function keyOf(
   name: string,
   { type, config }: Channel,

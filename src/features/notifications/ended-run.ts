@@ -11,6 +11,6 @@ export interface EndedRun {
   readonly finishedAt: string;
   /** Why it failed, as its record says; redacted. */
   readonly error: string | null;
-  /** Undefined when whoever executed it died. */
+  /** Undefined when its worker died. */
   readonly outcome: RunOutcome | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Notifications of a process that lasts from run to run: a command, the scheduler, a server. Loads
- * what it needs when there is something to tell.
+ * Notifications of a process that executes several runs: a command, the scheduler, a server. Its
+ * code is loaded when the first notification is sent.
  */
 import { notificationsBlock } from '../../blocks/notifications/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
@@ -19,8 +19,8 @@ import type { Dispatcher, DispatcherEnv } from './dispatcher.ts';
 
 export interface Notifier extends RunListener {
   /**
-   * Tells about a run that executes in this process; the run waits for it at its end. None when the
-   * document has no rules.
+   * Sends notifications of a run in this process, which waits for them at its end. Undefined when
+   * the document has no rules.
    */
   observerOf(plan: Plan): RunObserver | undefined;
   settle(signal: AbortSignal): Promise<void>;
@@ -49,7 +49,7 @@ export function createNotifier(
       .catch((error: unknown) =>
         env.log
           .at('headgate::notifications')
-          .error('a run could not be told of', { error: String(error) }),
+          .error('notifications of a run could not be sent', { error: String(error) }),
       )
       .finally(() => underway.delete(told));
     underway.add(told);
@@ -113,7 +113,7 @@ async function load(
   return new Dispatcher(env, channels);
 }
 
-/** Only runs that moved everything are told of. */
+/** Only complete runs are reported: no dry or limited ones. */
 function observer(plan: NotifiedPlan, tellEnd: (run: EndedRun) => Promise<void>): RunObserver {
   let whole: ObservedRun | undefined;
   return {

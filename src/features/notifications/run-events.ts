@@ -1,6 +1,5 @@
 /**
- * From the end of a run to what receivers are told about it: one root row at a time, with
- * everything that ran below it (spec 6).
+ * Makes events from the end of a run: one root row at a time, with everything that ran below it.
  */
 import { rowOfInvocation } from '../../engine/expand/iteration.ts';
 import { assert, type ErrorKind } from '../../lib/errors.ts';
@@ -24,7 +23,7 @@ export interface RunNews {
 interface Subject {
   /** As receivers know it. */
   readonly row: string;
-  /** It only lists values for others: going well is no news. */
+  /** It only lists values for other rows: its success is not reported. */
   readonly isQuiet: boolean;
   readonly invocations: readonly InvocationOutcome[];
 }
@@ -169,7 +168,7 @@ function wholeFailure(run: EndedRun, subjects: readonly Subject[]): Notification
   return notificationEvent('run_failure', owner, error ?? 'the run failed', { error_kind: kind });
 }
 
-/** The first invocation stands for all of them; of several the times are those of the whole. */
+/** Described by the first invocation; the times span all of them. */
 function ownerOf({ row, invocations }: Subject, { plan, runId }: EndedRun): Owner {
   const [first] = invocations;
   assert(first !== undefined, 'a row without invocations');

@@ -30,7 +30,7 @@ export const rollbackJob = defineJob({
   },
 });
 
-/** What a destination or a store says stands in the answer: whoever undoes has to know. */
+/** Errors of a destination or a store are part of the answer: the caller has to know them. */
 function refused(error: unknown): never {
   if (error instanceof ConfigError || !(error instanceof RunError)) throw error;
   const isGone = error.cause instanceof ConnectorError && error.cause.kind === 'missing';

@@ -1,4 +1,4 @@
-/** Undoing one invocation of a recorded run. */
+/** Rolls back one invocation of a recorded run. */
 import { ConfigError, RefusedError } from '../../lib/errors.ts';
 import type { RollbackReport, RollbackRequest } from '../../wire/rollback.ts';
 import { isTerminal, type RunRecord } from '../../wire/run.ts';
@@ -26,8 +26,8 @@ export interface RollbackCall {
 }
 
 /**
- * Rejects with `RefusedError`: 404 no such run, 409 not ended, 422 nothing recorded or no document,
- * 400 what the request or document says.
+ * Rejects with `RefusedError`: 404 for an unknown run, 409 when it has not ended, 422 when nothing
+ * was recorded or the document is missing, 400 for an invalid request or document.
  */
 export type Rollback = (call: RollbackCall) => Promise<RollbackReport>;
 
@@ -89,7 +89,7 @@ function invocationOf(
   );
 }
 
-/** Under the name the run had: it decides where positions are stored. */
+/** Uses the name of the run: state keys begin with it. */
 function documentOf(
   { config, config_format }: RollbackRequest,
   { name }: RunRecord,
@@ -103,7 +103,7 @@ function documentOf(
   return submittedDocument({ config, config_format, name }, base);
 }
 
-/** What is wrong with the document is wrong with the request. */
+/** Issues of the document are reported as issues of the request. */
 function refused(error: unknown): never {
   if (error instanceof JobError) throw refusalOf(error.error, rollbackJob.word);
   if (!(error instanceof ConfigError)) throw error;

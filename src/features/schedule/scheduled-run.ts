@@ -3,7 +3,7 @@ import { messageOf, StopReason } from '../../lib/errors.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import type { Job } from './job.ts';
 
-/** A run that was asked to stop may flush this long; then it is ended. */
+/** Grace period of a run that was asked to stop; then it is killed. */
 const FLUSH_MS = 5000;
 
 export interface Ended {

@@ -1,4 +1,4 @@
-/** Runs a document whenever its cron expression says so, one run at a time. */
+/** Runs a document at the times of its cron expression, one run at a time. */
 import { renderNow } from '../../document/tokens/now-tokens.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';

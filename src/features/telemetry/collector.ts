@@ -73,7 +73,7 @@ interface ExportResult {
 }
 
 /**
- * Counts what could not be sent, and says so once: a collector that is gone must not fill the log.
+ * Counts what could not be sent and logs it once: an unavailable collector must not fill the log.
  */
 function countingFailures<
   E extends { export(items: never, done: (result: ExportResult) => void): void },

@@ -1,4 +1,4 @@
-/** Comparisons that are asked for over HTTP. */
+/** Comparisons over HTTP. */
 import { ConfigError } from '../../lib/errors.ts';
 import type { Jobs } from '../../runs/service/jobs.ts';
 import { actionOf, type Audit } from '../../runs/service/audit.ts';

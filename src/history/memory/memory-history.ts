@@ -100,7 +100,7 @@ export class MemoryHistory implements History {
   #behind(cursor: string | undefined): (run: StoredRun) => boolean {
     const last = cursor === undefined ? undefined : this.#runs.get(cursor);
     if (last !== undefined) return (run) => newestFirst(last, run) < 0;
-    // The run is gone; its id still says where it stood.
+    // The run is gone; its id still gives its place.
     if (cursor !== undefined && isTimeOrdered(cursor)) return (run) => run.run_id < cursor;
     return () => true;
   }
@@ -265,7 +265,7 @@ export class MemoryHistory implements History {
     return status === 'queued' && this.#submissions.has(run_id);
   }
 
-  /** Runs that nobody can take over. */
+  /** Runs that no other server can take over. */
   #lostWithOwner(): StoredRun[] {
     return this.#unfinishedRuns().filter((run) => !this.#isStored(run));
   }

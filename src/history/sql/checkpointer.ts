@@ -1,7 +1,6 @@
 /**
- * Brings what the write-ahead log holds into the database, beside the event loop: inside of a
- * commit, as SQLite does it by itself, that would copy pages and wait for the disk while everything
- * else of this thread stands still.
+ * Checkpoints the write-ahead log in another thread. SQLite would do it inside a commit: copying
+ * pages and waiting for the disk would block the event loop.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
@@ -21,10 +20,10 @@ export class Checkpointer {
   readonly #path: string;
   #commits = 0;
   #worker: Worker | undefined;
-  /** Settled when the thread has done what it was asked for. */
+  /** Settled when the thread has done the checkpoint. */
   #asked: PromiseWithResolvers<void> | undefined;
   #underway: Promise<void> | undefined;
-  /** There is no thread any more; SQLite checkpoints by itself. */
+  /** The thread has ended; SQLite checkpoints by itself. */
   #over = false;
 
   constructor(db: DatabaseSync, path: string) {

@@ -1,6 +1,6 @@
 /**
- * Who waits for the disk. One sync serves everybody who came before it began; the next one begins
- * when somebody has come meanwhile.
+ * Syncs of the disk, shared by writers: one sync serves all that were waiting when it began, and
+ * the next one begins when others came meanwhile.
  */
 import type { HistoryError } from '../history.ts';
 

@@ -9,7 +9,7 @@ import { SqlCatalog } from './sql-catalog.ts';
 const database = await freshDatabase();
 afterAll(() => database.drop());
 
-it('gives up on tables that somebody else has locked, and goes on when they are free', async () => {
+it('gives up on tables that another session has locked, and continues when they are free', async () => {
   const store = await PostgresStore.open(database.url, CATALOG_TABLES, 50);
   const catalog = new SqlCatalog(store);
   const movement = { datasets: [aGain('a')], edges: [], points: [] };

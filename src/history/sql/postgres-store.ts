@@ -8,11 +8,11 @@ import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
 const CONNECTIONS = 2;
 const CONNECT_TIMEOUT_MS = 5000;
 /**
- * A run waits for what it has to tell: tables that somebody else has locked must not keep it for
+ * A run waits for its records to be stored: tables locked by another session must not stop it for
  * ever.
  */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** Names the lock under which tables are made; several processes may start at once. */
+/** Key of the lock under which tables are created; several processes may start at once. */
 const MAKING_TABLES = 7_246_103_553;
 
 export class PostgresStore implements SqlStore {

@@ -24,8 +24,8 @@ export interface SqlStore {
    */
   write(statements: readonly SqlStatement[], options?: SqlWriteOptions): Promise<readonly number[]>;
   /**
-   * The same for what nobody waits for: it may go together with later writes, before anything that
-   * is read later.
+   * The same for writes without a waiting caller: it may share a transaction with later writes, and
+   * is seen by every later read.
    */
   writeDeferred(statements: readonly SqlStatement[]): Promise<readonly number[]>;
 }

@@ -1,7 +1,7 @@
 /**
  * SQLite with group commit: the writes of one tick share one transaction, and one sync of the disk
- * that does not hold up the event loop. Nothing here waits for a lock on the event loop, either:
- * while another process holds one, writes stay in the queue and are tried again by a timer.
+ * that does not hold up the event loop. Waiting for a lock of another process does not
+ * block the event loop either: writes stay in the queue and are tried again by a timer.
  */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { messageOf } from '../../lib/errors.ts';
@@ -31,7 +31,7 @@ const CLOSE_LOCK_WAIT_MS = 5000;
 export interface WriteOptions {
   /** After this time the write is rejected because another process holds the lock. */
   readonly lockWaitMs?: number;
-  /** Nobody waits for it: a lock may last for minutes before it is given up. */
+  /** No caller waits for it: it waits for a lock for minutes. */
   readonly background?: boolean;
 }
 
@@ -126,8 +126,8 @@ export class SqliteClient {
   }
 
   /**
-   * As `write`, for what nobody waits for: it goes with the next write, or soon, and so costs no
-   * commit and no sync of its own.
+   * As `write`, for writes without a waiting caller: committed with the next write, or soon, so
+   * that it needs no commit and no sync of its own.
    */
   writeDeferred<T>(work: () => T): Promise<T> {
     const how = { background: true, durable: true };
@@ -148,7 +148,7 @@ export class SqliteClient {
     return written;
   }
 
-  /** Commits what is waiting; what cannot get the lock in time is rejected. */
+  /** Commits waiting writes; those that do not get the lock in time are rejected. */
   async close(): Promise<void> {
     this.#takeDeferred();
     this.#commitAll();
@@ -193,7 +193,7 @@ export class SqliteClient {
   }
 
   #schedule(): void {
-    // What comes while the disk is busy shares the next commit.
+    // Writes that arrive while the disk is busy share the next commit.
     if (this.#scheduled || !this.#mayCommit || this.#disk.isRunning) return;
     this.#scheduled = true;
     this.#gather(this.#writes.length, performance.now() + GATHER_MS);
@@ -247,7 +247,7 @@ export class SqliteClient {
     until.then(release, release);
   }
 
-  /** Another process holds the lock: what may still wait keeps its place in the queue. */
+  /** Another process holds the lock: writes before their deadline keep their place in the queue. */
   #retryLater(writes: readonly Write[], error: unknown): void {
     const now = performance.now();
     const [late, waiting] = partition([...writes, ...this.#writes], ({ deadline }) => {
@@ -270,8 +270,8 @@ export class SqliteClient {
   }
 
   /**
-   * After a disk refused to take something, a later sync may succeed without having saved it:
-   * nobody can tell what is there.
+   * After a failed sync, a later one may succeed without having saved the data: what is on the disk
+   * is unknown.
    */
   #giveUp(failure: HistoryError): void {
     this.#over ??= failure;
@@ -291,7 +291,7 @@ export class SqliteClient {
     return result.ok ? result.value : undefined;
   }
 
-  /** One failing write takes back its own changes only. */
+  /** A failing write rolls back only its own changes. */
   #alone({ work }: Write): Result {
     return this.#attempt('write', work);
   }
@@ -340,7 +340,7 @@ function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly
 
 /**
  * Opens the file (made when missing) in write-ahead mode. A lock of another process is an error at
- * once: whoever calls tries again without holding up the event loop.
+ * once: the caller tries again without blocking the event loop.
  */
 export function openDatabase(url: string, cwd: string): DatabaseSync {
   let db: DatabaseSync | undefined;

@@ -27,7 +27,7 @@ import { SqlCatalog } from './sql-catalog.ts';
 import { SqlOutputs } from './sql-outputs.ts';
 import { SqliteStore } from './sqlite-store.ts';
 
-/** As the index of these runs says it: said in other words the index is not used. */
+/** Must be worded as in the index of these runs, or SQLite does not use the index. */
 const NOT_COMPLETED = `status <> 'completed'`;
 const UNFINISHED = `${NOT_COMPLETED} AND status IN ('queued', 'running')`;
 const HELD = `run_id = ? AND owner = ? AND attempt = ? AND ${UNFINISHED}`;
@@ -41,7 +41,7 @@ const PURGE_ROWS = 200;
 const PING_LOCK_WAIT_MS = 250;
 const STORED =
   'EXISTS (SELECT 1 FROM svc_serve_submissions s WHERE s.run_id = svc_serve_runs.run_id)';
-/** Runs that nobody can take over are lost with their owner. */
+/** Runs that no other server can take over fail with their owner. */
 const FAIL = `UPDATE svc_serve_runs SET status = 'failed', finished_at = ?, error = ?
   WHERE ${UNFINISHED} AND NOT (status = 'queued' AND ${STORED})`;
 const ABANDONED = `${NOT_COMPLETED} AND status = 'queued' AND ${STORED}
@@ -52,7 +52,7 @@ const ERASE = 'DELETE FROM svc_serve_submissions WHERE run_id = ?';
 const ERASE_BASES = `DELETE FROM svc_serve_submission_bases WHERE hash NOT IN
   (SELECT base_hash FROM svc_serve_submissions WHERE base_hash IS NOT NULL)`;
 
-/** With what tells its rows apart. */
+/** A table and its key. */
 interface Table {
   readonly name: string;
   readonly key: string;
@@ -100,7 +100,7 @@ export class SqliteHistory implements History {
     const last = query.cursor === undefined ? undefined : await this.getRun(query.cursor);
     if (last !== undefined)
       where.add('(submitted_at, run_id) < (?, ?)', last.submitted_at, last.run_id);
-    // The run is gone; its id still says where it stood.
+    // The run is gone; its id still gives its place.
     else if (query.cursor !== undefined && isTimeOrdered(query.cursor))
       where.add('run_id < ?', query.cursor);
     const sql = `SELECT * FROM svc_serve_runs ${where.text()} ORDER BY submitted_at DESC, run_id DESC LIMIT ?`;

@@ -1,6 +1,6 @@
 /**
- * The write-ahead log of a SQLite database, brought to the disk beside the event loop. SQLite would
- * do that inside of `COMMIT` and hold up everything else of this thread meanwhile. What a sync of
+ * Syncs the write-ahead log of a SQLite database without blocking the event loop, as SQLite itself
+ * would do inside `COMMIT`. What a sync of
  * the file brings to the disk is what SQLite would have synced: it syncs the head of the log, and
  * log and database around a checkpoint, by itself (`synchronous = NORMAL`).
  */

@@ -45,7 +45,7 @@ function limitOf(
   const keep = 'use `on_missing: ignore`, or change that';
   if (writes !== undefined && (writes.writeMode !== 'upsert' || writes.key.length === 0)) {
     return [
-      'they are told by their key, and the sink is not keyed',
+      'they are identified by their key, and the sink has none',
       'give the sink `write_mode: upsert` and a `key`',
     ];
   }

@@ -40,7 +40,7 @@ function limitOf(row: Judged): string | undefined {
   const { reads, writes, state, source, sink } = row;
   if (row.resolved.node?.exactlyOnceLimit !== undefined) return row.resolved.node.exactlyOnceLimit;
   if (writes?.writeMode === 'overwrite')
-    return 'its sink replaces everything (`write_mode: overwrite`), and a page cannot be told apart';
+    return 'its sink replaces everything (`write_mode: overwrite`), and pages cannot be distinguished';
   if (reads?.replay !== 'positional')
     return `its source \`${source.plan.type}\` cannot be read again from an exact position`;
   if (writes?.token !== true)

@@ -9,9 +9,9 @@ import { rowName, type AssembledRow } from '../assembled-row.ts';
 import { outputOf, partsMeet, replacedOutput, type SinkDefinition } from '../../kit/sink.ts';
 
 interface Output {
-  /** Where it stands. */
+  /** Its path in the document. */
   readonly place: string;
-  /** As people are told. */
+  /** As shown to people. */
   readonly name: string;
   readonly isFile: boolean;
   readonly replaces: boolean;
@@ -27,8 +27,8 @@ interface Output {
 
 /**
  * Two rows of a matrix that replace one file are a doubt: one of them may fail or be skipped before
- * it writes. Of those that do not, the second one fails (`engine/row/output-claims.ts`). What cannot
- * but clash is an error.
+ * it writes. Of those that do not, the second one fails (`engine/row/output-claims.ts`). What
+ * cannot but clash is an error.
  */
 export function checkOutputs(
   rows: readonly AssembledRow[],
@@ -36,7 +36,7 @@ export function checkOutputs(
   issues: IssueList,
 ): void {
   const taken = new Map<string, Output[]>();
-  // In a circle nobody can say which row is the child.
+  // In a cycle no row is the child of the other.
   const inCircle = issues.errors.some((issue) => issue.code === 'dependency_cycle');
   for (const row of rows) {
     for (const output of outputsOf(row)) {
@@ -58,7 +58,7 @@ export function checkOutputs(
 }
 
 function clash(one: Output, other: Output): boolean {
-  // Two rows of one id are told as that.
+  // Two rows with one id are reported elsewhere.
   if (one.owner === other.owner) return false;
   if (one.replaces && other.replaces) return partsMeet(one, other);
   // What is added beside a part need not lie in it.
@@ -86,7 +86,7 @@ interface Times {
   /** As tokens name it. */
   readonly name: string;
   readonly per: string;
-  /** A token that tells them apart; absent where none does. */
+  /** A token that distinguishes them; absent when there is none. */
   readonly example?: string;
 }
 
@@ -131,7 +131,7 @@ function outputsOf(row: AssembledRow): Output[] {
   const owner = rowName(row.resolved);
   const main = placeOf(row.sink, owner, row.resolved.node === undefined);
   const dead = row.dlq === undefined ? undefined : placeOf(row.dlq.sink, `the \`dlq\` of ${owner}`);
-  // Dead-letter queues append: several rows may share one, but nobody may replace it.
+  // Dead-letter queues append: several rows may share one, but none may replace it.
   return [main, dead === undefined ? undefined : { ...dead, replaces: false }].filter(
     (output) => output !== undefined,
   );

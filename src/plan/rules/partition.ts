@@ -48,7 +48,7 @@ function planPartition(
   const probe = probeOf(spec);
   if (probe === undefined) {
     const result = cut(spec);
-    // What cannot be cut was told when the block was read.
+    // An invalid range was reported when the block was read.
     return 'fault' in result ? undefined : { path, spec, chunks: result.chunks, probe: undefined };
   }
   const at = joinPath(path, spec.kind === 'offset' ? 'total' : 'to', 'from_source');
@@ -73,7 +73,7 @@ function planPartition(
       };
 }
 
-/** Every chunk must read something else: its tokens have to stand in the source. */
+/** Every chunk must read something else: its tokens must be used in the source. */
 export function checkPartition(row: AssembledRow, issues: IssueList): void {
   const { partition } = row.resolved;
   if (partition === undefined) return;

@@ -47,7 +47,7 @@ export function checkTokens(
   checkOwnTokens(resolved, own ?? [], issues);
 }
 
-/** Tokens that stand below a place of the document. */
+/** Tokens below a path of the document. */
 export function checkTokensAt(
   tokens: readonly FoundToken[],
   place: string,
@@ -57,7 +57,7 @@ export function checkTokensAt(
   for (const found of tokens) checkToken(found, joinPath(place, ...found.steps), scope, issues);
 }
 
-/** What a connector does not fill in itself nobody does. */
+/** Only the connector itself fills these in. */
 function checkOwnTokens(resolved: ResolvedPart, own: readonly string[], issues: IssueList): void {
   for (const { steps, body, name } of findConnectorTokens(resolved.config)) {
     if (own.includes(name)) continue;

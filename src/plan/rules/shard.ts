@@ -18,7 +18,7 @@ export function checkShard({ resolved, source, reads }: AssembledRow, issues: Is
     );
   if (reads?.bookmarks === true) {
     refuse(
-      'goes on where it stood, and ranges that differ in every run have no such place',
+      'continues where it stopped, and ranges that differ in every run have no such place',
       'use `replication: full`, or remove `shard`',
     );
   }

@@ -44,7 +44,7 @@ export function checkState(
 
 const ROWS_NAMED = 3;
 
-/** Stores in which some rows keep nothing; told once for each store, however many rows share it. */
+/** Warns once for each store in which some rows store nothing, however many rows share it. */
 export function warnAboutUnusedStates(
   rows: readonly AssembledRow[],
   blocks: BlockPlanner,

@@ -1,4 +1,4 @@
-/** What cannot stand together with nodes, or does nothing there. */
+/** What cannot be combined with nodes, or has no effect there. */
 import { joinPath } from '../../lib/text/text-path.ts';
 import { executionBlock } from '../../blocks/execution/index.ts';
 import { selectionBlock } from '../../blocks/selection/index.ts';

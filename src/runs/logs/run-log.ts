@@ -1,5 +1,5 @@
 /**
- * The live log of runs: a bounded ring each, replayed to whoever follows, kept for a while after
+ * The live log of runs: a bounded ring each, replayed to followers, kept for a while after
  * the run ended.
  */
 import type { Clock } from '../../lib/time/clock.ts';
@@ -10,12 +10,13 @@ const RING_LINES = 10_000;
 const DRAIN_MS = 60_000;
 
 /**
- * Readers keep only a place in the ring; one that falls behind it is told how many lines it missed.
+ * Readers keep only a place in the ring; one that falls behind it gets the number of lines it
+ * missed.
  */
 export class RunLog {
   readonly #ring: string[] = [];
   readonly #capacity: number;
-  /** Lines taken so far; the line numbered `n` stands at `n % capacity`. */
+  /** Lines taken so far; the line numbered `n` is at `n % capacity`. */
   #taken = 0;
   #ended = false;
   /** Made for the first reader: most runs have none. */

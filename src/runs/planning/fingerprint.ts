@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { canonicalJson, type JsonObject } from '../../lib/text/json.ts';
 import type { Submission } from '../../wire/run.ts';
 
-/** Of the document as it will run, whatever its text looked like; also stands in the audit log. */
+/** Of the document as it will run, independent of its text; also recorded in the audit log. */
 export function configFingerprint(tree: JsonObject): string {
   const name = typeof tree['name'] === 'string' ? tree['name'] : '';
   return sha256(`${name}\0${canonicalJson(tree)}`);

@@ -6,7 +6,7 @@ import type { Caller } from './runs.ts';
 
 /** The audit log of everything that acts. Writing never fails the action it is about. */
 export interface Audit {
-  /** For an entry that is stored together with what it tells. */
+  /** For an entry that is stored together with the change it describes. */
   complete(entry: AuditEntry): AuditRecord;
   record(entry: AuditEntry): Promise<void>;
   /** Newest first. */

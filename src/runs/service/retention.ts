@@ -48,7 +48,7 @@ export async function purgeOnce({
     auditBefore: ago(limits.retainTerminalSecs),
     claimsBefore: ago(limits.idempotencySecs),
     logsBefore: ago(limits.logRetentionSecs),
-    // A row of an instance that has been silent for long tells nothing any more: its leases have
+    // A row of an instance that has been silent for long has no use any more: its leases have
     // expired.
     instancesBefore: ago(limits.leaseTtlSecs * 10),
   });

@@ -43,9 +43,11 @@ export interface JobContext {
   readonly threads: number;
   /** Of the machine. */
   readonly cpus: number;
-  /** Logs as much as the document asks for, where whoever started the server did not choose. */
+  /** A log with the level of the document, unless the server was started with one. */
   readonly logAt: (level: LogLevel | undefined) => Env['log'];
-  /** Tells the server. Counts and progress are gathered for a moment, everything else goes at once. */
+  /**
+   * Tells the server. Counts and progress are gathered for a moment, everything else goes at once.
+   */
   readonly send: (event: RunEvent) => void;
 }
 

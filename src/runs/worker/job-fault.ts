@@ -1,4 +1,4 @@
-/** Errors of a job on their way from its worker to whoever asked for it. */
+/** Errors of a job, passed from its worker to the caller. */
 import { outcomeErrorOf } from '../../engine/failure.ts';
 import { AppError, ConfigError, RefusedError } from '../../lib/errors.ts';
 import type { Redactor } from '../../lib/redact.ts';
@@ -32,7 +32,7 @@ export function faultOf(error: AppError, redactor: Redactor): JobFault {
   return { family: 'other', error: outcomeErrorOf(error, redactor) };
 }
 
-/** For what a job came upon while it worked: told to whoever asked, whatever it is. */
+/** For errors found while a job works: passed to the caller, whatever they are. */
 export function failJob(error: unknown, redactor: Redactor): never {
   throw new JobError(outcomeErrorOf(error, redactor));
 }

@@ -6,7 +6,7 @@ import type { HearEvent, JobHandle } from './executor.ts';
 import type { Batch, FromWorker, ToWorker } from './protocol.ts';
 import { HOSTS, type HostEnd, type HostKind, type WorkerHost } from './worker-host.ts';
 
-/** Enough of what a dying process writes to tell why. */
+/** Enough of the last output of a dying process to find its reason. */
 const STDERR_TAIL = 4096;
 const OUT_OF_MEMORY = /heap out of memory|invalid array length Allocation failed/i;
 

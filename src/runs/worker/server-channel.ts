@@ -7,7 +7,7 @@ export interface ServerChannel {
   /** Where relative paths start. */
   readonly cwd: string;
   hear(listener: (message: ToWorker) => void): void;
-  /** A server that is gone ends this worker by itself; there is nobody to tell. */
+  /** A server that is gone ends this worker by itself: nothing can be reported. */
   say(message: FromWorker): void;
   /** Says that the worker cannot go on, and ends it. */
   breakDown(reason: string): void;

@@ -1,4 +1,4 @@
-/** Life of a worker: one job at a time, until it is told to end or its server is gone. */
+/** Life of a worker: one job at a time, until it is stopped or its server is gone. */
 import { availableParallelism } from 'node:os';
 import { systemClock } from '../../lib/time/clock.ts';
 import type { Access } from '../../lib/access.ts';

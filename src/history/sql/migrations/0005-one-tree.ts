@@ -1,8 +1,8 @@
 import type { Migration } from '../migrate.ts';
 
 /**
- * What every run adds most to stands in the tree of its key: an audit entry is written once instead
- * of three times, a log line twice.
+ * The tables with the most writes are stored in the tree of their key: an audit entry is written
+ * once instead of three times, a log line twice.
  */
 export const oneTree: Migration = {
   version: 5,

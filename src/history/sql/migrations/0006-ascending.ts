@@ -1,7 +1,7 @@
 import type { Migration } from '../migrate.ts';
 
 /**
- * What is new comes to the end of an index, where a full page is not divided but followed by
+ * New entries go to the end of an index, where a full page is not divided but followed by
  * another one: fewer pages are written with each commit. Read backwards, such an index gives the
  * newest first, too.
  */
