@@ -13,13 +13,13 @@ import {
 } from './placement.ts';
 import type { Credential } from '../kit/context.ts';
 
-/** A login that a connector writes in its own config and that needs no request to become usable. */
+/** A login defined in the config of a connector that needs no request before use. */
 export interface InlineLogin {
   readonly config: ZodType;
   open(config: unknown, context: CredentialContext): CredentialProvider;
 }
 
-/** Inline types besides the named ones that may stand inline too. */
+/** Types that are only allowed inside a connector. */
 export const INLINE_LOGINS: Readonly<Record<string, InlineLogin>> = {
   none: inline(z.strictObject({}), () => NO_CREDENTIAL),
   bearer: inline(z.strictObject({ token: text() }), ({ token }, redactor) =>
@@ -43,7 +43,7 @@ export const INLINE_LOGINS: Readonly<Record<string, InlineLogin>> = {
   ),
 };
 
-/** Named types that a connector may also write in place; each gets a provider of its own. */
+/** Named types that are also allowed inside a connector; each gets its own provider. */
 export const NAMED_TYPES_INLINE = ['oauth2', 'token_endpoint'] as const;
 
 function inline<C>(

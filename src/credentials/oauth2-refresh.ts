@@ -65,8 +65,8 @@ export const oauth2RefreshCredential = defineCredential<RefreshConfig>({
 });
 
 /**
- * Holds the refresh token that is good now. Calls of `token` do not overlap: the cache sees to
- * that.
+ * Holds the current refresh token. Calls of `token` do not overlap, because the cache runs one
+ * request at a time.
  */
 class Refresh {
   readonly #config: RefreshConfig;

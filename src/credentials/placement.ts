@@ -1,7 +1,7 @@
 import type { Credential, CredentialProvider } from '../kit/context.ts';
 import type { Redactor } from '../lib/redact.ts';
 
-/** Where a secret goes in a request. Everything made here is registered for redaction. */
+/** Puts secrets into requests. Every value used here is registered for redaction. */
 export const NO_CREDENTIAL: Credential = Object.freeze({ headers: {}, query: {} });
 
 export function bearer(token: string, redactor: Redactor): Credential {
@@ -30,7 +30,7 @@ export function namedHeaders(
 
 export function queryValue(param: string, value: string, redactor: Redactor): Credential {
   redactor.register(value);
-  // A message may show the value as it stands in a URL.
+  // A message may show the value in its URL-encoded form.
   redactor.register(encodeURIComponent(value));
   return { token: value, headers: {}, query: { [param]: value } };
 }

@@ -3,15 +3,15 @@ import type { Clock } from '../lib/time/clock.ts';
 
 export interface FreshToken {
   readonly credential: Credential;
-  /** How long the other side says it is good; absent: until it is refused. */
+  /** Lifetime as the server reports it; absent: used until the server refuses it. */
   readonly lifetimeMs?: number | undefined;
 }
 
 export interface TokenCacheOptions {
   readonly clock: Clock;
-  /** Asks for a token. One call runs at a time. */
+  /** Requests a token. One call runs at a time. */
   readonly request: () => Promise<FreshToken>;
-  /** The part of the lifetime after which a new one is asked for. */
+  /** The part of the lifetime after which a new token is requested. */
   readonly expiryRatio: number;
 }
 
@@ -20,10 +20,7 @@ interface Held {
   readonly goodUntilMs: number;
 }
 
-/**
- * Holds one token for everybody: whoever comes while it is being asked for waits for the same
- * answer.
- */
+/** Holds one token for all callers: callers during a request wait for the same result. */
 export function cachedToken(options: TokenCacheOptions): CredentialProvider {
   const { clock, expiryRatio } = options;
   let held: Held | undefined;
@@ -56,7 +53,7 @@ export function cachedToken(options: TokenCacheOptions): CredentialProvider {
   };
 }
 
-/** One caller giving up does not end the wait of the others. */
+/** A caller that stops waiting does not stop the request for the others. */
 function whileWanted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {

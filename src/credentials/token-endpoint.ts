@@ -149,7 +149,7 @@ function textAt(answer: JsonValue, path: string): string {
 }
 
 function firstMatch(answer: JsonValue, path: string): JsonValue | undefined {
-  // The library does not know integers beyond the safe range, and passes them on as they are.
+  // The library ignores integers beyond the safe range and passes them on unchanged.
   return library().query(answer as PathValue, path)[0];
 }
 

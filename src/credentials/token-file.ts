@@ -13,8 +13,8 @@ import { readRegular } from '../lib/files/regular-file.ts';
 import { makeFolder } from '../lib/files/make-folder.ts';
 
 /**
- * Writers of one file in this process take turns, so that providers sharing it do not lose each
- * other's entries.
+ * Writers of one file in this process run one after the other, so that providers that share it do
+ * not lose each other's entries.
  */
 const turns = new Map<string, Promise<void>>();
 
@@ -38,7 +38,7 @@ export class TokenFile {
   async write(token: string): Promise<void> {
     const before = turns.get(this.#path) ?? Promise.resolve();
     const mine = before.then(() => this.#replace(token));
-    // A failed turn is the failure of its own writer only.
+    // An error only concerns its own writer.
     const settled = mine.catch(() => {});
     turns.set(this.#path, settled);
     try {

@@ -16,8 +16,8 @@ export interface TokenRequest {
 }
 
 /**
- * Asks a token endpoint and gives its JSON answer. Redirects are not followed: the body holds
- * secrets.
+ * Sends a request to a token endpoint and returns its JSON response. Redirects are not followed,
+ * because the body contains secrets.
  */
 export async function requestToken(
   request: TokenRequest,
@@ -115,7 +115,7 @@ async function readText(response: Response, where: string): Promise<string> {
   );
 }
 
-/** Whatever else a token endpoint refuses, there is no login. */
+/** Any other refusal of a token endpoint is an error of the login. */
 function kindOf(status: number): ConnectorErrorKind {
   const kind = kindOfStatus(status);
   return isTransient(kind) ? kind : 'auth';

@@ -1,4 +1,4 @@
-/** What documents that come from others may take from the process that executes them. */
+/** What documents of other users may read from the process that executes them. */
 import type { Issue } from './errors.ts';
 
 export interface Access {
@@ -6,18 +6,21 @@ export interface Access {
   readonly files: FileAccess;
 }
 
-/** Of a process that works for its own user. */
+/** For a process that runs documents of its own user. */
 export const OPEN_ACCESS: Access = { variables: { credentials: [] }, files: { refused: [] } };
 
 export interface VariableAccess {
-  /** They hold credentials of the server: never readable. */
+  /** Names of variables with credentials of the server; never readable. */
   readonly credentials: readonly string[];
-  /** Patterns with `*` and `?`, of which a readable name must match one; absent: every other name. */
+  /**
+   * Patterns with `*` and `?`; a readable name must match one of them. Absent: every other name is
+   * readable.
+   */
   readonly allowed?: readonly string[];
 }
 
 export interface FileAccess {
-  /** Absolute folder that no file may lie outside of; absent: every folder. */
+  /** Absolute folder that must contain all files; absent: every folder is allowed. */
   readonly root?: string;
   /** Absolute paths of files that belong to the server. */
   readonly refused: readonly string[];

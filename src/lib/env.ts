@@ -6,8 +6,8 @@ import type { Metrics } from './metrics/metrics.ts';
 import type { Redactor } from './redact.ts';
 
 /**
- * Everything a part may ask of the world around it. Made once in `main.ts` (or a worker) and handed
- * down.
+ * Everything a part may use of its surroundings. Made once in `main.ts` (or a worker) and passed
+ * on.
  */
 export interface Env {
   readonly clock: Clock;

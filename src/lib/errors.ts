@@ -18,7 +18,7 @@ export class AppError extends Error {
   }
 }
 
-/** One thing wrong (or doubtful) in a document or a settings file. */
+/** One error or warning about a document or a settings file. */
 export interface Issue {
   /** Stable snake_case code, e.g. `unknown_key`. The catalogue is `document/parse/issues.ts`. */
   readonly code: string;
@@ -36,7 +36,7 @@ export interface Issue {
   readonly file?: string;
 }
 
-/** At which stage a document was refused; decides 400 against 422. */
+/** The stage at which a document was refused; decides between status 400 and 422. */
 export type ConfigStage = 'parse' | 'interpolate' | 'validate';
 
 /** A document that cannot be used. Carries every issue found, not only the first. */
@@ -58,7 +58,7 @@ function summarize(issues: readonly Issue[]): string {
   return formatIssue(first) + more;
 }
 
-/** One line a person can act on: place, sentence, hint. */
+/** One line for a person: place, message, hint. */
 export function formatIssue(issue: Issue): string {
   const position =
     issue.line === undefined
@@ -81,7 +81,7 @@ export type ConnectorErrorKind =
   | 'refused'
   | 'data';
 
-/** Kinds that may pass: the same thing tried again can succeed. */
+/** Kinds after which the same operation can succeed when it is repeated. */
 export const TRANSIENT_KINDS = ['http_5xx', 'rate_limited', 'connection', 'timeout'] as const;
 
 export function isTransient(kind: ConnectorErrorKind): boolean {
@@ -91,7 +91,7 @@ export function isTransient(kind: ConnectorErrorKind): boolean {
 /** A source, sink or store that failed as a whole. The message never holds a secret. */
 export class ConnectorError extends AppError {
   readonly kind: ConnectorErrorKind;
-  /** What the other side asked us to wait, in milliseconds (`Retry-After`). */
+  /** The wait that the server requested, in milliseconds (`Retry-After`). */
   readonly retryAfterMs?: number;
   /** The HTTP status, when there was one. */
   readonly status?: number;
@@ -130,8 +130,8 @@ export type ErrorKind =
   | 'Panic';
 
 /**
- * One record that cannot go on; it goes to the dead-letter queue, or fails the run where there is
- * none.
+ * A record that cannot be processed; it goes to the dead-letter queue, or fails the run where there
+ * is none.
  */
 export class RecordError extends AppError {
   readonly kind: ErrorKind;
@@ -143,8 +143,8 @@ export class RecordError extends AppError {
 }
 
 /**
- * A run that ended by rule (quality abort, contract breach, budget, drift …): `kind` names the
- * rule.
+ * A run that was ended by a rule (quality abort, contract breach, budget, drift …); `kind` names
+ * the rule.
  */
 export class RunError extends AppError {
   readonly kind: ErrorKind;
@@ -160,7 +160,7 @@ export class RunError extends AppError {
   }
 }
 
-/** Why a request is declined; the status of each stands in `server/errors.ts`. */
+/** Why a request is refused; `server/errors.ts` has the status of each code. */
 export type RefusalCode =
   | 'bad_config'
   | 'unauthorized'
@@ -174,7 +174,7 @@ export type RefusalCode =
   | 'queue_full'
   | 'unavailable';
 
-/** A request we decline. `details` goes into the error envelope as it is. */
+/** A refused request. `details` is copied to the error response. */
 export class RefusedError extends AppError {
   declare readonly code: RefusalCode;
   readonly details?: unknown;
@@ -202,7 +202,7 @@ export class StopReason extends AppError {
   }
 }
 
-/** The sentence of any thrown thing. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

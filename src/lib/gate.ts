@@ -1,4 +1,4 @@
-/** A counting semaphore. Waiters are served in order, and leave when their signal fires. */
+/** A counting semaphore. Waiters are served in order and stop waiting when their signal fires. */
 export class Gate {
   #free: number;
   readonly #waiting: Array<() => void> = [];

@@ -6,7 +6,7 @@ export interface Ids {
 }
 
 const ID_BYTES = 16;
-/** Asking the system for random bytes costs the same for one id as for many. */
+/** Getting random bytes from the system costs the same for one id as for many. */
 const POOL_BYTES = 256 * ID_BYTES;
 
 const pool = new Uint8Array(POOL_BYTES);
@@ -24,7 +24,7 @@ function randomBytes(): Uint8Array {
 let msecs = 0;
 let seq = 0;
 
-/** Ids of one millisecond count up from a random number; the clock of the ids never goes back. */
+/** Ids of the same millisecond count up from a random number; their time never goes back. */
 function nextId(): string {
   const random = randomBytes();
   const now = Date.now();
@@ -40,7 +40,7 @@ function nextId(): string {
 
 export const uuidIds: Ids = { next: nextId };
 
-/** Whether a text is an id of this kind, so that it stands in time beside others. */
+/** Whether a text is such an id, so that its order is its order in time. */
 export function isTimeOrdered(id: string): boolean {
   return /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/.test(id);
 }

@@ -6,7 +6,7 @@ const load = createRequire(import.meta.url);
  * A library that few runs need, loaded on first use so that other runs start faster. For
  * synchronous code; asynchronous code uses `await import(…)`.
  */
-// T is what the caller knows: `typeof import(name)`.
+// The caller states the type: `typeof import(name)`.
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function lazyLibrary<T>(name: string): () => T {
   let library: T | undefined;

@@ -24,7 +24,7 @@ export interface Log {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** The same log speaking for another part: `headgate::engine`, `headgate::source::csv`. */
+  /** The same log for another part: */
   at(target: string): Log;
 }
 
@@ -36,7 +36,7 @@ export interface LogOptions {
   readonly write: (line: LogLine) => void;
 }
 
-/** Lines below the level are never made. */
+/** Lines below the level are not built. */
 export function createLog(options: LogOptions): Log {
   const threshold = LOG_LEVELS.indexOf(options.level);
   const emit = (level: LogLevel, message: string, fields?: LogFields): void => {

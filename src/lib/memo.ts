@@ -16,7 +16,7 @@ export function memo<R>(compute: (key: string) => R, limit = 4096): (key: string
 
 /** Number of calls after which we decide whether remembering pays. */
 const TRIAL = 2048;
-/** It pays from one hit in this many calls. */
+/** Remembering pays when at least one of this many calls is a hit. */
 const WORTHWHILE = 8;
 /** Calls without remembering before the next trial. */
 const REST = 16 * TRIAL;

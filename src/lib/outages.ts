@@ -1,6 +1,6 @@
 import type { Clock } from './time/clock.ts';
 
-/** A receiver that answers sooner than this, even with an error, does not delay anybody. */
+/** A receiver that responds within this time, even with an error, delays nobody. */
 const WAITED_MS = 1000;
 const LEFT_ALONE_MS = 30_000;
 const REMEMBERED = 1000;
@@ -12,7 +12,7 @@ const REMEMBERED = 1000;
  */
 export class Outages {
   readonly #clock: Pick<Clock, 'elapsedMs'>;
-  /** Receiver to the time until which it is skipped; the oldest first. */
+  /** For each receiver the time until which it is skipped; the oldest first. */
   readonly #leftAlone = new Map<string, number>();
 
   constructor(clock: Pick<Clock, 'elapsedMs'>) {
@@ -23,7 +23,7 @@ export class Outages {
     return (this.#leftAlone.get(receiver) ?? 0) > this.#clock.elapsedMs();
   }
 
-  /** Somebody began to wait at this moment, and it was for nothing. */
+  /** Records that a wait that started at this time got no response. */
   failed(receiver: string, fromMs: number): void {
     const now = this.#clock.elapsedMs();
     this.#leftAlone.delete(receiver);

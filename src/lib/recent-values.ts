@@ -5,11 +5,11 @@ export interface RecentLimits {
   readonly entries: number;
   /** Sum of the sizes of all entries. */
   readonly size: number;
-  /** An entry that was not asked for during this time is dropped. */
+  /** An entry that was not used for this time is removed. */
   readonly idleMs: number;
 }
 
-/** Values by key; the least recently used make room for new ones. */
+/** Values by key; the least recently used are removed for new ones. */
 export class RecentValues<V extends object | string | number> {
   readonly #cache: LRUCache<string, V>;
   readonly #idleMs: number;
@@ -17,7 +17,7 @@ export class RecentValues<V extends object | string | number> {
   #purgedMs: number;
 
   constructor(limits: RecentLimits, clock: Pick<Clock, 'elapsedMs'>) {
-    // The library takes a start at 0 for none.
+    // The library treats a start time of 0 as unset.
     this.#nowMs = () => clock.elapsedMs() + 1;
     this.#idleMs = limits.idleMs;
     this.#purgedMs = this.#nowMs();
@@ -48,7 +48,7 @@ export class RecentValues<V extends object | string | number> {
     this.#cache.delete(key);
   }
 
-  /** The library drops an idle entry when it is asked for; those nobody asks for go here. */
+  /** The library removes an idle entry when it is looked up; this removes those that are not. */
   #purge(): void {
     const nowMs = this.#nowMs();
     if (nowMs - this.#purgedMs <= this.#idleMs) return;

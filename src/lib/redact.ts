@@ -1,6 +1,6 @@
 import type { JsonValue } from './text/json.ts';
 
-/** Shorter values are not hidden: replacing them would spoil unrelated text. */
+/** Shorter values are not hidden, because replacing them would damage unrelated text. */
 export const SECRET_MIN_LENGTH = 4;
 const MASK = '***';
 
@@ -11,8 +11,8 @@ const MASK = '***';
 export class Redactor {
   readonly #values = new Set<string>();
   /**
-   * The values and what becomes of them on their way, longest first: a secret that contains another
-   * must not leave its tail behind.
+   * The values and their encoded forms, longest first: a secret that contains another one must be
+   * hidden as a whole.
    */
   #forms: readonly string[] | undefined;
 
@@ -56,7 +56,7 @@ export class Redactor {
 }
 
 /**
- * A secret as it may turn up in a text: as it is, inside JSON, which may stand in JSON, in an
+ * The forms in which a secret may appear in a text: unchanged, in JSON (also nested), in an
  * address, in a form, in a header; and the password of an address.
  */
 function formsOf(value: string): string[] {
@@ -88,7 +88,7 @@ function inJson(value: string): string {
   return JSON.stringify(value).slice(1, -1);
 }
 
-/** Half a character cannot stand in an address. */
+/** Half a surrogate pair cannot be URL-encoded. */
 function inAddress(value: string): string {
   return encodeURIComponent(value.toWellFormed());
 }
@@ -97,7 +97,7 @@ function inForm(value: string): string {
   return new URLSearchParams([['', value]]).toString().slice(1);
 }
 
-/** Without the padding, which depends on what stands behind. */
+/** Without the padding, which depends on the following text. */
 function inBase64(value: string): string {
   return Buffer.from(value, 'utf8').toString('base64').replace(/=+$/, '');
 }

@@ -25,8 +25,7 @@ export function hmacSha256(key: string): (text: string) => string {
 }
 
 /**
- * A padded key that is ASCII can stand before the text; any other key has to stand before its
- * bytes.
+ * An ASCII key can be put before the text; any other key must be put before the bytes of the text.
  */
 function innerDigest(inner: Uint8Array): (text: string) => string {
   if (inner.every((byte) => byte < 0x80)) {

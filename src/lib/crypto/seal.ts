@@ -1,7 +1,7 @@
 /**
  * Authenticated encryption of stored bytes. Layout: magic `HGS1`, one format byte, a 12-byte nonce,
  * then the AES-256-GCM ciphertext with its 16-byte tag. The AES key is the SHA-256 of the key text;
- * every seal draws a fresh nonce.
+ * every encryption uses a new random nonce.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { AppError } from '../errors.ts';
@@ -14,7 +14,7 @@ const HEADER_BYTES = MAGIC.length + 1 + NONCE_BYTES;
 
 export type SealErrorCode = 'seal_missing' | 'seal_format' | 'seal_truncated' | 'seal_wrong_key';
 
-/** Why sealed bytes cannot be opened. Never to be read as "there is no data". */
+/** Why encrypted bytes cannot be decrypted. This never means "there is no data". */
 export class SealError extends AppError {
   declare readonly code: SealErrorCode;
 
@@ -23,7 +23,9 @@ export class SealError extends AppError {
   }
 }
 
-/** Whether the bytes start like sealed ones; a cut-off magic is not recognised. */
+/**
+ * Whether the bytes start with the magic of encrypted data; an incomplete magic is not recognised.
+ */
 export function isSealed(bytes: Uint8Array): boolean {
   return MAGIC.every((byte, index) => bytes[index] === byte);
 }

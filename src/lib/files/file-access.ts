@@ -1,7 +1,7 @@
 /**
- * Which files this process may open in the name of a document. It is one setting of the whole
- * process, made before the first document is read: whatever opens a file asks here, and no part can
- * forget to pass it on. Without it every file is open, as on the command line.
+ * Which files documents may open in this process. It is one setting of the whole process, made
+ * before the first document is read: every function that opens a file checks it, so no part can
+ * forget to pass it on. Without it all files are allowed, as on the command line.
  */
 import { readlinkSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
@@ -36,12 +36,14 @@ export function fileAccess(): FileAccess | undefined {
   return access;
 }
 
-/** The folder that all files lie in, its links resolved; undefined without such a bound. */
+/**
+ * The folder that must contain all files, with its links resolved; undefined without such a limit.
+ */
 export function filesRoot(): string | undefined {
   return access?.root;
 }
 
-/** The path, when it may be opened. Throws `FileRefusedError`. */
+/** Returns the path when it may be opened. */
 export function permittedFile(path: string): string {
   if (access === undefined) return path;
   const place = realPlace(resolve(path));
@@ -63,8 +65,8 @@ function isWithin(place: string, root: string): boolean {
 }
 
 /**
- * Where a path leads, links resolved, also when there is nothing yet: opened to write, a link that
- * leads nowhere makes the file that it names.
+ * The target of a path with its links resolved, also when it does not exist yet: writing to a link
+ * without a target creates that target.
  */
 function realPlace(path: string, links = 0): string {
   try {

@@ -1,22 +1,22 @@
 /**
- * Finds files by a pattern that somebody else wrote: what it costs is bounded, whatever the pattern
- * and the folders are like.
+ * Finds files by a pattern from a document. The cost is limited, whatever the pattern and the
+ * folders are.
  */
 import { glob, stat } from 'node:fs/promises';
 import { RefusedError } from '../errors.ts';
 
 export interface FindFiles {
   readonly signal?: AbortSignal | undefined;
-  /** Which of the matches are meant. */
+  /** Which matches to return. */
   readonly accepts: (path: string) => boolean;
   readonly maxFiles?: number;
-  /** Files and folders that are looked at on the way. */
+  /** Maximum number of files and folders visited. */
   readonly maxEntries?: number;
 }
 
 const MAX_FILES = 10_000;
 const MAX_ENTRIES = 50_000;
-/** Patterns that the braces of one pattern stand for: `{a,b}{c,d}` stands for four. */
+/** Maximum number of patterns that braces expand to: `{a,b}{c,d}` expands to four. */
 const MAX_ALTERNATIVES = 64;
 
 /** Regular files, sorted, also behind links. Throws `RefusedError` where a bound is exceeded. */
@@ -44,7 +44,7 @@ export async function findFiles(
   return files.sort();
 }
 
-/** A link may lead nowhere. */
+/** The target of a link may not exist. */
 async function isFile(path: string): Promise<boolean> {
   return stat(path).then(
     (found) => found.isFile(),
@@ -58,9 +58,9 @@ function tooMuch(why: string): RefusedError {
   });
 }
 
-/** How many patterns without braces a pattern stands for; never less. */
+/** The number of patterns that the braces expand to, or an upper bound of it. */
 export function countAlternatives(pattern: string): number {
-  // For each open brace: the product of what stands before it, the sum of the alternatives so far,
+  // For each open brace: the product of the numbers before it, the sum of the alternatives so far,
   // and the product of the current one.
   const open: { readonly before: number; sum: number }[] = [];
   let product = 1;

@@ -1,6 +1,6 @@
 /**
- * Makes a folder and those above it. The recursive calls of the runtime turn for ever where a
- * folder that is there takes no entries and says "no such file" (`/proc`); these give up.
+ * Creates a folder and its parents. The runtime's recursive call never ends where an existing
+ * folder accepts no entries and reports "no such file" (`/proc`); this one fails.
  */
 import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
@@ -14,7 +14,7 @@ export async function makeFolder(folder: string): Promise<void> {
     if (error instanceof FileRefusedError) throw error;
     if (await isFolder(folder)) return;
     if (!lacksFolder(error)) throw error;
-    // Somebody else may have made the one above in the meantime.
+    // Another process may have created the parent in the meantime.
     if (!(await isFolder(dirname(folder)))) await makeFolder(dirname(folder));
     await mkdir(folder).catch(async (again: unknown) => {
       if (!(await isFolder(folder))) throw again;

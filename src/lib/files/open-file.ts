@@ -17,9 +17,9 @@ import { permittedFile } from './file-access.ts';
 type Done<T> = (error: NodeJS.ErrnoException | null, value: T) => void;
 
 /**
- * An open file. That of the runtime asks a thread for everything, also for what the system answers
- * at once, and a small file then takes longer to be asked about than to be read: here it waits only
- * for what may have to wait for a disk, a pipe or a network.
+ * An open file. The runtime's own class uses a thread for every call, which for a small file takes
+ * longer than reading it. This class only uses one for calls that may wait for a disk, a pipe or a
+ * network.
  */
 export class OpenFile {
   readonly #descriptor: number;
@@ -34,7 +34,7 @@ export class OpenFile {
     return new OpenFile(await asked<number>((done) => open(permittedFile(path), flags, done)));
   }
 
-  /** For a folder that was just looked into. */
+  /** For a file in a folder that was just listed. */
   static openNow(path: string): OpenFile {
     return new OpenFile(openSync(permittedFile(path), 'r'));
   }
@@ -43,7 +43,7 @@ export class OpenFile {
     return fstatSync(this.#descriptor);
   }
 
-  /** Where the last read or write ended; gives the number of bytes. */
+  /** Reads from the current position; returns the number of bytes. */
   read(buffer: Uint8Array): Promise<number> {
     return this.#ask((done) => read(this.#descriptor, buffer, 0, buffer.length, null, done));
   }
@@ -58,7 +58,7 @@ export class OpenFile {
     return this.#ask((done) => fsync(this.#descriptor, (error) => done(error, undefined)));
   }
 
-  /** Without what is not needed to read the bytes again. */
+  /** Syncs the content, without metadata that is not needed to read it. */
   datasync(): Promise<void> {
     return this.#ask((done) => fdatasync(this.#descriptor, (error) => done(error, undefined)));
   }
@@ -69,16 +69,14 @@ export class OpenFile {
     );
   }
 
-  /**
-   * Of a file of which nothing is left to be written: at once, or when what is under way has ended.
-   */
+  /** For a file without pending writes: closes it at once, or when the running call has ended. */
   closeNow(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (this.#underWay === 0) closeSync(this.#descriptor);
   }
 
-  /** Waits for what a network may still have to take. */
+  /** Waits for pending writes, for example on a network file system. */
   async close(): Promise<void> {
     if (this.#underWay > 0) return this.closeNow();
     if (this.#isClosed) return;

@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Path of a file that is started as a program of its own, named from the root of the sources
- * without its ending (`worker`): the source in a checkout, its bundle in a package
- * (`scripts/build.ts` lists them).
+ * Path of a file that is started as a separate program, given by its path in the sources without
+ * the extension (`worker`): the source in a checkout, its bundle in a package (`scripts/build.ts`
+ * lists them).
  */
 export function programFile(name: string): string {
   const source = new URL(`../../${name}.ts`, import.meta.url);

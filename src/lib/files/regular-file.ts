@@ -1,7 +1,7 @@
 /**
- * Opens files that somebody else named: a document, a request, a setting. A pipe, a device or a
- * socket under such a name could keep the reader waiting for ever, or do something when it is
- * opened; it is refused before and after the opening, which itself does not wait.
+ * Opens files named by a document, a request or a setting. A pipe, a device or a socket could make
+ * the reader wait for ever, or have an effect when opened; it is refused before and after opening,
+ * and opening does not wait.
  */
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs';
 import { open, stat, type FileHandle } from 'node:fs/promises';
@@ -20,16 +20,19 @@ export class NotRegularFileError extends AppError {
   }
 }
 
-/** Answers for a file system that does not: the caller is told, and goes on. */
+/** After this time the caller gets an error, even if the file system never answers. */
 const READ_TIMEOUT_MS = 30_000;
 const BLOCK_BYTES = 64 * 1024;
 
-/** Opening never waits for a writer and never takes over a terminal. Not known to every system. */
+/**
+ * With these flags opening never waits for a writer and never takes over a terminal. Not every
+ * system has them.
+ */
 const NO_WAITING = (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 const TO_READ = constants.O_RDONLY | NO_WAITING;
 const TO_APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | NO_WAITING;
 
-/** Throws `NotRegularFileError`, or what the system says. */
+/** Throws `NotRegularFileError`, or the error of the system. */
 export function openRegularSync(path: string): number {
   assertRegular(statSync(permittedFile(path)));
   const file = openSync(path, TO_READ);
@@ -60,13 +63,13 @@ export function readRegularSync(path: string, limitBytes = Number.POSITIVE_INFIN
   }
 }
 
-/** To be closed by the caller. Rejects with `NotRegularFileError`, or with what the system says. */
+/** The caller closes it. Rejects with `NotRegularFileError`, or with the error of the system. */
 export async function openRegular(path: string): Promise<FileHandle> {
   assertRegular(await stat(permittedFile(path)));
   return checked(await open(path, TO_READ));
 }
 
-/** The same to write at the end of a file, which is made when it is missing. */
+/** Opens a file to write at its end; creates it when it is missing. */
 export async function appendRegular(path: string, mode: number): Promise<FileHandle> {
   const found = await stat(permittedFile(path)).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;

@@ -1,4 +1,4 @@
-/** Is this a whole address with `http` or `https`? */
+/** Whether this is a complete address with `http` or `https`. */
 export function isHttpUrl(text: string): boolean {
   const protocol = URL.parse(text)?.protocol;
   return protocol === 'https:' || protocol === 'http:';

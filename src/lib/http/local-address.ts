@@ -1,9 +1,9 @@
-/** Addresses of data sets that are paths of this machine. */
+/** Addresses of data sets that are local paths. */
 import { normalize } from 'node:path';
 
 const LOCAL = /^(file|sqlite|duckdb):\/\/(.*)$/s;
 
-/** The scheme and what stands behind it; `undefined` of an address that is elsewhere. */
+/** The scheme and the path; `undefined` for an address that is not local. */
 export function localAddress(
   uri: string,
 ): { readonly scheme: string; readonly rest: string } | undefined {
@@ -11,10 +11,7 @@ export function localAddress(
   return scheme === undefined || rest === undefined ? undefined : { scheme, rest };
 }
 
-/**
- * The address with its path spelled in one of its ways: two rows may write `out/a.db` and
- * `./out/a.db`.
- */
+/** The address with a normalised path: two rows may write `out/a.db` and `./out/a.db`. */
 export function inOneSpelling(uri: string): string {
   const local = localAddress(uri);
   return local === undefined ? uri : `${local.scheme}://${normalize(local.rest)}`;

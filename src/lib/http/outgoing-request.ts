@@ -1,6 +1,6 @@
 /** Rules for requests that notify others: callbacks and notifications. */
 
-/** `fetch` sends none of these. */
+/** Methods that `fetch` refuses. */
 const NEVER_SENT: ReadonlySet<string> = new Set(['CONNECT', 'TRACE', 'TRACK']);
 const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', ...NEVER_SENT]);
 
@@ -31,8 +31,8 @@ export function headerFault(name: string, value: string): string | undefined {
 }
 
 /**
- * The address without the login in it, and the login as a header: `fetch` takes no addresses with
- * logins, and would tell them.
+ * The address without its login, and the login as a header value: `fetch` refuses addresses with
+ * logins and shows them in its error.
  */
 export function splitLogin(text: string): {
   readonly url: URL;
@@ -47,7 +47,7 @@ export function splitLogin(text: string): {
   return { url, authorization: `Basic ${Buffer.from(login, 'utf8').toString('base64')}` };
 }
 
-/** A `%` that begins no code stands for itself. */
+/** A `%` that does not start a code is an ordinary character. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,6 +1,4 @@
-/**
- * The body of an answer as text; `undefined`, without reading on, once it is longer than the limit.
- */
+/** The body of a response as text; `undefined` as soon as it is longer than the limit. */
 export async function readLimited(
   response: Response,
   limitBytes: number,
@@ -19,7 +17,7 @@ export async function readLimited(
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** The first bytes of a body; the rest is given up. */
+/** The first bytes of a body; the rest is not read. */
 export async function readStart(response: Response, wantedBytes: number): Promise<Uint8Array> {
   if (response.body === null) return new Uint8Array();
   const parts: Uint8Array[] = [];

@@ -1,8 +1,8 @@
 import type { ConnectorErrorKind } from '../errors.ts';
 
 /**
- * What kind of failure an HTTP status is, whoever asked. Only 429 and 5xx are worth another try;
- * `timeout` is a request that got no answer, so 408 and 504, which are answers, are none.
+ * The kind of error for an HTTP status. Only 429 and 5xx may be retried. `timeout` means a request
+ * without a response, so 408 and 504, which are responses, are not timeouts.
  */
 export function kindOfStatus(status: number): ConnectorErrorKind {
   if (status === 429) return 'rate_limited';

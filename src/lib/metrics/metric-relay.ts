@@ -1,21 +1,21 @@
 /**
- * Measurements on their way out of a process or a thread: sums are added up, everything else is
- * kept in order.
+ * Collects measurements for another process or thread: sums are added up, everything else is kept
+ * in order.
  */
 import type { Labels, MetricChange, MetricDefinition, Metrics } from './metrics.ts';
 
-/** Observations beyond this number are dropped: nobody has read the relay for a long time. */
+/** More observations are dropped, because then the relay has not been read for a long time. */
 const MAX_OBSERVATIONS = 50_000;
 
 export interface Measurements {
   readonly changes: readonly MetricChange[];
-  /** Used for the first time since this relay exists. */
+  /** Metrics used for the first time in this relay. */
   readonly definitions: readonly MetricDefinition[];
 }
 
 export interface MetricRelay {
   readonly metrics: Metrics;
-  /** What came together since the last call. */
+  /** The measurements since the last call. */
   take(): Measurements;
 }
 
@@ -72,10 +72,7 @@ export function createMetricRelay(): MetricRelay {
   };
 }
 
-/**
- * Where measurements of a relay arrive: there they are measured as if they had been made on the
- * spot.
- */
+/** Applies the measurements of a relay as if they had been made here. */
 export function measurementsInto(metrics: Metrics): (measured: Measurements) => void {
   const known = new Map<string, MetricDefinition>();
   return ({ changes, definitions }) => {

@@ -93,7 +93,7 @@ function mapOf(
   return record;
 }
 
-/** Types whose value says all; what JSON has no form for is the engine's own text of it. */
+/** Types that need no conversion; a value without a JSON form becomes the engine's text of it. */
 function plain(value: Api.DuckDBValue): JsonValue {
   switch (typeof value) {
     case 'bigint':

@@ -52,7 +52,7 @@ export function hasDuckdb(): boolean {
 
 export interface Duckdb {
   readonly connection: DuckDBConnection;
-  /** One more connection to the same database, which works beside the others. */
+  /** Opens another connection to the same database, which can be used at the same time. */
   readonly connect: () => Promise<DuckDBConnection>;
   /** Closes every connection. Never throws. */
   readonly close: () => void;
@@ -97,8 +97,8 @@ export async function openDuckdb(
 }
 
 /**
- * Statements of documents name files, too. What is set here cannot be taken back by a statement,
- * and a database that is open already has it.
+ * Limits the files that statements can open. A statement cannot change these settings, and a
+ * database that is already open has them.
  */
 async function confine(instance: DuckDBInstance): Promise<void> {
   const root = filesRoot();
@@ -116,7 +116,7 @@ async function confine(instance: DuckDBInstance): Promise<void> {
   }
 }
 
-/** What the engine puts before its messages. */
+/** Prefixes of the engine's messages. */
 const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
   [/^Catalog Error: .*does not exist/, 'missing'],
   [/^Binder Error: .*not found in FROM clause/, 'missing'],
@@ -147,7 +147,9 @@ export function firstLine(text: string): string {
   return text.split('\n', 1)[0] ?? text;
 }
 
-/** An interruption between two statements is lost: it is repeated until the work has ended. */
+/**
+ * An interruption between two statements has no effect, so it is repeated until the work has ended.
+ */
 const INTERRUPT_EVERY_MS = 50;
 
 /**
@@ -242,13 +244,13 @@ async function nextChunk(result: DuckDBResult): Promise<DuckDBDataChunk | null> 
   return chunk === null || chunk.rowCount === 0 ? null : chunk;
 }
 
-/** Ends the statement; what it has ready comes before its end. */
+/** Ends the statement; rows that are ready are delivered first. */
 async function abandon(connection: DuckDBConnection, result: DuckDBResult): Promise<void> {
   try {
     do connection.interrupt();
     while ((await nextChunk(result)) !== null);
   } catch {
-    // The interruption itself, or the failure that the reader has seen.
+    // The interruption itself, or the error that the reader already got.
   }
 }
 
@@ -291,7 +293,7 @@ export async function fillDuckdbTable(
   appender.closeSync();
 }
 
-/** A text as SQL writes it. */
+/** A text as an SQL literal. */
 export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }

@@ -1,7 +1,4 @@
-/**
- * PostgreSQL connections as everything here opens them: the client is loaded when needed, failures
- * are told apart, queries can be cancelled.
- */
+/** PostgreSQL connections: loads the client when needed, converts errors, and cancels queries. */
 import { connect, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientBase, Pool, PoolClient } from 'pg';
@@ -16,7 +13,7 @@ export function postgresUrlFault(url: string): string | undefined {
 export interface ConnectOptions {
   readonly url: string;
   readonly connectTimeoutMs?: number;
-  /** Gives up waiting for the connection. */
+  /** Stops waiting for the connection. */
   readonly signal?: AbortSignal;
 }
 
@@ -37,8 +34,8 @@ export const BYTES = 'bytes';
 const READ_BYTES = 256 * 1024;
 
 /**
- * A socket that makes no buffer for every read: a result of a million rows would leave thousands of
- * them behind.
+ * A socket that does not allocate a buffer for every read: a result of a million rows would need
+ * thousands of them.
  */
 function socketInPlace(): Socket {
   const socket: Socket = new Socket({
@@ -54,7 +51,7 @@ function socketInPlace(): Socket {
   return socket;
 }
 
-/** Encryption takes the socket over, and reads it in its own way. */
+/** Encryption replaces the socket's own reading. */
 function mayEncrypt(url: string): boolean {
   return process.env['PGSSLMODE'] !== undefined || /[?&]ssl/i.test(url);
 }
@@ -108,11 +105,11 @@ interface WithClient {
 export interface Lent {
   readonly client: PoolClient;
   /**
-   * Does one thing with it; when the signal fires, that is cancelled on the server. Failures are
-   * told as ours.
+   * Runs one task on it, which is cancelled on the server when the signal fires. Errors are
+   * converted to ours.
    */
   do<T>(doing: string, work: () => Promise<T>): Promise<T>;
-  /** Gives it back, or ends it where its state is not known. */
+  /** Returns it to the pool, or closes it when its state is unknown. */
   release(): void;
 }
 
@@ -183,8 +180,7 @@ export async function inPostgresTransaction<T>(
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    // The first failure is the one worth telling; a connection that cannot roll back is thrown
-    // away.
+    // The first error is the one to report; a connection that cannot roll back is closed.
     await client.query('ROLLBACK').catch(() => {});
     throw error;
   }
@@ -240,7 +236,7 @@ export async function cancelStatement(client: ClientBase, work: Promise<unknown>
   }
 }
 
-/** What the server said about itself when the connection was made. */
+/** Data that the server sent when the connection was made. */
 interface Backend {
   readonly host: string;
   readonly port: number;

@@ -7,7 +7,7 @@ export function quoteNames(names: readonly string[]): string {
   return names.map(quoteName).join(', ');
 }
 
-/** What an upsert does with a row whose key is there. */
+/** The action of an upsert for a key that exists. */
 export function onConflict(names: readonly string[], keys: readonly string[]): string {
   const rest = names.filter((name) => !keys.includes(name)).map(quoteName);
   return rest.length === 0

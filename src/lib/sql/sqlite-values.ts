@@ -39,7 +39,7 @@ export function fromSqlite(stored: unknown, declared: string | null): JsonValue 
   }
 }
 
-/** Text that is JSON is read as the value it spells; anything else stays text. */
+/** Text that is JSON becomes the value it encodes; anything else stays text. */
 function fromText(text: string): JsonValue {
   if (!/^[\s]*[[{"\-0-9tfn]/.test(text)) return text;
   try {

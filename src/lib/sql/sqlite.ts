@@ -1,7 +1,4 @@
-/**
- * SQLite as everything here uses it: addresses read in one place, errors told apart, short
- * transactions.
- */
+/** SQLite access for all parts: parses addresses, converts errors, keeps transactions short. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { constants, DatabaseSync } from 'node:sqlite';
@@ -44,7 +41,7 @@ export function parseSqliteUrl(url: string): SqliteAddress | { readonly error: s
 }
 
 export interface OpenSqlite {
-  /** Used where the address says nothing. */
+  /** Used when the address has no mode. */
   readonly mode: 'ro' | 'rw' | 'rwc';
   /** Relative paths are relative to this folder. */
   readonly cwd: string;
