@@ -1,42 +1,11 @@
 /**
- * Entry of a worker process. The server starts these (`runs/worker/worker-pool.ts`), and says how
- * many threads each may use, and whether it is for runs.
+ * Entry of a worker, a process or a thread. The server decides about stopping: a signal to the whole
+ * process group must not end a run halfway, nor a process that is still loading, which takes a while.
  */
-import { doctorJob } from './features/doctor/doctor-job.ts';
-import { replayJob } from './features/dlq/replay-job.ts';
-import { purgeJob } from './features/dlq/purge-job.ts';
-import { inspectJob } from './features/dlq/inspect-job.ts';
-import { previewJob } from './features/local-outputs/preview-job.ts';
-import { rollbackJob } from './features/rollback/rollback-job.ts';
-import { runJob } from './features/run-job.ts';
-import { verifyJob } from './features/verify/verify-job.ts';
-import { OPEN_ACCESS, type Access } from './lib/access.ts';
-import { parts } from './parts.ts';
-import { prepareJob } from './runs/planning/prepare-job.ts';
-import { runWorkerLoop } from './runs/worker/worker-loop.ts';
+import { isMainThread } from 'node:worker_threads';
 
-const [, , threads = '0', use, access] = process.argv;
+if (isMainThread) for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
 
-/** No `await` at the top: the bundle is CommonJS. */
-async function main(): Promise<void> {
-  // Loaded before the first run comes: it would have to wait for it.
-  if (use === 'runs') await import('./engine/execute.ts');
-  runWorkerLoop({
-    jobs: [
-      runJob,
-      prepareJob,
-      doctorJob,
-      verifyJob,
-      replayJob,
-      rollbackJob,
-      previewJob,
-      inspectJob,
-      purgeJob,
-    ],
-    parts,
-    threads: Number(threads),
-    access: access === undefined ? OPEN_ACCESS : (JSON.parse(access) as Access),
-  });
-}
-
-void main();
+// Only now: whatever a module imports is loaded before its first line. No `await`: the bundle is
+// CommonJS.
+void import('./worker-jobs.ts').then(({ startWorker }) => startWorker());

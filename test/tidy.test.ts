@@ -76,6 +76,7 @@ const TOP_FILES_MAY_IMPORT_ALL = [
   'parts.ts',
   'serve.ts',
   'worker.ts',
+  'worker-jobs.ts',
   'crash-attempt.ts',
   'stage-thread.ts',
 ];

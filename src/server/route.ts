@@ -33,6 +33,8 @@ export interface RouteCall<P, Q, B> {
   readonly principal: Principal;
   /** The client is a browser that wants to show a page: its `Accept` names `text/html`. */
   readonly wantsPage: boolean;
+  /** The number in `Last-Event-ID`: the last event of a stream that the client has seen. */
+  readonly lastEventId: number | undefined;
   /** Fires when the client is gone or the server closes; for answers that take long. */
   readonly signal: AbortSignal;
 }

@@ -105,7 +105,7 @@ test('a raised body limit is honoured', async () => {
 function liveLog() {
   const left = Promise.withResolvers<void>();
   const follow = async function* (signal: AbortSignal): AsyncGenerator<LogEvent> {
-    yield { type: 'log', line: 'INFO headgate: pipeline run starting' };
+    yield { type: 'log', seq: 0, line: 'INFO headgate: pipeline run starting' };
     if (!signal.aborted) await once(signal, 'abort');
     left.resolve();
   };
@@ -134,7 +134,7 @@ test('a reader that goes away releases its log and is counted', async () => {
   const reader = response.body?.getReader();
   const { value } = (await reader?.read()) ?? {};
   expect(new TextDecoder().decode(value)).toBe(
-    'event: log\ndata: INFO headgate: pipeline run starting\n\n',
+    'id: 0\nevent: log\ndata: INFO headgate: pipeline run starting\n\n',
   );
   await reader?.cancel();
   await live.left;

@@ -95,6 +95,8 @@ export interface RunsScript {
   refuse: unknown;
   /** The live log; ends when the signal fires, as the contract of `followLog` has it. */
   follow: (signal: AbortSignal) => AsyncIterable<LogEvent>;
+  /** The event after which there is more. */
+  continueAfter: number | undefined;
   stored: StoredLog;
   readiness: Awaited<ReturnType<Runs['readiness']>>;
 }
@@ -111,6 +113,7 @@ function newScript(): RunsScript {
     ranges: [],
     refuse: undefined,
     follow: justEnd,
+    continueAfter: undefined,
     stored: { lines: [], truncated: false },
     readiness: { historyOk: true, queueOk: true, draining: false, instances: 0 },
   };
@@ -142,6 +145,10 @@ export function fakeRuns(script: RunsScript): Runs {
     async followLog(runId, signal) {
       known(runId);
       return script.follow(signal);
+    },
+    async continueLog(runId, after, signal) {
+      known(runId);
+      return script.continueAfter === after ? script.follow(signal) : undefined;
     },
     async readLog(runId, range) {
       known(runId);

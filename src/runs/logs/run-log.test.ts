@@ -23,9 +23,19 @@ const lines = (from: number, to: number): LogLine[] =>
   Array.from({ length: to - from }, (_, n) => line(from + n));
 const never = new AbortController().signal;
 
-async function all(events: AsyncIterable<LogEvent>): Promise<LogEvent[]> {
+async function numbered(events: AsyncIterable<LogEvent>): Promise<LogEvent[]> {
   const seen: LogEvent[] = [];
   for await (const event of events) seen.push(event);
+  return seen;
+}
+
+/** Without their numbers. */
+async function all(events: AsyncIterable<LogEvent>): Promise<object[]> {
+  const seen: object[] = [];
+  for await (const event of events) {
+    const { seq: _seq, ...rest } = { seq: undefined, ...event };
+    seen.push(rest);
+  }
   return seen;
 }
 
@@ -46,6 +56,24 @@ describe('live log', () => {
     ]);
   });
 
+  it('goes on after the line that a reader has seen, and says when there is nothing more', async () => {
+    const log = new RunLog(3);
+    log.push(lines(0, 2));
+    const seen = numbered(log.follow(never, 0));
+    log.push(lines(2, 3));
+    expect(log.isOver(3)).toBe(false);
+    log.end();
+    expect(await seen).toEqual([
+      { type: 'log', seq: 1, line: 'INFO 1' },
+      { type: 'log', seq: 2, line: 'INFO 2' },
+      { type: 'end', seq: 3 },
+    ]);
+    expect([log.isOver(2), log.isOver(3)]).toEqual([false, true]);
+    expect(await numbered(log.follow(never, 2))).toEqual([{ type: 'end', seq: 3 }]);
+    log.push(lines(3, 6));
+    expect((await log.follow(never, 0).next()).value).toEqual({ type: 'truncated', dropped: 2 });
+  });
+
   it('keeps the last lines only, and tells nobody who came later about the others', async () => {
     const log = new RunLog(3);
     log.push(lines(0, 5));
@@ -60,7 +88,7 @@ describe('live log', () => {
     const log = new RunLog(3);
     log.push(lines(0, 2));
     const reader = log.follow(never);
-    expect((await reader.next()).value).toEqual({ type: 'log', line: 'INFO 0' });
+    expect((await reader.next()).value).toEqual({ type: 'log', seq: 0, line: 'INFO 0' });
     log.push(lines(2, 8));
     log.end();
     expect((await reader.next()).value).toEqual({ type: 'truncated', dropped: 4 });

@@ -39,18 +39,27 @@ export class RunLog {
     this.#wake();
   }
 
-  /** From the oldest line kept to the end of the run; stops early when the signal fires. */
-  async *follow(signal: AbortSignal): AsyncGenerator<LogEvent, void, undefined> {
-    for (let at = this.#oldest(); !signal.aborted;) {
+  /** Whether the event of this number was the last. */
+  isOver(seq: number): boolean {
+    return this.#ended && seq >= this.#taken;
+  }
+
+  /**
+   * From the oldest line kept, or behind the line of a number, to the end of the run; stops early
+   * when the signal fires.
+   */
+  async *follow(signal: AbortSignal, after?: number): AsyncGenerator<LogEvent, void, undefined> {
+    const start = after === undefined ? this.#oldest() : Math.min(after + 1, this.#taken);
+    for (let at = start; !signal.aborted;) {
       const oldest = this.#oldest();
       if (at < oldest) {
         yield { type: 'truncated', dropped: oldest - at };
         at = oldest;
       } else if (at < this.#taken) {
-        yield { type: 'log', line: this.#ring[at % this.#capacity] ?? '' };
+        yield { type: 'log', seq: at, line: this.#ring[at % this.#capacity] ?? '' };
         at += 1;
       } else if (this.#ended) {
-        yield { type: 'end' };
+        yield { type: 'end', seq: this.#taken };
         return;
       } else {
         await this.#change(signal);

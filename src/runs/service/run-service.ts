@@ -223,6 +223,16 @@ class Service implements RunService {
     return this.#logs.get(runId)?.follow(signal) ?? onlyEnd();
   }
 
+  async continueLog(
+    runId: string,
+    after: number,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<LogEvent> | undefined> {
+    await this.#find(runId);
+    const log = this.#logs.get(runId);
+    return log === undefined || log.isOver(after) ? undefined : log.follow(signal, after);
+  }
+
   async readLog(
     runId: string,
     range: { readonly after: number | undefined; readonly limit: number },

@@ -45,9 +45,9 @@ export interface RunQuery {
 
 /** What a live reader of a run's log gets. After `end` nothing comes. */
 export type LogEvent =
-  | { readonly type: 'log'; readonly line: string }
+  | { readonly type: 'log'; readonly seq: number; readonly line: string }
   | { readonly type: 'truncated'; readonly dropped: number }
-  | { readonly type: 'end' };
+  | { readonly type: 'end'; readonly seq?: number };
 
 export interface StoredLog {
   readonly lines: readonly StoredLogLine[];
@@ -80,6 +80,12 @@ export interface Runs {
    * `end`.
    */
   followLog(runId: string, signal: AbortSignal): Promise<AsyncIterable<LogEvent>>;
+  /** What comes behind the event of that number; undefined after the end, or without a ring. */
+  continueLog(
+    runId: string,
+    after: number,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<LogEvent> | undefined>;
   /** Persisted lines with `seq > after`. Empty for a memory history or with log retention 0. */
   readLog(
     runId: string,

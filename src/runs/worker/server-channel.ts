@@ -19,10 +19,6 @@ export function serverChannel(): ServerChannel {
 
 function processChannel(): ServerChannel {
   watchParent(process.ppid);
-  // The server decides about stopping; a signal to the whole process group must not end a run
-  // halfway.
-  process.on('SIGINT', () => {});
-  process.on('SIGTERM', () => {});
   process.on('disconnect', dieNow);
   return {
     cwd: process.cwd(),

@@ -7,10 +7,10 @@ export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
 const KEEP_ALIVE_MS = 15_000;
 const KEEP_ALIVE = ': keep-alive\n\n';
 
-/** No `id` field is ever sent: a stream cannot be resumed, only replayed. */
-export function eventText(event: string, data: string): string {
+/** A client that loses the stream sends the last `id` when it asks again. */
+export function eventText(event: string, data: string, id?: number): string {
   const lines = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`);
-  return `event: ${event}\n${lines.join('')}\n`;
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\n${lines.join('')}\n`;
 }
 
 /**

@@ -250,6 +250,7 @@ function callOf(
     body: route.body && readBody(route.body, bodyOf(request), route.bodyOptional === true),
     principal,
     wantsPage: request.headers.accept?.includes('text/html') === true,
+    lastEventId: lastEventId(request),
     caller: { principal: principal.name, role: principal.role, sourceIp: request.ip },
     get signal() {
       gone ??= AbortSignal.any([closing, goneSignal(reply)]);
@@ -262,6 +263,11 @@ function goneSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
   reply.raw.once('close', () => controller.abort());
   return controller.signal;
+}
+
+function lastEventId({ headers }: FastifyRequest): number | undefined {
+  const id = String(headers['last-event-id'] ?? '');
+  return /^\d{1,15}$/.test(id) ? Number(id) : undefined;
 }
 
 function searchOf(url: string): string {

@@ -7,22 +7,28 @@ async function* events(...list: LogEvent[]): AsyncGenerator<LogEvent> {
   yield* list;
 }
 
-test('the live log is replayed as server-sent events without ids and ends', async () => {
+test('the live log is replayed as server-sent events and ends, and goes on where a client has stopped', async () => {
   const { ask, script } = await startFixture();
   script.follow = () =>
     events(
-      { type: 'log', line: 'INFO headgate: pipeline run starting' },
+      { type: 'log', seq: 7, line: 'INFO headgate: pipeline run starting' },
       { type: 'truncated', dropped: 7 },
-      { type: 'end' },
-      { type: 'log', line: 'never told' },
+      { type: 'end', seq: 8 },
+      { type: 'log', seq: 8, line: 'never told' },
     );
   const answer = await ask('GET', '/v1/runs/run-1/logs');
   expect(answer.headers['content-type']).toBe('text/event-stream; charset=utf-8');
   expect(answer.body).toBe(
-    'event: log\ndata: INFO headgate: pipeline run starting\n\n' +
+    'id: 7\nevent: log\ndata: INFO headgate: pipeline run starting\n\n' +
       'event: truncated\ndata: 7 lines dropped: the reader fell behind\n\n' +
-      'event: end\ndata: done\n\n',
+      'id: 8\nevent: end\ndata: done\n\n',
   );
+  script.continueAfter = 6;
+  const again = (id: string) =>
+    ask('GET', '/v1/runs/run-1/logs', { headers: { 'last-event-id': id } });
+  expect((await again('6')).body).toBe(answer.body);
+  expect([(await again('8')).status, (await again('8')).body]).toEqual([204, '']);
+  expect((await again('no number')).body).toBe(answer.body);
 });
 
 test('the log of an unknown run is a 404 in every form', async () => {

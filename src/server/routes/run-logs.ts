@@ -4,7 +4,7 @@ import type { LogEvent, StoredLog } from '../../runs/service/runs.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
 import { EVENT_STREAM, eventText, keepAlive } from '../http/event-stream.ts';
 import { clamped, listLimit } from '../http/query.ts';
-import { defineRoute, stream, text, type Route } from '../route.ts';
+import { defineRoute, empty, stream, text, type Route } from '../route.ts';
 import { runParams } from './runs.ts';
 
 const JSON_LINES = 'application/x-ndjson';
@@ -30,6 +30,7 @@ const readLogs = defineRoute({
   summary: 'Read or follow the log of a run',
   description:
     'Without `format`, server-sent events: `log` (one line), `truncated` (the reader fell behind), `end` (the run is over). ' +
+    'Each event has an `id`; a client that sends it as `Last-Event-ID` gets what comes after it, or 204 after the end. ' +
     'With `format=jsonl`, stored lines as `{seq, ts, level, line}`; a final `{"truncated": true}` means that lines were dropped. ' +
     'With `format=text`, the lines alone.',
   params: runParams,
@@ -41,10 +42,15 @@ const readLogs = defineRoute({
       contentType: EVENT_STREAM,
       otherContentTypes: [JSON_LINES, PLAIN],
     },
+    204: { description: 'There is nothing after the event named by `Last-Event-ID`.' },
   },
-  async handle({ params, query, signal }, { runs, clock }) {
+  async handle({ params, query, signal, lastEventId }, { runs, clock }) {
     if (query.format === undefined) {
-      const events = await runs.followLog(params.id, signal);
+      const events =
+        lastEventId === undefined
+          ? await runs.followLog(params.id, signal)
+          : await runs.continueLog(params.id, lastEventId, signal);
+      if (events === undefined) return empty(204);
       return stream(EVENT_STREAM, keepAlive(eventTexts(events), clock, signal));
     }
     const stored = await runs.readLog(params.id, {
@@ -61,13 +67,13 @@ async function* eventTexts(events: AsyncIterable<LogEvent>): AsyncGenerator<stri
   for await (const event of events) {
     switch (event.type) {
       case 'log':
-        yield eventText('log', event.line);
+        yield eventText('log', event.line, event.seq);
         break;
       case 'truncated':
         yield eventText('truncated', `${event.dropped} lines dropped: the reader fell behind`);
         break;
       case 'end':
-        yield eventText('end', 'done');
+        yield eventText('end', 'done', event.seq);
         return;
       default:
         event satisfies never;

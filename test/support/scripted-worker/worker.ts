@@ -110,4 +110,7 @@ const scriptedRun = defineJob({
   },
 });
 
+// As the entry of a real worker does at its very start.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => {});
 runWorkerLoop({ jobs: [scriptedRun], parts: FAKE_PARTS, threads: 0 });

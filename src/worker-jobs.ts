@@ -1,0 +1,39 @@
+/**
+ * What a worker process does. The server starts these (`runs/worker/worker-pool.ts`), and says how
+ * many threads each may use, whether it is for runs, and what documents may take from it.
+ */
+import { doctorJob } from './features/doctor/doctor-job.ts';
+import { replayJob } from './features/dlq/replay-job.ts';
+import { purgeJob } from './features/dlq/purge-job.ts';
+import { inspectJob } from './features/dlq/inspect-job.ts';
+import { previewJob } from './features/local-outputs/preview-job.ts';
+import { rollbackJob } from './features/rollback/rollback-job.ts';
+import { runJob } from './features/run-job.ts';
+import { verifyJob } from './features/verify/verify-job.ts';
+import { OPEN_ACCESS, type Access } from './lib/access.ts';
+import { parts } from './parts.ts';
+import { prepareJob } from './runs/planning/prepare-job.ts';
+import { runWorkerLoop } from './runs/worker/worker-loop.ts';
+
+const [, , threads = '0', use, access] = process.argv;
+
+export async function startWorker(): Promise<void> {
+  // Loaded before the first run comes: it would have to wait for it.
+  if (use === 'runs') await import('./engine/execute.ts');
+  runWorkerLoop({
+    jobs: [
+      runJob,
+      prepareJob,
+      doctorJob,
+      verifyJob,
+      replayJob,
+      rollbackJob,
+      previewJob,
+      inspectJob,
+      purgeJob,
+    ],
+    parts,
+    threads: Number(threads),
+    access: access === undefined ? OPEN_ACCESS : (JSON.parse(access) as Access),
+  });
+}
