@@ -1,6 +1,7 @@
 import type { SchemaElement } from 'hyparquet';
 import {
   isObject,
+  jsonText,
   parseJson,
   setField,
   type JsonObject,
@@ -26,7 +27,9 @@ export type Convert = (value: unknown) => JsonValue;
 export function withoutLossyTypes(schema: readonly SchemaElement[]): SchemaElement[] {
   return schema.map((element) => {
     if (
-      !['DECIMAL', 'BSON', 'INTERVAL'].includes(element.converted_type ?? '') &&
+      !['DECIMAL', 'BSON', 'INTERVAL', 'MAP', 'MAP_KEY_VALUE'].includes(
+        element.converted_type ?? '',
+      ) &&
       element.logical_type?.type !== 'DECIMAL'
     )
       return element;
@@ -56,8 +59,12 @@ function present(node: SchemaNode, omitNulls: boolean): Convert {
     return listOf(inner === undefined ? plain : converterOf(inner, omitNulls));
   }
   if (isMapLike(tree)) {
-    const value = node.children[0]?.children[1];
-    return mapOf(value === undefined ? plain : converterOf(value, omitNulls));
+    const [entries] = node.children;
+    const [key, value] = entries?.children ?? [];
+    return mapOf(entries?.element.name ?? '', {
+      key: key === undefined ? plain : converterOf(key, omitNulls),
+      value: value === undefined ? plain : converterOf(value, omitNulls),
+    });
   }
   return structOf(node, omitNulls);
 }
@@ -66,12 +73,29 @@ function listOf(item: Convert): Convert {
   return (value) => (Array.isArray(value) ? value.map(item) : plain(value));
 }
 
-function mapOf(item: Convert): Convert {
-  return (value) => {
+/**
+ * An object with the keys as text, a key that is no scalar as its JSON; the library would give it
+ * the names that JavaScript has for such keys. Keys that repeat, which an object cannot hold, make a
+ * list of `{key, value}` of it.
+ */
+function mapOf(entriesName: string, convert: { key: Convert; value: Convert }): Convert {
+  return (map) => {
+    const stored = isObject(map) ? map[entriesName] : undefined;
+    const entries = (Array.isArray(stored) ? stored : []) as unknown as Entry[];
     const out: JsonObject = {};
-    for (const [key, entry] of Object.entries(value as object)) setField(out, key, item(entry));
-    return out;
+    for (const entry of entries)
+      setField(out, jsonText(convert.key(entry.key)), convert.value(entry.value));
+    if (Object.keys(out).length === entries.length) return out;
+    return entries.map(({ key, value }) => ({
+      key: convert.key(key),
+      value: convert.value(value),
+    }));
   };
+}
+
+interface Entry {
+  readonly key: unknown;
+  readonly value: unknown;
 }
 
 function structOf(node: SchemaNode, omitNulls: boolean): Convert {
