@@ -26,7 +26,7 @@ import {
   type Report,
 } from '../tokens/param-tokens.ts';
 import { coerced, literalValue, PLACEHOLDERS } from './param-type.ts';
-import { salvage } from '../parse/salvage.ts';
+import { readValid } from '../parse/read-valid.ts';
 import { classify, restoreEscapes, rewriteTokens } from '../tokens/tokens.ts';
 
 /** The values of parameters that the caller supplies. */
@@ -115,7 +115,7 @@ class Binder implements BoundParams {
         hint,
       );
     }
-    const spec = salvage(paramSchema, entry, joinPath('params', name), this.issues);
+    const spec = readValid(paramSchema, entry, joinPath('params', name), this.issues);
     if (spec !== undefined) this.#specs.set(name, spec);
     if (this.issues.length > before) this.#states.set(name, { kind: 'failed' });
   }

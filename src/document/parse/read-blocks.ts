@@ -21,7 +21,7 @@ import { transformSchema, type TransformSpec } from '../structure/transform.ts';
 import { isFull } from '../text/locate.ts';
 import { restoreEscapes } from '../tokens/tokens.ts';
 import { holdsPrototype, refusePrototypes } from './prototype-keys.ts';
-import { salvage, salvageBy } from './salvage.ts';
+import { readValid, readValidWith } from './read-valid.ts';
 import { stepsOf } from './steps.ts';
 
 /** A block and its place. */
@@ -97,7 +97,7 @@ export function readBlocks(document: Document, reading: Reading): ParsedBlocks {
     pipeline: readPipeline(root['pipeline'], reading),
     matrix: readMatrix(root['matrix'], reading),
     auth: readNamed(root['auth'], 'auth', issues, (value, path) =>
-      salvage(providerSchema, restored(value), path, issues),
+      readValid(providerSchema, restored(value), path, issues),
     ),
     named: readNamedBlocks(root, reading),
   };
@@ -116,10 +116,10 @@ function readHead(root: JsonObject, grammar: Grammar, issues: Issue[]): void {
       hint: 'write `version: 1` at the top',
     });
   } else {
-    salvage(shape.version, root['version'], 'version', issues);
+    readValid(shape.version, root['version'], 'version', issues);
   }
   for (const key of ['kind', 'name', 'vars'] as const)
-    salvage(shape[key] as ZodType, restored(root[key]), key, issues);
+    readValid(shape[key] as ZodType, restored(root[key]), key, issues);
 }
 
 function readNamedBlocks(
@@ -133,7 +133,7 @@ function readNamedBlocks(
     const found = within[name];
     if (found === undefined || found === null) continue;
     const path = placement === 'top' ? name : joinPath('pipeline', name);
-    const value = salvageBy(checking)(
+    const value = readValidWith(checking)(
       schema,
       asWritten === true ? found : restored(found),
       path,
@@ -154,7 +154,7 @@ function withoutComposition({ tree }: Document, issues: Issue[]): JsonObject {
 
 function readPipeline(value: JsonValue | undefined, reading: Reading): PipelineBlocks {
   const { issues, checking = check } = reading;
-  const read = salvageBy(checking);
+  const read = readValidWith(checking);
   const path = 'pipeline';
   const given = isObject(value) ? value : undefined;
   if (given === undefined) {
@@ -198,7 +198,7 @@ function readGraph(
     readNode(value, at, issues),
   );
   const edges = readList(pipeline['edges'], joinPath(above, 'edges'), issues, (value, at) =>
-    salvage(edgeSchema, restored(value), at, issues),
+    readValid(edgeSchema, restored(value), at, issues),
   );
   if (nodes.size === 0 && edges.length > 0) {
     issues.push({
@@ -216,9 +216,9 @@ function readGraph(
  */
 function readNode(value: JsonValue, path: string, issues: Issue[]): NodeSpec | undefined {
   const kind = isObject(value) ? value['kind'] : undefined;
-  if (!isObject(value) || kind === 'transform') return salvage(nodeSchema, value, path, issues);
-  if (kind === 'source') return salvage(nodeSchema, value, path, issues);
-  return salvage(
+  if (!isObject(value) || kind === 'transform') return readValid(nodeSchema, value, path, issues);
+  if (kind === 'source') return readValid(nodeSchema, value, path, issues);
+  return readValid(
     nodeSchema,
     kind === 'sink' ? withoutSourceKeys(value, path, issues) : restored(value),
     path,
@@ -274,7 +274,7 @@ function readNamed<T>(
 }
 
 function readSink(value: JsonValue, path: string, issues: Issue[]): SinkSpec | undefined {
-  return salvage(sinkSchema, withoutSourceKeys(value, path, issues), path, issues);
+  return readValid(sinkSchema, withoutSourceKeys(value, path, issues), path, issues);
 }
 
 /** Keys that work only on a source get a sentence of their own. */
@@ -344,7 +344,7 @@ function readRow(item: JsonValue, index: number, { grammar, issues }: Reading): 
     if (isObject(sink))
       given = { ...given, sink: withoutSourceKeys(sink, joinPath(path, 'sink'), issues) };
   }
-  const spec: RowSpec = salvage(grammar.row, given, path, issues) ?? {};
+  const spec: RowSpec = readValid(grammar.row, given, path, issues) ?? {};
   const lostList =
     isObject(given) &&
     LIST_KEYS.some((key) => (given[key] ?? null) !== null && spec[key] === undefined);

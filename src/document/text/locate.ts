@@ -3,14 +3,14 @@ import type { Issue } from '../../lib/errors.ts';
 import { stepsOf } from '../parse/steps.ts';
 
 /** 1-based place in a text. */
-export interface Position {
+export interface TextPosition {
   readonly line: number;
   readonly column: number;
   /** The file, when the document has one. */
   readonly file?: string;
 }
 
-export type Locate = (path: string) => Position | undefined;
+export type Locate = (path: string) => TextPosition | undefined;
 
 /** Locations of the nodes of a text: offset of the key (or list item), and the nodes below. */
 export interface PlaceNode {
@@ -39,7 +39,7 @@ export function locatorOf(text: string, index: () => PlaceNode | undefined): Loc
   };
 }
 
-export function positionAt(text: string, offset: number): Position {
+export function positionAt(text: string, offset: number): TextPosition {
   return positionIn(lineStarts(text), offset);
 }
 
@@ -50,7 +50,7 @@ function lineStarts(text: string): number[] {
   return starts;
 }
 
-function positionIn(lines: readonly number[], offset: number): Position {
+function positionIn(lines: readonly number[], offset: number): TextPosition {
   let low = 0;
   let high = lines.length - 1;
   while (low < high) {

@@ -16,10 +16,10 @@ const MAX_LEFT_OUT = 50;
  * that one mistake does not hide the next; `undefined` when nothing usable is left. What comes back
  * while issues were found serves only to look for more of them.
  */
-export const salvage: Salvage = (schema, value, path, issues) =>
-  salvaged(schema, value, { path, issues, checking: check });
+export const readValid: ReadValid = (schema, value, path, issues) =>
+  readValidParts(schema, value, { path, issues, checking: check });
 
-export type Salvage = <T>(
+export type ReadValid = <T>(
   schema: ZodType<T>,
   value: unknown,
   path: string,
@@ -27,20 +27,20 @@ export type Salvage = <T>(
 ) => T | undefined;
 
 /** The same with another way to check. */
-export function salvageBy(checking: Check): Salvage {
-  return (schema, value, path, issues) => salvaged(schema, value, { path, issues, checking });
+export function readValidWith(checking: Check): ReadValid {
+  return (schema, value, path, issues) => readValidParts(schema, value, { path, issues, checking });
 }
 
-interface Salvaging {
+interface ReadSettings {
   readonly path: string;
   readonly issues: Issue[];
   readonly checking: Check;
 }
 
-function salvaged<T>(
+function readValidParts<T>(
   schema: ZodType<T>,
   value: unknown,
-  { path, issues, checking }: Salvaging,
+  { path, issues, checking }: ReadSettings,
 ): T | undefined {
   if (isFull(issues)) return undefined;
   let rest = value;
