@@ -105,7 +105,7 @@ export interface PlannedRow {
   readonly shard?: ShardPlan | undefined;
   readonly source: PlannedSource;
   readonly sink: PlannedSink;
-  /** Already layered: pipeline, source template, row. */
+  /** Already layered: pipeline, source preset, row. */
   readonly transforms: readonly PlannedTransform[];
   readonly state: PlannedState | undefined;
   readonly dlq: DlqPlan | undefined;

@@ -163,7 +163,7 @@ function reportMissing(
     issues.error(
       'missing_template',
       rowPath,
-      `the ${owner} has no ${role}: it names no template and there is no default one`,
+      `the ${owner} has no ${role}: it names no preset and there is no default one`,
       hint,
     );
   }

@@ -219,7 +219,7 @@ function inherit<T>(
 const NOTHING_ABOVE = { named: new Map<string, never>() };
 
 /**
- * Pipeline, then source template, then row; `inherit_transforms: false` drops every layer above.
+ * Pipeline, then source preset, then row; `inherit_transforms: false` drops every layer above.
  */
 function layerTransforms(
   pipeline: readonly Placed<TransformSpec>[],

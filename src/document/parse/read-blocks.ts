@@ -239,7 +239,7 @@ function readPresets<T>(
   const single = pipeline[role];
   if (single === undefined || single === null) return presets;
   if (presets.has('default')) {
-    const message = `\`pipeline.${role}\` and \`${path}.default\` are the same template, declared twice`;
+    const message = `\`pipeline.${role}\` and \`${path}.default\` are the same preset, declared twice`;
     issues.push({
       code: 'duplicate_template',
       path: `pipeline.${role}`,
@@ -294,7 +294,7 @@ function withoutSourceKeys(value: JsonValue, path: string, issues: Issue[]): Jso
       hint:
         key === 'complete_for'
           ? 'it belongs to the source'
-          : 'transforms belong to the pipeline, a source template or a row',
+          : 'transforms belong to the pipeline, a source preset or a row',
     });
   }
   return rest;

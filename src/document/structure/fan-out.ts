@@ -12,13 +12,13 @@ export const fanOutSchema = z.lazy(() =>
         if (ref !== undefined || type !== undefined) return;
         ctx.addIssue(
           finding('missing_key', 'the source has neither `ref` nor `type`', {
-            hint: 'name a template with `ref`, or give a `type`',
+            hint: 'name a preset with `ref`, or give a `type`',
           }),
         );
       })
       .meta({
         description:
-          'Source whose records hold the values: a template with `ref`, or a `type` and `config` of its own.',
+          'Source whose records hold the values: a preset with `ref`, or a `type` and `config` of its own.',
       }),
     select: text()
       .superRefine((path, ctx) => {

@@ -36,10 +36,10 @@ const moved = () => ({
       'In a fan-out row with `for_each`: its values are one text, joined by commas, for each combination.',
   }),
   source: optional(rowSourceSchema.unwrap().extend({ complete_for: completeForField })).meta({
-    description: 'The source template, and what differs from it.',
+    description: 'The source preset, and what differs from it.',
   }),
   sink: optional(rowSinkSchema).meta({
-    description: 'The sink template, and what differs from it.',
+    description: 'The sink preset, and what differs from it.',
   }),
   transforms: transformsField.meta({
     description: 'Transforms of this row, after those of the pipeline and the source.',

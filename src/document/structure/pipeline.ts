@@ -13,16 +13,16 @@ export function pipelineSchemaOf(blocks: readonly BlockGrammar[]) {
   return z.lazy(() =>
     z.strictObject({
       source: optional(sourceSchema).meta({
-        description: 'The source; as a template its name is `default`.',
+        description: 'The source; as a preset its name is `default`.',
       }),
       sources: optional(z.record(text(), sourceSchema)).meta({
-        description: 'Source templates by name.',
+        description: 'Source presets by name.',
       }),
       sink: optional(sinkSchema).meta({
-        description: 'The sink; as a template its name is `default`.',
+        description: 'The sink; as a preset its name is `default`.',
       }),
       sinks: optional(z.record(text(), sinkSchema)).meta({
-        description: 'Sink templates by name.',
+        description: 'Sink presets by name.',
       }),
       transforms: transformsField.meta({ description: 'Transforms of every record, in order.' }),
       ...fieldsOf(blocks, 'pipeline'),

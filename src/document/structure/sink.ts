@@ -18,7 +18,7 @@ export const sinkBlock = defineStructure<SinkSpec>({
   name: 'sink',
   placement: 'pipeline',
   description:
-    'Where records go: the sink of the pipeline, or a template that matrix rows name with `ref`.',
+    'Where records go: the sink of the pipeline, or a preset that matrix rows name with `ref`.',
   schema: sinkSchema,
   examples: [{ type: 'jsonl', config: { path: 'orders.jsonl' } }, { type: 'stdout' }],
 });
@@ -27,9 +27,9 @@ export const sinkBlock = defineStructure<SinkSpec>({
 export const rowSinkSchema = z.lazy(() =>
   z.strictObject({
     ref: optional(text()).meta({
-      description: 'Template under `pipeline.sinks`; `default` when absent.',
+      description: 'Preset under `pipeline.sinks`; `default` when absent.',
     }),
-    type: optional(text()).meta({ description: 'Replaces the type of the template.' }),
+    type: optional(text()).meta({ description: 'Replaces the type of the preset.' }),
     config: configField,
   }),
 );

@@ -46,18 +46,18 @@ export const sourceBlock = defineStructure<SourceSpec>({
   name: 'source',
   placement: 'pipeline',
   description:
-    'Where records come from: the source of the pipeline, or a template that matrix rows name with `ref`.',
+    'Where records come from: the source of the pipeline, or a preset that matrix rows name with `ref`.',
   schema: sourceSchema,
   examples: [{ type: 'csv', config: { path: 'orders.csv' } }],
 });
 
-/** What a matrix row says about its source: a template to start from, and what differs. */
+/** What a matrix row says about its source: a preset to start from, and what differs. */
 export const rowSourceSchema = z.lazy(() =>
   z.strictObject({
     ref: optional(text()).meta({
-      description: 'Template under `pipeline.sources`; `default` when absent.',
+      description: 'Preset under `pipeline.sources`; `default` when absent.',
     }),
-    type: optional(text()).meta({ description: 'Replaces the type of the template.' }),
+    type: optional(text()).meta({ description: 'Replaces the type of the preset.' }),
     config: configField,
     status: statusField,
   }),

@@ -13,7 +13,7 @@ const tag = z.lazy(() =>
 
 export const tagsField = z.lazy(() =>
   optional(z.array(tag)).meta({
-    description: 'Words to select rows by; those of the source template and the row add up.',
+    description: 'Words to select rows by; those of the source preset and the row add up.',
     examples: [['nightly']],
   }),
 );

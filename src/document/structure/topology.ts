@@ -15,9 +15,9 @@ const kind = <K extends NodeKind>(name: K, description: string) =>
 
 const connectorFields = (role: 'source' | 'sink') => ({
   ref: optional(text()).meta({
-    description: `Template under \`pipeline.${role}s\`; \`default\` when absent.`,
+    description: `Preset under \`pipeline.${role}s\`; \`default\` when absent.`,
   }),
-  type: optional(text()).meta({ description: 'Replaces the type of the template.' }),
+  type: optional(text()).meta({ description: 'Replaces the type of the preset.' }),
   config: configField,
 });
 

@@ -420,7 +420,7 @@ class Session {
       const hint = this.#hintFrom(name, templates);
       this.#report(
         'unknown_reference',
-        `\`\${${body}}\` names no template under \`pipeline.${root}\``,
+        `\`\${${body}}\` names no preset under \`pipeline.${root}\``,
         hint,
       );
       return '';

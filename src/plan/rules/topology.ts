@@ -46,12 +46,12 @@ export function checkBesideNodes({
     warn('selection.include_parents', '`include_parents` has no effect: nodes are not selected');
 }
 
-/** What a template says that would change what is read; a node takes only its type and config. */
+/** What a preset says that would change what is read; a node takes only its type and config. */
 const NOT_APPLIED: Readonly<Record<string, readonly [what: string, hint: string]>> = {
-  transforms: ['apply the transforms of its template', 'put them into a `transform` node'],
+  transforms: ['apply the transforms of its preset', 'put them into a `transform` node'],
   complete_for: [
-    'remove vanished rows as its template asks',
-    'remove the key, or give the node a template without it',
+    'remove vanished rows as its preset asks',
+    'remove the key, or give the node a preset without it',
   ],
 };
 const WITHOUT_EFFECT: readonly string[] = ['status', 'tags', 'inherit_transforms'];
