@@ -153,7 +153,7 @@ function bothForms(beside: readonly string[]): ConfigError {
   return refuse(
     'invalid_value',
     'auth',
-    `\`ref\` stands beside ${keys}`,
+    `\`ref\` cannot be combined with ${keys}`,
     `remove ${keys} to use the shared login, or remove \`ref\` to write the login here`,
   );
 }

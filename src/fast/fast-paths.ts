@@ -1,7 +1,7 @@
 /**
- * The fast implementations that stand beside a plain one. The plain one is complete, gives the same
- * result, and is what to read first; one line there chooses the fast one. What each earns is
- * measured by `node bench/fast.ts` and written down in docs/performance.md.
+ * The fast implementations that replace a plain one. The plain one is complete, gives the same
+ * result, and is the one to read first; one line there chooses the fast one. `node bench/fast.ts`
+ * measures what each gains, and docs/performance.md has the figures.
  */
 
 export interface FastPath {
@@ -17,12 +17,12 @@ export interface FastPath {
 }
 
 /**
- * Names, separated by commas, of fast paths that are not to be used: the benchmark compares with
- * that, and whoever finds a wrong value learns whether a fast path is at fault.
+ * Names, separated by commas, of fast paths to switch off: for the benchmark, and for finding out
+ * whether a fast path causes a wrong value.
  */
 export const PLAIN_VARIABLE = 'HEADGATE_PLAIN';
 
-/** How many times as fast its move must be for a fast path to stay. */
+/** The minimum gain of a fast path in its move; one with less is removed. */
 export const LEAST_GAIN = 1.2;
 
 function defineFastPath(path: Omit<FastPath, 'isOn'>): FastPath {

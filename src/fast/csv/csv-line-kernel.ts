@@ -20,9 +20,9 @@ import {
 } from './csv-line-code.ts';
 
 /**
- * Why the kernel stands still: at the end of the whole rows, after as many as were asked for, at a
- * row that would make the page larger than it may be, or at one with another number of cells than
- * there are labels.
+ * Why the kernel stopped: at the end of the complete rows, after the requested number of rows, at a
+ * row that would make the page too large, or at a row with another number of cells than there are
+ * labels.
  */
 export type KernelStop = Exclude<(typeof STOPS)[number], 'room'>;
 
@@ -33,7 +33,7 @@ export interface KernelInput {
   at: number;
 }
 
-/** Where in its file a reader stands; moved on by the kernel. */
+/** Position of a reader in its file; updated by the kernel. */
 export interface LinePosition {
   /** The line on which the next row starts. */
   line: number;
@@ -43,7 +43,7 @@ export interface LinePosition {
 
 export interface KernelTarget {
   readonly out: ByteWriter;
-  /** For columns: where each cell stands in what was written. */
+  /** For columns: the position of each cell in the output. */
   readonly marks?: CellMarks;
 }
 
@@ -92,8 +92,8 @@ export function hasCsvLineKernel(): boolean {
 }
 
 /**
- * Writes rows as lines of JSON, once it is told the columns. A row that cannot be written leaves no
- * trace: the kernel stands before it and says why.
+ * Writes rows as lines of JSON, after the columns are set. A row that cannot be written leaves
+ * nothing in the output: the kernel stops before it and reports why.
  */
 export class CsvLineKernel {
   /** Rows written by the last call. */
@@ -281,7 +281,7 @@ interface Sizes {
   readonly in: number;
 }
 
-/** Where everything stands in the memory. */
+/** The layout of the memory. */
 function placesOf(sizes: Sizes) {
   const { width } = sizes;
   const markStep = Math.max(
