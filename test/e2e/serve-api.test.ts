@@ -87,7 +87,7 @@ test('a start on a port that is taken ends, and says so', async () => {
 
 test('the start says where the server is and what to try', () => {
   expect(program.output()).toMatch(
-    /^Headgate listens on http:\/\/127\.0\.0\.1:\d+\nhistory: memory\ntry: +curl -s http/,
+    /^Headgate listens on http:\/\/127\.0\.0\.1:\d+\nhistory: memory\ntry: +curl -s http/m,
   );
 });
 

@@ -221,7 +221,7 @@ describe('a server that is asked to stop', () => {
     const waiting = await program.submit(quick('overdue-2.jsonl'));
     expect(await program.stop()).toBe(0);
     expect(existsSync(shop.path('overdue-2.jsonl'))).toBe(false);
-    expect(program.output()).toContain('SIGTERM: finishing what runs, for at most 1 s');
+    expect(program.output()).toContain('SIGTERM: letting runs finish, for at most 1 s');
     const next = await start([], dataDir);
     const shutDown = {
       status: 'failed',
