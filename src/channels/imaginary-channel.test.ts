@@ -79,7 +79,7 @@ test('is sent events, keeps incidents, and its secrets stay hidden', async () =>
     tellOf(notifier, endedRun([one], { rules }));
     await notifier.settle(new AbortController().signal);
   }
-  expect(server.requests.map(({ body }) => String(body))).toEqual(['run_failure eu', 'put out eu']);
+  expect(server.requests.map(({ body }) => body)).toEqual(['run_failure eu', 'put out eu']);
 });
 
 test('is tried out and described as the others are', async () => {

@@ -75,11 +75,11 @@ function contextOf({ pipeline, severity, row, details }: NotificationEvent): str
   return facts.map(([key, value]) => `*${escaped(key)}:* ${escaped(value)}`).join(' • ');
 }
 
-function mrkdwn(text: string): { type: string; text: string } {
-  return { type: 'mrkdwn', text: shortened(text, LONGEST_TEXT) };
+function mrkdwn(markdown: string): { type: string; text: string } {
+  return { type: 'mrkdwn', text: shortened(markdown, LONGEST_TEXT) };
 }
 
 /** Text that came from elsewhere shall neither link nor call anybody. */
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+function escaped(plain: string): string {
+  return plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -92,17 +92,17 @@ export const webhook = defineChannel<Config>({
   message: messageOf,
 });
 
-function messageOf(config: Config, event: NotificationEvent): ChannelMessage {
+function messageOf(settings: Config, event: NotificationEvent): ChannelMessage {
   const payload: JsonObject = { ...event, details: { ...event.details } };
-  for (const [key, value] of Object.entries(config.extra_fields)) setField(payload, key, value);
+  for (const [key, value] of Object.entries(settings.extra_fields)) setField(payload, key, value);
   const body = stringifyJson(payload);
-  const { hmac_secret: secret, signature_header: header } = config;
+  const { hmac_secret: secret, signature_header: header } = settings;
   return {
-    url: config.url,
-    method: config.method.toUpperCase(),
+    url: settings.url,
+    method: settings.method.toUpperCase(),
     headers: {
       'content-type': 'application/json',
-      ...config.headers,
+      ...settings.headers,
       ...(secret === undefined ? {} : { [header]: hmacSha256(secret)(body) }),
     },
     body,

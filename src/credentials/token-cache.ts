@@ -45,7 +45,7 @@ export function cachedToken(options: TokenCacheOptions): CredentialProvider {
       if (held !== undefined && clock.elapsedMs() < held.goodUntilMs)
         return Promise.resolve(held.credential);
       pending ??= renew();
-      return whileWanted(pending, signal);
+      return abortable(pending, signal);
     },
     invalidate(stale) {
       if (held?.credential === stale) held = undefined;
@@ -54,7 +54,7 @@ export function cachedToken(options: TokenCacheOptions): CredentialProvider {
 }
 
 /** A caller that stops waiting does not stop the request for the others. */
-function whileWanted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
     const leave = (): void => reject(signal.reason as Error);

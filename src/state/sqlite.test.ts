@@ -13,10 +13,15 @@ const cwd = mkdtempSync(join(tmpdir(), 'sqlite-state-'));
 
 /** Turns of the event loop until the work is done: about one for each millisecond. */
 async function ticksDuring(work: Promise<unknown>): Promise<number> {
-  let isOver = false;
-  void work.then(() => (isOver = true));
   let ticks = 0;
-  for (; !isOver; ticks += 1) await setTimeout(1);
+  const timer = setInterval(() => {
+    ticks += 1;
+  }, 1);
+  try {
+    await work;
+  } finally {
+    clearInterval(timer);
+  }
   return ticks;
 }
 

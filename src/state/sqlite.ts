@@ -69,8 +69,8 @@ function openTable(db: DatabaseSync, table: string): StateStore {
     get: async (key) =>
       readValue(key, await inOrder('the state cannot be read', () => select.get(key))),
     put: async (key, value) => {
-      const text = stringifyJson(value);
-      await inOrder('the state cannot be written', () => upsert.run(key, text));
+      const stored = stringifyJson(value);
+      await inOrder('the state cannot be written', () => upsert.run(key, stored));
     },
     delete: async (key) => {
       await inOrder('the state cannot be deleted', () => remove.run(key));

@@ -100,8 +100,14 @@ describe('a server with `--allow-env` and `--data-root`', () => {
   beforeAll(async () => {
     closed = await shop.start({
       args: [
-        ...['--write-token', WRITE, '--data-dir', shop.path('closed')],
-        ...['--allow-env', 'ETL_*', '--data-root', shop.path('root')],
+        '--write-token',
+        WRITE,
+        '--data-dir',
+        shop.path('closed'),
+        '--allow-env',
+        'ETL_*',
+        '--data-root',
+        shop.path('root'),
       ],
       variables: { ETL_REGION: 'north', OTHER: 'value' },
     });

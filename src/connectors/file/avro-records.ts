@@ -72,7 +72,7 @@ async function decoder(written: unknown, wanted: unknown): Promise<Decode> {
   const { default: avro } = await import('avsc');
   const parse = (schema: unknown) =>
     avro.Type.forSchema(schema as string, {
-      registry: { long: longType(avro) } as never,
+      registry: { long: longType(avro) },
       wrapUnions: 'never',
     });
   const type = parse(written);

@@ -47,11 +47,11 @@ type Read =
 /** Every secret that is wanted gets an answer. Rejects only when the signal fires. */
 export function secretAsker(settings: SecretSettings): AskSecrets {
   return async (wanted) => {
-    await using desk = new Desk(settings);
+    await using reader = new SecretReader(settings);
     const answers = await Promise.all(
       wanted.map(
         async ({ token, reference }) =>
-          [token, answerOf(await desk.read(reference), { token, reference })] as const,
+          [token, answerOf(await reader.read(reference), { token, reference })] as const,
       ),
     );
     return new Map(answers);
@@ -62,7 +62,7 @@ export function secretAsker(settings: SecretSettings): AskSecrets {
  * The managers that are asked in one round. Fields of one secret come from one reading, so that
  * they fit together.
  */
-class Desk implements AsyncDisposable {
+class SecretReader implements AsyncDisposable {
   readonly #settings: SecretSettings;
   readonly #gate = new Gate(AT_ONCE);
   readonly #managers = new Map<string, Promise<SecretManager>>();

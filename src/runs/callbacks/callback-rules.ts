@@ -4,7 +4,7 @@
  */
 import { BlockList, isIP } from 'node:net';
 import { RefusedError } from '../../lib/errors.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { isObject } from '../../lib/text/json.ts';
 import { canBeSent, carriesBody, headerFault } from '../../lib/http/outgoing-request.ts';
 import type { Callback } from '../../wire/run.ts';
 
@@ -68,8 +68,8 @@ export function maskCallback(callback: Callback): unknown {
  * so that a server that takes the run over can call back.
  */
 export function shownCallback(callback: unknown): unknown {
-  if (!isObject(callback as JsonValue)) return callback;
-  const { url: text, ...rest } = callback as JsonObject;
+  if (!isObject(callback)) return callback;
+  const { url: text, ...rest } = callback;
   if (typeof text !== 'string' || !URL.canParse(text)) return callback;
   const url = new URL(text);
   if (url.search === '') return callback;

@@ -33,8 +33,8 @@ async function numbered(events: AsyncIterable<LogEvent>): Promise<LogEvent[]> {
 async function all(events: AsyncIterable<LogEvent>): Promise<object[]> {
   const seen: object[] = [];
   for await (const event of events) {
-    const { seq: _seq, ...rest } = { seq: undefined, ...event };
-    seen.push(rest);
+    const { seq: _seq, ...unnumbered } = { seq: undefined, ...event };
+    seen.push(unnumbered);
   }
   return seen;
 }

@@ -94,6 +94,7 @@ function startThread(options: HostOptions, listener: HostListener): WorkerHost {
   });
   thread.once('exit', (code) => listener.onEnd({ code }));
   return {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- that of windows
     send: (message) => thread.postMessage(message),
     kill: () => void thread.terminate(),
   };
