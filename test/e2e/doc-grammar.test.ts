@@ -344,7 +344,8 @@ describe('selection', () => {
       'json',
       ...flags,
     ]);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ status: 'failed', error: { code: 'bad_config' } });
     expect(stderr).toContain(sentence);
   });
 });

@@ -95,7 +95,7 @@ test('a run goes under the name of its submission, whatever the document says', 
   expect((await undo(id, withConfig('named'))).json()).toMatchObject({ applied: true, deleted: 1 });
   const again = await undo(id, withConfig('named'));
   expect(again.status).toBe(400);
-  expect(sentence(again)).toContain('there is no undoable run');
+  expect(sentence(again)).toContain('was already undone');
 });
 
 test('what cannot be undone is refused', async () => {

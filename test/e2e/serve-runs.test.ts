@@ -204,7 +204,7 @@ describe('the log of a run', () => {
     await program.ended(id);
     const events = await log(id);
     expect(events.headers.get('content-type')).toMatch(/^text\/event-stream/);
-    expect(events.text).toMatch(/^event: log\ndata: INFO .*pipeline run starting/);
+    expect(events.text).toMatch(/^id: 0\nevent: log\ndata: INFO .*pipeline run starting/);
     expect(events.text.endsWith('event: end\ndata: done\n\n')).toBe(true);
 
     const stored = await log(id, '?format=jsonl');

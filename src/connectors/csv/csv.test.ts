@@ -117,7 +117,7 @@ describe('the csv source', () => {
     expect(issues({ delimiter: ',', quote: ',' })).toEqual([
       'quote: `delimiter` and `quote` must differ',
     ]);
-    expect(issues({ delimiter: '\n' })).toEqual(['delimiter: a line end cannot stand here']);
+    expect(issues({ delimiter: '\n' })).toEqual(['delimiter: a line end is not allowed here']);
     expect(issues({ delimiter: 'ab' })).toHaveLength(1);
     expect(issues({ has_header: true })).toEqual(['has_header: did you mean `has_headers`?']);
   });

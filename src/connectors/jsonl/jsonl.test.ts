@@ -248,7 +248,7 @@ describe('the jsonl sink', () => {
       2,
     ]);
     expect((await failureOf(readAll({ encryption: { key: 'new' } }))).message).toMatch(
-      /line 1 of f\.jsonl cannot be opened/,
+      /line 1 of f\.jsonl cannot be decrypted/,
     );
     expect((await failureOf(readAll({}))).message).toBe('line 1 of f.jsonl is encrypted');
   });

@@ -33,7 +33,7 @@ export function createBackfill(options: BackfillOptions): SubmitBackfill {
     if (request.callback != null) {
       throw new RefusedError(
         'unprocessable',
-        'a backfill takes no `callback`: it is split into units, each a run of its own',
+        'a backfill takes no `callback`: each per-window unit of it is a run of its own',
         {
           hint: 'look at the runs of the units, or submit them as runs with a callback each',
         },

@@ -115,7 +115,7 @@ it('a drained server leaves its queued runs, and the next one takes them at once
   const events: unknown[] = [];
   for await (const event of await first.runs.followLog(queued, new AbortController().signal))
     events.push(event);
-  expect(events).toEqual([{ type: 'end' }]);
+  expect(events).toEqual([{ type: 'end', seq: 0 }]);
   first.executor.last.finish();
   await drained;
   expect((await first.record(running)).status).toBe('completed');
