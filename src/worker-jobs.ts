@@ -1,5 +1,5 @@
 /**
- * What a worker process does. The server starts these (`runs/worker/worker-pool.ts`), and says how
+ * What a worker does. The server starts these (`runs/worker/worker-pool.ts`), and says how
  * many threads each may use, whether it is for runs, and what documents may take from it.
  */
 import { doctorJob } from './features/doctor/doctor-job.ts';

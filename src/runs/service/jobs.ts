@@ -1,6 +1,6 @@
 /**
  * Work that somebody waits for and that is no run: nothing of it is recorded, and it executes in a
- * worker process, so that it can be ended whatever it does.
+ * worker, so that it can be ended whatever it does.
  */
 import type { Env } from '../../lib/env.ts';
 import { assert, RefusedError } from '../../lib/errors.ts';

@@ -14,8 +14,8 @@ export interface PrepareOptions {
 }
 
 /**
- * Documents are read, resolved and planned in worker processes: whatever stands in one, it cannot
- * hold up the server. Those that come again and again are known here.
+ * Documents are read, resolved and planned in workers: whatever one contains, it cannot hold up the
+ * server. Those that come again and again are known here.
  */
 export function createPrepare({ env, jobs, base, isRange = false }: PrepareOptions): Prepare {
   const { variables, clock } = env;

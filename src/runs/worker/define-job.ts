@@ -1,4 +1,4 @@
-/** What a worker process can be asked to do: one declaration for each kind of job. */
+/** What a worker can be asked to do: one declaration for each kind of job. */
 import type { ZodType } from 'zod';
 import type { Parts } from '../../kit/parts.ts';
 import type { Env } from '../../lib/env.ts';

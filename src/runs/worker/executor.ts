@@ -1,5 +1,5 @@
 /**
- * Who executes jobs. One implementation now: worker processes of this instance
+ * Who executes jobs. One implementation now: the workers of this instance
  * (`worker-pool.ts`); a durable engine on a shared database joins behind the same interface.
  */
 import type { Job, JobEnd, StopCause } from '../../wire/job.ts';

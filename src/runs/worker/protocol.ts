@@ -1,6 +1,6 @@
 /**
- * What the server and its worker processes say to each other, over the channel of
- * `child_process.fork` (structured clone).
+ * What the server and its workers say to each other, over the channel of a process or a thread
+ * (structured clone either way).
  */
 import type { Job, JobEnd, StopCause } from '../../wire/job.ts';
 import type { RunEvent } from '../../wire/run-event.ts';
