@@ -1,14 +1,36 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { SummaryReporter } from './test/summary-reporter.ts';
 
+const LONG = ['src/**/*.long.test.ts', 'test/**/*.long.test.ts'];
+
+const shared = {
+  environment: 'node' as const,
+  globalSetup: ['test/servers/postgres.ts'],
+  pool: 'forks' as const,
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+};
+
+/**
+ * `npm test` runs `short`; `npm run test:long` runs the suites that kill, starve or attack whole
+ * processes. CI runs both.
+ */
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    environment: 'node',
-    globalSetup: ['test/servers/postgres.ts'],
-    pool: 'forks',
     reporters: ['default', new SummaryReporter()],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // The default leaves one processor idle.
+    maxWorkers: availableParallelism(),
+    projects: [
+      {
+        test: {
+          ...shared,
+          name: 'short',
+          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: LONG,
+        },
+      },
+      { test: { ...shared, name: 'long', include: LONG } },
+    ],
   },
 });

@@ -40,7 +40,7 @@ describe.each(registered)('%s', (_name, fixture, open) => {
 });
 
 it.each([...encodings])('pages of `%s` have a test that kills moves inside a page', (encoding) => {
-  const file = `killed-moves/${encoding.replaceAll('_', '-')}.test.ts`;
+  const file = `killed-moves/${encoding.replaceAll('_', '-')}.long.test.ts`;
   expect(existsSync(new URL(file, import.meta.url)), `add test/conformance/${file}`).toBe(true);
 });
 
