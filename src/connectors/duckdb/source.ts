@@ -16,6 +16,7 @@ import { pageBounds } from '../../kit/page-bounds.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';
+import { refuseEqualNames } from '../_sql/equal-names.ts';
 import { createPager } from '../_sql/pager.ts';
 import { bindRecords } from '../_sql/parent-value.ts';
 import { roughSize } from '../_sql/rough-size.ts';
@@ -84,7 +85,9 @@ async function runQuery(
   const bound = bindRecords(query, context, (index) => `$${index + 1}`);
   const statement = await prepareDuckdb(connection, bound.sql, bound.values);
   refuseChanges(statement);
-  refuseEqualNames(statement);
+  refuseEqualNames(
+    Array.from({ length: statement.columnCount }, (_, index) => statement.columnName(index)),
+  );
   return statement.stream();
 }
 
@@ -93,18 +96,6 @@ function refuseChanges(statement: DuckDBPreparedStatement): void {
   if (statement.statementType === duckdbLibrary().StatementType.SELECT) return;
   throw new ConnectorError('refused', 'the query does not read: it has to be a SELECT', {
     hint: 'change data outside of the pipeline',
-  });
-}
-
-/** A record has one value for a name: the others would be lost. */
-function refuseEqualNames(statement: DuckDBPreparedStatement): void {
-  const names = Array.from({ length: statement.columnCount }, (_, index) =>
-    statement.columnName(index),
-  );
-  const twice = names.find((name, index) => names.indexOf(name) < index);
-  if (twice === undefined) return;
-  throw new ConnectorError('data', `the query gives two columns called ${JSON.stringify(twice)}`, {
-    hint: 'name one of them otherwise with `AS`',
   });
 }
 

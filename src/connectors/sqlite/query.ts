@@ -4,6 +4,7 @@ import { ConnectorError } from '../../lib/errors.ts';
 import { setField, type JsonObject } from '../../lib/text/json.ts';
 import { sqliteError } from '../../lib/sql/sqlite.ts';
 import type { SourceContext } from '../../kit/context.ts';
+import { refuseEqualNames } from '../_sql/equal-names.ts';
 import { bindRecords } from '../_sql/parent-value.ts';
 import { fromSqlite, toSqlite } from '../../lib/sql/sqlite-values.ts';
 
@@ -24,7 +25,7 @@ export function prepareQuery(
   const { sql, values } = bindRecords(query, context, () => '?');
   const statement = prepare(db, sql);
   refuseMoreStatements(sql, statement);
-  refuseEqualNames(statement);
+  refuseEqualNames(statement.columns().map(({ name }) => name));
   return { sql, statement, values: values.map(toSqlite) };
 }
 
@@ -48,18 +49,6 @@ function refuseMoreStatements(sql: string, statement: StatementSync): void {
   throw new ConnectorError('data', 'the query holds more than one statement', {
     hint: 'keep only one statement; its rows are the records',
   });
-}
-
-/** A record has one value per name: the others would be lost. */
-function refuseEqualNames(statement: StatementSync): void {
-  const seen = new Set<string>();
-  for (const { name } of statement.columns()) {
-    if (seen.has(name)) {
-      const message = `the query gives two columns called ${JSON.stringify(name)}`;
-      throw new ConnectorError('data', message, { hint: 'rename one of them with `AS`' });
-    }
-    seen.add(name);
-  }
 }
 
 export function recordReader(statement: StatementSync): (row: readonly unknown[]) => JsonObject {

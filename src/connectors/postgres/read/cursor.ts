@@ -2,6 +2,7 @@
  * Reads a result through a cursor on the server, so that only a few pages of it are in memory here.
  */
 import type { CustomTypesConfig, FieldDef } from 'pg';
+import { refuseEqualNames } from '../../_sql/equal-names.ts';
 import { CURSOR, type Connection } from './connection.ts';
 
 export type RawRow = readonly (string | null)[];
@@ -26,8 +27,11 @@ export async function* cursorChunks(
 ): AsyncGenerator<RawChunk, void> {
   let size = Math.min(FIRST_FETCH, bounds.most);
   let next = connection.ask(() => fetchRows(connection, size));
+  let isChecked = false;
   for (;;) {
     const chunk = await next;
+    if (!isChecked) refuseEqualNames(chunk.fields.map(({ name }) => name));
+    isChecked = true;
     if (chunk.rows.length > 0 && chunk.rows.length === size) {
       size = nextSize(chunk, bounds);
       // The server works on the next rows while these are processed.
@@ -44,7 +48,9 @@ export async function* cursorChunks(
 
 /** The columns of the declared query; nothing is read yet. */
 export async function describeCursor(connection: Connection): Promise<readonly FieldDef[]> {
-  return (await connection.ask(() => fetchRows(connection, 0))).fields;
+  const { fields } = await connection.ask(() => fetchRows(connection, 0));
+  refuseEqualNames(fields.map(({ name }) => name));
+  return fields;
 }
 
 async function fetchRows({ client, timeoutSecs }: Connection, count: number): Promise<RawChunk> {
