@@ -24,12 +24,13 @@ describe('numbers inside JSON columns', () => {
     ],
     ['[0.30000000000000004]', [0.30000000000000004]],
     ['[1.00000000000000000000, 1e10]', [1, 1e10]],
+    ['[1E22, 10000000000000000000000]', [1e22, 1e22]],
     ['{"text":"1234567890123456789012"}', { text: '1234567890123456789012' }],
   ])('%s is read exactly', (text, expected) => {
     expect(decoderOf(JSONB, 'c', 'fail')(text)).toEqual(expected);
   });
 
-  test.each(['18446744073709551616', '0.1234567890123456789', '1e400'])(
+  test.each(['18446744073709551616', '0.1234567890123456789', '0.12345678901234567', '1e400', '1e-400'])(
     '%s cannot be held exactly',
     (digits) => {
       expect(() => decoderOf(JSONB, 'amounts', 'fail')(`[${digits}]`)).toThrow(

@@ -1,5 +1,6 @@
 /** Decodes the text form of column values (dates ISO, zone UTC, bytes hex) to JSON values. */
 import { ConnectorError } from '../../../lib/errors.ts';
+import { exactNumber } from '../../../lib/text/exact-number.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 
 export type Decoder = (text: string) => JsonValue;
@@ -79,9 +80,6 @@ function float(text: string): JsonValue {
 
 /** Only texts that match can hold a number that a double cannot hold exactly. */
 const MAY_BE_BIG = /\d[\d.]{15}|[eE][+-]?\d{2}/;
-const UINT64_MAX = 2n ** 64n - 1n;
-const INT64_MIN = -(2n ** 63n);
-const EXACT_DIGITS = 17;
 
 function jsonDecoder(column: string, bigNumbers: BigNumbers): Decoder {
   const reviver = (_key: string, value: unknown, context?: { source?: string }): unknown => {
@@ -101,18 +99,4 @@ function jsonDecoder(column: string, bigNumbers: BigNumbers): Decoder {
     MAY_BE_BIG.test(text)
       ? (JSON.parse(text, reviver) as JsonValue)
       : (JSON.parse(text) as JsonValue);
-}
-
-function exactNumber(value: number, source: string): number | bigint | undefined {
-  if (/^-?\d+$/.test(source)) {
-    if (Number.isSafeInteger(value)) return value;
-    const whole = BigInt(source);
-    return whole <= UINT64_MAX && whole >= INT64_MIN ? whole : undefined;
-  }
-  const digits = source
-    .replace(/[eE].*$/, '')
-    .replace(/[-.]/g, '')
-    .replace(/^0+/, '')
-    .replace(/0+$/, '');
-  return Number.isFinite(value) && digits.length <= EXACT_DIGITS ? value : undefined;
 }
