@@ -50,8 +50,7 @@ test('a number is exact when it is written as the same decimal number that was r
       const value = JSON.parse(source) as number;
       const exact = exactNumber(value, source);
       const whole = /^-?\d+$/.test(source) ? BigInt(source) : undefined;
-      const isSame =
-        Number.isFinite(value) && isEqual(decimalOf(String(value)), decimalOf(source));
+      const isSame = Number.isFinite(value) && isEqual(decimalOf(String(value)), decimalOf(source));
       if (isSame) expect(exact).toBe(value);
       else if (whole !== undefined && whole < 2n ** 64n && whole >= -(2n ** 63n))
         expect(exact).toBe(whole);
