@@ -66,8 +66,6 @@ const LONG_TOKEN = 12;
 
 /** For jobs that are no runs: no run waits for them, and runs never get more than theirs. */
 const JOB_WORKERS = 24;
-const JOB_THREADS = 8;
-const THREAD_HEAP_MB = 512;
 /** Most of them take a millisecond. */
 const JOBS_PER_WORKER = 50_000;
 
@@ -101,7 +99,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     maxWorkers: options.maxConcurrentRuns,
     threads,
   });
-  const jobProcesses = createWorkerPool({
+  const jobExecutor = createWorkerPool({
     env,
     access,
     entry,
@@ -109,19 +107,9 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     maxWorkers: JOB_WORKERS,
     jobsPerWorker: JOBS_PER_WORKER,
   });
-  const jobThreads = createWorkerPool({
-    env,
-    access,
-    entry,
-    purpose: 'jobs',
-    host: 'thread',
-    heapMb: THREAD_HEAP_MB,
-    maxWorkers: JOB_THREADS,
-    jobsPerWorker: JOBS_PER_WORKER,
-  });
   const jobs = createJobs({
     env,
-    executors: { process: jobProcesses, thread: jobThreads },
+    executor: jobExecutor,
     applyMetrics: registry.apply,
     isLevelChosen: options.isLevelChosen,
   });
@@ -198,7 +186,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     closing.abort();
     await collecting;
     await server.close();
-    await Promise.all([executor.close(), jobProcesses.close(), jobThreads.close()]);
+    await Promise.all([executor.close(), jobExecutor.close()]);
     await catalog.settled();
     await history.close();
   };

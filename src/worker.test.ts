@@ -35,7 +35,7 @@ beforeAll(async () => {
   });
   jobs = createJobs({
     env,
-    executors: { process: executor, thread: executor },
+    executor,
     applyMetrics: registry.apply,
   });
   runs = createRuns({

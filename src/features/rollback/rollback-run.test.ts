@@ -79,7 +79,7 @@ test('two that are undone at the same time leave nothing that the next run passe
   const rollback = createRollback({
     jobs: createJobs({
       env,
-      executors: { process: inThisProcess, thread: inThisProcess },
+      executor: inThisProcess,
       applyMetrics: () => {},
     }),
     runs: {

@@ -49,7 +49,7 @@ function world(end: JobEnd | Promise<JobEnd>): World {
   const verify = createVerify({
     jobs: createJobs({
       env: testEnv(),
-      executors: { process: executor, thread: executor },
+      executor,
       applyMetrics: () => {},
     }),
     audit: {

@@ -25,7 +25,6 @@ export const prepareJob = defineJob({
   word: 'preparation',
   request: prepareJobSchema,
   limits: {
-    host: 'thread',
     atOnce: 2,
     waiting: 1000,
     limitMs: 45_000,

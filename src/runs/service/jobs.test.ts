@@ -40,7 +40,7 @@ function world(limits: Partial<JobLimits> = {}) {
   const jobs = createJobs({
     env: testEnv({ clock }),
     applyMetrics: () => {},
-    executors: { process: executor, thread: executor },
+    executor,
   });
   const definition = defineJob({
     kind: 'preview',

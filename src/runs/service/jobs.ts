@@ -9,14 +9,12 @@ import type { RunEvent } from '../../wire/run-event.ts';
 import type { JobDefinition, JobLimits } from '../worker/define-job.ts';
 import type { HearEvent, JobExecutor, JobHandle } from '../worker/executor.ts';
 import { errorOf } from '../worker/job-fault.ts';
-import type { HostKind } from '../worker/worker-host.ts';
 import { JobLane, type JobPlace } from './job-lane.ts';
 import { RunMeter, type ApplyMetrics } from './run-meter.ts';
 
 export interface JobsOptions {
   readonly env: Pick<Env, 'clock' | 'ids' | 'log'>;
-  /** By where a kind of job is to execute. */
-  readonly executors: Readonly<Record<HostKind, JobExecutor>>;
+  readonly executor: JobExecutor;
   readonly applyMetrics: ApplyMetrics;
   /** Whoever started the server chose how much is logged. */
   readonly isLevelChosen?: boolean;
@@ -99,11 +97,11 @@ class Execution {
 
   async run(request: RequestOf<JobKind>, call: JobCall): Promise<unknown> {
     const { signal, hear } = call;
-    const { env, executors, isLevelChosen = false } = this.#options;
+    const { env, executor, isLevelChosen = false } = this.#options;
     const { word, limits } = this.#kind;
     const id = env.ids.next();
     env.log.at('headgate::jobs').debug(`${word} started`, { id });
-    const handle = executors[limits.host ?? 'process'].start(
+    const handle = executor.start(
       {
         version: JOB_VERSION,
         id,

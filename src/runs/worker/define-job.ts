@@ -6,14 +6,8 @@ import type { RefusalCode } from '../../lib/errors.ts';
 import type { LogLevel } from '../../lib/log.ts';
 import type { JobKind, RequestOf } from '../../wire/job.ts';
 import type { RunEvent } from '../../wire/run-event.ts';
-import type { HostKind } from './worker-host.ts';
 
 export interface JobLimits {
-  /**
-   * A thread answers sooner, and is enough for jobs that load no native code and ask the system for
-   * nothing that blocks; a process by default.
-   */
-  readonly host?: HostKind;
   /** Executing at the same time. */
   readonly atOnce: number;
   /** Waiting for a place beyond those; more are refused. */

@@ -4,7 +4,7 @@ import type { Env } from '../../lib/env.ts';
 import type { CrashCause, Job, JobEnd, StopCause } from '../../wire/job.ts';
 import type { HearEvent, JobHandle } from './executor.ts';
 import type { Batch, FromWorker, ToWorker } from './protocol.ts';
-import { HOSTS, type HostEnd, type HostKind, type WorkerHost } from './worker-host.ts';
+import { startProcess, type ProcessEnd, type WorkerProcess } from './worker-process.ts';
 
 /** Enough of the last output of a dying process to find its reason. */
 const STDERR_TAIL = 4096;
@@ -55,7 +55,6 @@ export interface PoolWorkerOptions {
   readonly heapMb: number;
   readonly threads: number;
   readonly purpose: 'runs' | 'jobs';
-  readonly host: HostKind;
   readonly onReady: (worker: PoolWorker) => void;
   readonly onDone: (worker: PoolWorker) => void;
   /** After the process has ended; `tail` is the end of what it wrote to its standard error. */
@@ -64,7 +63,7 @@ export interface PoolWorkerOptions {
 
 export class PoolWorker {
   readonly #options: PoolWorkerOptions;
-  readonly #host: WorkerHost;
+  readonly #process: WorkerProcess;
   readonly #gone: Promise<void>;
   #job: PoolJob | undefined;
   #jobs = 0;
@@ -85,7 +84,7 @@ export class PoolWorker {
     this.#gone = gone.promise;
     const { entry, heapMb, env } = options;
     const variables = withoutCredentials(env.variables, access);
-    this.#host = HOSTS[options.host](
+    this.#process = startProcess(
       { entry, words, heapMb, cwd: env.cwd, variables },
       {
         onMessage: (message) => this.#hear(message),
@@ -137,7 +136,7 @@ export class PoolWorker {
     clearTimeout(this.#graceTimer);
     this.#graceTimer = setTimeout(() => {
       this.#killedAfterMs = graceMs;
-      this.#host.kill();
+      this.#process.kill();
     }, graceMs);
   }
 
@@ -150,7 +149,7 @@ export class PoolWorker {
   /** Ends the process now; resolves when it is gone. */
   kill(): Promise<void> {
     this.#ready = false;
-    this.#host.kill();
+    this.#process.kill();
     return this.#gone;
   }
 
@@ -204,7 +203,7 @@ export class PoolWorker {
     return this.#wasReady ? 'died' : 'not_started';
   }
 
-  #whyGone({ error, code = null, signal = null }: HostEnd): string {
+  #whyGone({ error, code = null, signal = null }: ProcessEnd): string {
     if (error !== undefined) return `it could not be started: ${error.message}`;
     if (this.#killedAfterMs !== undefined)
       return `it did not stop within ${this.#killedAfterMs / 1000} s and was ended by force`;
@@ -217,7 +216,7 @@ export class PoolWorker {
   }
 
   #say(message: ToWorker): void {
-    this.#host.send(message);
+    this.#process.send(message);
   }
 }
 

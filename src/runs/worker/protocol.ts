@@ -1,7 +1,4 @@
-/**
- * What the server and its workers say to each other, over the channel of a process or a thread
- * (structured clone either way).
- */
+/** What the server and its worker processes say to each other (structured clone). */
 import type { Job, JobEnd, StopCause } from '../../wire/job.ts';
 import type { RunEvent } from '../../wire/run-event.ts';
 

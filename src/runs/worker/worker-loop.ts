@@ -19,6 +19,7 @@ import type { ToWorker } from './protocol.ts';
 import { serverChannel, type ServerChannel } from './server-channel.ts';
 
 /** Asked once: the system reads files to answer. */
+const CWD = process.cwd();
 const CPUS = availableParallelism();
 
 const STOP_SENTENCES: Readonly<Record<StopCause, string>> = {
@@ -36,7 +37,7 @@ export interface WorkerOptions {
   readonly threads: number;
 }
 
-/** Call once, in a process or a thread that `worker-host.ts` made. */
+/** Call once, in a process that `worker-process.ts` made. */
 export function runWorkerLoop(options: WorkerOptions): void {
   restrictFiles(options.access?.files);
   const channel = serverChannel();
@@ -144,7 +145,7 @@ class WorkerLoop {
       fetch: globalThis.fetch,
       variables: process.env,
       ...(access === undefined ? {} : { variableAccess: access.variables }),
-      cwd: this.#channel.cwd,
+      cwd: CWD,
     };
     return {
       id: job.id,

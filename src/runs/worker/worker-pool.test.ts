@@ -292,39 +292,3 @@ describe('the signals of a terminal', () => {
     expect(await ended).toBe(0);
   });
 });
-
-describe('a pool of threads', () => {
-  const threads = (): JobExecutor => pool({ host: 'thread', spares: 0 });
-
-  it('executes a job in this process and passes on what it says', async () => {
-    const { end, heard } = await whole(threads(), 'pid');
-    expect(end).toMatchObject({ type: 'finished', answer: { records_written: process.pid } });
-    expect(heard.begun).toBe(1);
-    expect(heard.lines[0]?.line).toContain('pipeline run starting');
-  });
-
-  it('ends one that spins, and answers others meanwhile and after', async () => {
-    const executor = threads();
-    const { handle } = await begin(executor, 'spinning');
-    expect(await turns(1000)).toBe(1000);
-    expect((await whole(executor, 'quick')).end.type).toBe('finished');
-    handle.stop('timeout', 0);
-    expect(await handle.done).toMatchObject({ type: 'crashed', why: 'stopped' });
-    expect((await whole(executor, 'quick')).end.type).toBe('finished');
-  });
-
-  it('outlives one that needs more memory than it has', async () => {
-    const executor = threads();
-    const { end } = await whole(executor, 'greedy');
-    expect(end).toMatchObject({ type: 'crashed', why: 'memory' });
-    expect((await whole(executor, 'quick')).end.type).toBe('finished');
-  });
-
-  it.each(['exiting', 'throwing', 'late'])('outlives one that breaks down: %s', async (name) => {
-    const executor = threads();
-    const { end } = await whole(executor, name);
-    expect(end).toMatchObject({ type: 'crashed', why: 'died' });
-    expect(JSON.stringify(end)).not.toContain('hunter22');
-    expect((await whole(executor, 'quick')).end.type).toBe('finished');
-  });
-});

@@ -8,7 +8,6 @@ import type { Env } from '../../lib/env.ts';
 import type { Job } from '../../wire/job.ts';
 import type { HearEvent, JobExecutor, JobHandle } from './executor.ts';
 import { PoolJob, PoolWorker } from './pool-worker.ts';
-import type { HostKind } from './worker-host.ts';
 
 export interface WorkerPoolOptions {
   readonly env: Pick<Env, 'log' | 'cwd' | 'variables'>;
@@ -23,8 +22,6 @@ export interface WorkerPoolOptions {
   readonly threads?: number;
   /** What its processes are for: those for runs load the engine before they are ready. */
   readonly purpose?: 'runs' | 'jobs';
-  /** Threads only for jobs that load no native code and ask the system for nothing that blocks. */
-  readonly host?: HostKind;
   /** Idle processes kept ready. */
   readonly spares?: number;
   /** An idle process beyond the spares ends after this. */
@@ -63,7 +60,6 @@ class WorkerPool implements JobExecutor {
       heapMb: DEFAULT_HEAP_MB,
       threads: 0,
       purpose: 'runs',
-      host: 'process',
       spares: 1,
       idleMs: 60_000,
       jobsPerWorker: 1000,
@@ -114,7 +110,7 @@ class WorkerPool implements JobExecutor {
   }
 
   #spawn(): void {
-    const { env, access, entry, heapMb, threads, purpose, host } = this.#options;
+    const { env, access, entry, heapMb, threads, purpose } = this.#options;
     const worker = new PoolWorker({
       env,
       access,
@@ -122,7 +118,6 @@ class WorkerPool implements JobExecutor {
       heapMb,
       threads,
       purpose,
-      host,
       onReady: (ready) => this.#rest(ready),
       onDone: (done) => {
         if (done.wasStopped) void done.kill();
