@@ -113,7 +113,7 @@ export type Checked<T> =
 export function check<T>(schema: ZodType<T>, given: unknown, base = ''): Checked<T> {
   const first = schema.safeParse(given);
   if (first.success) return { ok: true, value: first.data };
-  const value = withoutNulls(given, first.error.issues);
+  const value = withoutNulls(given, first.error.issues, () => jsonSchemaOf(schema));
   const result = value === given ? first : schema.safeParse(value);
   if (result.success) return { ok: true, value: result.data };
   const shape = jsonSchemaOf(schema);
@@ -125,23 +125,42 @@ export function check<T>(schema: ZodType<T>, given: unknown, base = ''): Checked
 
 export type Check = typeof check;
 
-/** The value without the keys whose `null` was refused; the value itself when there are none. */
-function withoutNulls(
-  value: unknown,
-  issues: readonly { readonly code?: string; readonly path: readonly PropertyKey[] }[],
-): unknown {
+/**
+ * The value without the keys whose `null` was refused; the value itself when there are none. Where
+ * `null` is one of the words that a field takes, the author left its quotes out: YAML reads
+ * `on_error: null` as a value. An entry of a map has no default that could stand for it.
+ */
+function withoutNulls(value: unknown, issues: readonly RawIssue[], shape: () => JsonSchema) {
   // A `null` that our own check refuses is not treated as absent.
   const refused = issues
     .filter(({ code, path }) => code !== 'custom' && path.length > 0)
-    .map(({ path }) => path.map((step) => (typeof step === 'number' ? step : String(step))))
-    .filter((path) => valueAt(value, path) === null);
+    .map(({ path, values = [] }) => ({
+      path: path.map((step) => (typeof step === 'number' ? step : String(step))),
+      isWord: values.includes('null'),
+    }))
+    .filter(({ path }) => valueAt(value, path) === null && !isMapEntry(shape(), path));
   if (refused.length === 0) return value;
   const copy = structuredClone(value);
-  for (const path of refused) {
+  for (const { path, isWord } of refused) {
     const parent = valueAt(copy, path.slice(0, -1));
-    if (isObject(parent)) delete parent[String(path.at(-1))];
+    if (!isObject(parent)) continue;
+    if (isWord) parent[String(path.at(-1))] = 'null';
+    else delete parent[String(path.at(-1))];
   }
   return copy;
+}
+
+/** Whether the place is an entry that the author named, and that must hold a text or listed word. */
+function isMapEntry(shape: JsonSchema, path: readonly (string | number)[]): boolean {
+  const key = String(path.at(-1));
+  return shapesAt(shape, path.slice(0, -1))
+    .flatMap(alternatives)
+    .some(
+      ({ properties, additionalProperties: entry }) =>
+        properties?.[key] === undefined &&
+        typeof entry === 'object' &&
+        (entry['enum'] !== undefined || entry['minLength'] !== undefined),
+    );
 }
 
 const shapes = new WeakMap<ZodType, JsonSchema>();
@@ -436,6 +455,14 @@ function knownKeys(
   steps: readonly (string | number)[],
   found: unknown,
 ): string[] {
+  const kinds = shapesAt(shape, steps)
+    .flatMap(alternatives)
+    .filter((one) => isOfKind(one, found));
+  return [...new Set(kinds.flatMap((one) => Object.keys(one.properties ?? {})))];
+}
+
+/** The shapes that a place can have, before their own alternatives. */
+function shapesAt(shape: JsonSchema, steps: readonly (string | number)[]): JsonSchema[] {
   let level = [shape];
   for (const step of steps) {
     level = level.flatMap(alternatives).flatMap((one) => {
@@ -445,8 +472,7 @@ function knownKeys(
       return typeof one.additionalProperties === 'object' ? [one.additionalProperties] : [];
     });
   }
-  const kinds = level.flatMap(alternatives).filter((one) => isOfKind(one, found));
-  return [...new Set(kinds.flatMap((one) => Object.keys(one.properties ?? {})))];
+  return level;
 }
 
 /** Whether the value has every fixed value of the shape (`kind: tee`) or leaves it out. */
