@@ -38,6 +38,13 @@ export interface Balance {
   readonly withheld: number;
 }
 
+/**
+ * Why records were withheld: `limit` of the run, `committed` before this run, `sink` left them out,
+ * `poison` dropped them, `undurable` ones are read again by the next run.
+ */
+export const WITHHELD_REASONS = ['limit', 'committed', 'sink', 'poison', 'undurable'] as const;
+export type WithheldReason = (typeof WITHHELD_REASONS)[number];
+
 /** An expectation of a row that its run did not meet. */
 export interface SlaViolation {
   readonly kind: 'staleness' | 'min_rows' | 'volume';
@@ -65,6 +72,10 @@ export interface InvocationOutcome {
   readonly sink: string;
   readonly status: 'completed' | 'failed' | 'cancelled' | 'skipped';
   readonly balance: Balance;
+  /** Present when records were withheld: how many for which reason. */
+  readonly withheld_by?: Readonly<Partial<Record<WithheldReason, number>>>;
+  /** Present when written records break a contract that only warns: how many do. */
+  readonly contract_breaches?: number;
   readonly bytes_read: number;
   readonly pages: number;
   readonly lane: string;

@@ -1,9 +1,11 @@
 /** A finished run: a table for people, JSON documents for programs. */
-import type {
-  InvocationOutcome,
-  NodeOutcome,
-  OutcomeError,
-  RunOutcome,
+import {
+  WITHHELD_REASONS,
+  type InvocationOutcome,
+  type NodeOutcome,
+  type OutcomeError,
+  type RunOutcome,
+  type WithheldReason,
 } from '../../wire/outcome.ts';
 import { count, thousands } from '../../lib/text/count.ts';
 import { seconds, table, type Terminal } from './render.ts';
@@ -26,6 +28,8 @@ export function summarizeRun(
   );
   if (outcome.invocations.length > 0)
     for (const line of rowTable(outcome.invocations)) terminal.note(`  ${line}`);
+  for (const row of outcome.invocations)
+    for (const sentence of remarksOn(row)) terminal.note(`  ${row.row_id}: ${sentence}`);
   if (dryRun) terminal.note('  dry run: nothing was written and no bookmark was stored');
   else if (limit !== undefined)
     terminal.note(`  limited to ${count(limit, 'record')} for each row: no bookmark was stored`);
@@ -35,6 +39,28 @@ export function summarizeRun(
   // The run failed as a whole, before any row started.
   if (outcome.error !== null && outcome.invocations.every((row) => row.error === null))
     reportFailure(terminal, outcome.error);
+}
+
+const WITHHELD: Readonly<Record<WithheldReason, string>> = {
+  limit: 'beyond the limit of the run were not written',
+  committed: 'had been committed by an earlier run',
+  sink: 'were left out by the sink',
+  poison: 'failed every attempt and were dropped (`poison: drop`)',
+  undurable: 'are not known to be durable; the next run reads them again',
+};
+
+/** What the counts of the table do not say: where records went that no column shows. */
+function remarksOn(row: InvocationOutcome): string[] {
+  const { withheld_by: withheld = {}, contract_breaches: breaches = 0 } = row;
+  return [
+    ...WITHHELD_REASONS.flatMap((reason) => {
+      const records = withheld[reason] ?? 0;
+      return records === 0 ? [] : [`${count(records, 'record')} ${WITHHELD[reason]}`];
+    }),
+    ...(breaches === 0
+      ? []
+      : [`${count(breaches, 'record')} broke the contract, which only warns`]),
+  ];
 }
 
 export function reportFailure(terminal: Terminal, error: OutcomeError): void {
@@ -109,6 +135,8 @@ export function rowDocument(row: InvocationOutcome): Record<string, unknown> {
     duration_ms: row.duration_ms,
     dlq_count: row.balance.dead_lettered,
     balance: row.balance,
+    ...(row.withheld_by === undefined ? {} : { withheld_by: row.withheld_by }),
+    ...(row.contract_breaches === undefined ? {} : { contract_breaches: row.contract_breaches }),
     lane: row.lane,
     ...(row.bookmark === undefined ? {} : { bookmark: row.bookmark }),
     ...(row.error === null ? {} : { error: row.error.message, error_code: row.error.code }),
@@ -116,13 +144,9 @@ export function rowDocument(row: InvocationOutcome): Record<string, unknown> {
   };
 }
 
-/**
- * A skipped row was selected and did not run, so programs that read only this word must see an
- * error.
- */
-function statusWord({ status }: InvocationOutcome): 'ok' | 'error' | 'cancelled' {
+function statusWord({ status }: InvocationOutcome): 'ok' | 'error' | 'cancelled' | 'skipped' {
   if (status === 'completed') return 'ok';
-  return status === 'cancelled' ? 'cancelled' : 'error';
+  return status === 'failed' ? 'error' : status;
 }
 
 export function runDocument(

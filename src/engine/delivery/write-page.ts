@@ -55,7 +55,7 @@ export class PageWriter {
     const limit = this.#limit;
     const room = limit === undefined ? page.count : Math.max(0, limit - tally.written);
     const taken = page.slice(0, room);
-    tally.withheld += page.count - Math.min(page.count, room);
+    tally.withhold('limit', page.count - Math.min(page.count, room));
     if (taken.count === 0 || room === 0) return { sent: 0, failed: 0 };
     this.#invocation.seen?.take(taken.records());
     let failed = 0;
@@ -75,7 +75,7 @@ export class PageWriter {
     const isMark = page.bookmark !== undefined;
     if (isMark ? watermark.advance() : watermark.isBehind) {
       if (isMark) env.metrics.inc(PAGES_SKIPPED, labels);
-      tally.withheld += page.count;
+      tally.withhold('committed', page.count);
       return { sent: 0, failed: 0 };
     }
     const stamped = this.#stamp?.apply(page, readAt) ?? page;
@@ -89,7 +89,7 @@ export class PageWriter {
     const commit = watermark.commit(stamped, page.bookmark);
     const result = await this.#measured(() => retrying(this.#invocation, 'sink_write', commit));
     tally.written += result.written;
-    tally.withheld += result.skipped ?? 0;
+    tally.withhold('sink', result.skipped ?? 0);
     return { sent: page.count, failed: 0 };
   }
 
@@ -100,7 +100,8 @@ export class PageWriter {
     const started = env.clock.elapsedMs();
     const result = await this.#send(batch, from, context);
     tally.written += result.written;
-    tally.withheld += (result.skipped ?? 0) + result.dropped;
+    tally.withhold('sink', result.skipped ?? 0);
+    tally.withhold('poison', result.dropped);
     for (const { index, error } of result.rejected) {
       const payload = batch.records()[index] ?? null;
       context.dead.push({

@@ -21,7 +21,7 @@ export async function finishOutput(
   const { stop, tally, watermark, limit, tokens } = invocation;
   await flushAll(invocation);
   // Pages whose commit never came are read again by the next run.
-  tally.withheld += watermark?.held ?? 0;
+  tally.withhold('undurable', watermark?.held ?? 0);
   const isCancelled = stop.aborted;
   if (!isCancelled) tally.assertClosed();
   await finish(invocation, isCancelled ? 'cancelled' : 'success');

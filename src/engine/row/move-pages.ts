@@ -171,6 +171,7 @@ class PageMover {
     tally.filtered += worked.filtered;
     tally.expanded += worked.expanded;
     tally.transformed += worked.transformed;
+    tally.breaches += worked.breaches ?? 0;
     if (worked.failure !== undefined) return this.#giveUp(worked.failure, dead);
     sampler?.written(worked.page);
     capture?.take(worked.page.records());

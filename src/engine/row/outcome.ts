@@ -60,6 +60,8 @@ export function reportEnd(
     sink: row.sink.type,
     status,
     balance: tally.balance(),
+    ...(tally.withheld === 0 ? {} : { withheld_by: tally.withheldBy }),
+    ...(tally.breaches === 0 ? {} : { contract_breaches: tally.breaches }),
     bytes_read: tally.bytes,
     pages: tally.pages,
     lane: laneName(request),
@@ -96,9 +98,28 @@ function logEnd(
   if (how.isPanic && failure instanceof Error)
     log.error('unexpected failure', { row: row.id, stack: failure.stack });
   const { read, written, filtered, dead_lettered } = tally.balance();
-  const facts = { row: row.id, read, written, filtered, dead_lettered, duration_ms: durationMs };
+  const facts = {
+    row: row.id,
+    read,
+    written,
+    filtered,
+    dead_lettered,
+    ...withheldFacts(tally),
+    duration_ms: durationMs,
+  };
   if (how.error === undefined) log.info(`row ${how.status}`, facts);
   else log.error('row failed', { ...facts, error: how.error });
+}
+
+/** `withheld_limit=3`, for each reason there was. */
+function withheldFacts(tally: Tally): Record<string, number> {
+  const facts = Object.entries(tally.withheldBy).map(
+    ([reason, count]) => [`withheld_${reason}`, count] as const,
+  );
+  return {
+    ...Object.fromEntries(facts),
+    ...(tally.breaches > 0 ? { contract_breaches: tally.breaches } : {}),
+  };
 }
 
 export function sinkUriOf({ env, plan, row, tokens }: InvocationRequest): string {

@@ -1,5 +1,5 @@
 import { RunError } from '../../lib/errors.ts';
-import type { Balance } from '../../wire/outcome.ts';
+import type { Balance, WithheldReason } from '../../wire/outcome.ts';
 
 /** Counts where every record of an invocation went. */
 export class Tally {
@@ -9,11 +9,27 @@ export class Tally {
   transformed = 0;
   written = 0;
   deadLettered = 0;
-  withheld = 0;
+  /** Records that break a contract which only warns. */
+  breaches = 0;
   bytes = 0;
   pages = 0;
   /** Of those written, the ones that are known to be durable. */
   #durable = 0;
+  readonly #withheld = new Map<WithheldReason, number>();
+
+  get withheld(): number {
+    let sum = 0;
+    for (const count of this.#withheld.values()) sum += count;
+    return sum;
+  }
+
+  get withheldBy(): Partial<Record<WithheldReason, number>> {
+    return Object.fromEntries(this.#withheld);
+  }
+
+  withhold(reason: WithheldReason, count: number): void {
+    if (count > 0) this.#withheld.set(reason, (this.#withheld.get(reason) ?? 0) + count);
+  }
 
   /** Everything written so far is durable. */
   settle(): void {
@@ -24,7 +40,7 @@ export class Tally {
    * What was written since the last durable flush is lost or in doubt: the source gives it again.
    */
   unsettle(): void {
-    this.withheld += this.written - this.#durable;
+    this.withhold('undurable', this.written - this.#durable);
     this.written = this.#durable;
   }
 

@@ -110,7 +110,8 @@ function settlerOf(config: ContractConfig, { env, pipeline, row }: StageContext)
 
 function warnOnce(config: ContractConfig, log: StageContext['env']['log']): Settle {
   let warned = false;
-  return (_page, breaches) => {
+  return (page, breaches) => {
+    page.breaches += breaches.size;
     const [breach] = breaches.values();
     if (warned || breach === undefined) return;
     warned = true;

@@ -13,6 +13,8 @@ export interface WorkedPage {
   readonly expanded: number;
   /** Records that left the transforms. */
   readonly transformed: number;
+  /** Records in the page that break a contract which only warns. */
+  readonly breaches?: number;
   /** Put aside by the stages. */
   readonly dead: readonly DeadRecord[];
   /** What ended the work; the numbers and the dead records are those up to then. */
@@ -56,6 +58,7 @@ class Work {
   #filtered = 0;
   #expanded = 0;
   #transformed = 0;
+  #breaches = 0;
 
   constructor(options: PageWorkOptions, page: Page) {
     this.#options = options;
@@ -74,6 +77,7 @@ class Work {
     const work = new PageInWork(this.#page, this.#dead);
     for (const stage of stages) await stage.run(work);
     this.#page = work.page;
+    this.#breaches = work.breaches;
   }
 
   result(): WorkedPage {
@@ -83,6 +87,7 @@ class Work {
       expanded: this.#expanded,
       transformed: this.#transformed,
       dead: this.#dead,
+      ...(this.#breaches > 0 ? { breaches: this.#breaches } : {}),
     };
   }
 

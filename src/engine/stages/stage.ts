@@ -27,6 +27,8 @@ export type Reasons = ReadonlyMap<number, string>;
  */
 export class PageInWork {
   readonly dead: DeadRecord[];
+  /** Records that break a contract and stay all the same. */
+  breaches = 0;
   #page: Page;
   /**
    * For each record its index in the page as it entered the stages; nothing was diverted yet when
@@ -111,12 +113,20 @@ export interface StageContext {
   /** Sink template name (`default` for the singular block) and connector kind, for `applies_to`. */
   readonly sinkTemplate: string;
   readonly sinkType: string;
+  /** Set when the records were masked before: they are dead letters. */
+  readonly replays?: true;
 }
 
 /** The same, but for the world around it. */
 export function stagePlace(
   { name }: Pick<Plan, 'name'>,
-  row: Pick<PlannedRow, 'id' | 'sink'>,
+  row: Pick<PlannedRow, 'id' | 'sink' | 'replays'>,
 ): Omit<StageContext, 'env'> {
-  return { pipeline: name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type };
+  return {
+    pipeline: name,
+    row: row.id,
+    sinkTemplate: row.sink.template,
+    sinkType: row.sink.type,
+    ...(row.replays === true ? { replays: true } : {}),
+  };
 }

@@ -110,7 +110,7 @@ class PageHandler {
 
   async answer(batch: ColumnBatch): Promise<PageAnswer> {
     const { work, relay } = this.#options;
-    const { page, failure, filtered, expanded, transformed, dead } = await work(
+    const { page, failure, filtered, expanded, transformed, dead, breaches } = await work(
       Page.ofColumns(unpackColumns(batch)),
     );
     const content: PageContent =
@@ -122,6 +122,7 @@ class PageHandler {
       dead,
       content,
       measured: relay.take(),
+      ...(breaches === undefined ? {} : { breaches }),
       ...(failure === undefined ? {} : { failure: failureMessageOf(failure) }),
       ...(memoryOf(content) === batch.memory ? {} : { spare: batch.memory }),
     };
