@@ -127,6 +127,8 @@ export interface PlannedRow {
   readonly stateKey: string;
   /** Whether its source begins at the beginning, whatever position is stored. */
   readonly readsAnew?: boolean;
+  /** Set when it reads its own dead letters, which have been masked. */
+  readonly replays?: true;
   readonly weight: number | undefined;
   readonly tags: readonly string[];
   /** Tier of the row: by default only `mandatory` and `active` rows run. */

@@ -1,6 +1,6 @@
 import { defineBlock } from '../define-block.ts';
 import { count } from '../../lib/text/count.ts';
-import { checkMaskingTargets } from './rules.ts';
+import { checkMaskedKey, checkMaskingTargets } from './rules.ts';
 import { maskingRulesFor, maskingSchema, type MaskingConfig } from './schema.ts';
 
 export const maskingBlock = defineBlock<MaskingConfig>({
@@ -32,6 +32,7 @@ export const maskingBlock = defineBlock<MaskingConfig>({
     checkMaskingTargets(given, tools);
     return given.value;
   },
+  checkRow: checkMaskedKey,
   readsRecords: () => ({ why: '`masking` looks at every field', onColumns: true }),
   explain: (masking, { sink }) => {
     const rules = maskingRulesFor(masking, sink).length;

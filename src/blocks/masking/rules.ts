@@ -1,8 +1,11 @@
+import { isKeyed } from '../../kit/write-spec.ts';
+import { re2js } from '../../lib/lazy.ts';
+import type { AssembledRow } from '../../plan/assembled-row.ts';
 import type { Placed } from '../../document/parse/read-blocks.ts';
 import { nearest } from '../../lib/text/nearest.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
-import type { BlockTools } from '../define-block.ts';
-import type { MaskingConfig } from './schema.ts';
+import type { BlockPlace, BlockTools } from '../define-block.ts';
+import { maskingRulesFor, type MaskingConfig, type MaskingRule } from './schema.ts';
 
 /**
  * A rule whose sink is misspelled would leave its data unmasked without a word. Rules are shared
@@ -23,4 +26,35 @@ export function checkMaskingTargets(
       else issues.warn('without_effect', path, `the rule masks nothing there: ${message}`);
     }
   }
+}
+
+/**
+ * Under a key that is masked to one text, all records but the last would be lost. `hash` and
+ * `tokenize` keep different keys different.
+ */
+export function checkMaskedKey(
+  masking: MaskingConfig,
+  { writes, sink, name }: AssembledRow,
+  { path: place, issues }: BlockPlace,
+): void {
+  if (writes === undefined || !isKeyed(writes.writeMode)) return;
+  const rules = maskingRulesFor(masking, sink.plan);
+  for (const column of writes.key) {
+    const first = rules.find(({ rule }) => names(rule, column));
+    if (first === undefined) continue;
+    const { type } = first.rule.action;
+    if (type === 'hash' || type === 'tokenize') continue;
+    issues.error(
+      'masked_key',
+      joinPath(place, 'rules', masking.rules.indexOf(first.rule), 'action'),
+      `\`${type}\` would make different values of \`${column}\` equal, which is the key of ${name}: records would replace each other`,
+      `use \`hash\` or \`tokenize\` for it, another \`key\`, or \`applies_to\` to leave this sink out`,
+    );
+  }
+}
+
+function names({ match }: MaskingRule, column: string): boolean {
+  if (match.fields?.includes(column) === true) return true;
+  const { field_pattern: pattern } = match;
+  return pattern !== undefined && re2js().RE2JS.compile(pattern).test(column);
 }

@@ -12,7 +12,8 @@ const match = z.lazy(() =>
         patternField('Found anywhere in the dot-path of a field, such as `contacts.0.phone`.'),
       ),
       value_detector: optional(z.enum(DETECTORS)).meta({
-        description: 'What kind of text the value is, as a whole.',
+        description:
+          'What kind of text the value is, as a whole. `credit_card` finds card numbers that are numbers too.',
       }),
       fields: optional(z.array(text())).meta({
         description: 'Exact dot-paths.',
@@ -75,7 +76,10 @@ const rule = z.lazy(() =>
     applies_to: z
       .array(text())
       .default([])
-      .meta({ description: 'Sink template names or connector types; all sinks when empty.' }),
+      .meta({
+        description:
+          'Sink template names or connector types; all sinks when empty. Dead letters are masked by every rule, whichever sink it names.',
+      }),
   }),
 );
 
@@ -104,6 +108,15 @@ export interface LabelledRule {
   /** The `rule` label of metrics: the name, or `rule_<index>` in the whole block. */
   readonly label: string;
   readonly rule: MaskingRule;
+}
+
+/**
+ * The rules that count for the dead letters of a sink, beside those that masked its records: a queue
+ * is read by other people than the sink.
+ */
+export function maskingRulesBeside(config: MaskingConfig, sink: MaskedSink): LabelledRule[] {
+  const known = new Set(maskingRulesFor(config, sink).map(({ label }) => label));
+  return maskingRulesFor(config).filter(({ label }) => !known.has(label));
 }
 
 /** The rules that count for a sink, in order; without a sink all of them (offline tests). */

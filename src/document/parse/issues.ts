@@ -39,6 +39,8 @@ export const ISSUES = {
   invalid_token: 'A token is nested or chained beyond its limits.',
   invalid_value: 'The value is not one of those that are possible.',
   lookup_unmatched: 'A lookup has no case for the value.',
+  masked_key:
+    'Masking would make different keys of an upsert equal, so that records replace each other.',
   missing_ancestor: 'A row that runs needs one that does not.',
   missing_field: 'The parent record does not have the field a token names.',
   missing_key: 'A key that is required is absent.',

@@ -20,6 +20,7 @@ import {
 import type { HitFailpoint } from '../failpoints.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 import type { DeadRecord } from '../stages/stage.ts';
+import type { HideDeadLetter } from './hide-dead-letter.ts';
 
 /** Which reason names a page that holds several. */
 const PAGE_REASONS: readonly DeadReason[] = [
@@ -39,6 +40,8 @@ export interface DeadLetterContext {
   /** Kind of the main sink. */
   readonly sinkType: string;
   readonly hitFailpoint?: HitFailpoint | undefined;
+  /** Present when masking hides more from the queue than from the sink. */
+  readonly hide?: HideDeadLetter | undefined;
 }
 
 export class DeadLetters {
@@ -143,8 +146,9 @@ export class DeadLetters {
     );
   }
 
-  #envelope(dead: DeadRecord, now: number): JsonObject {
-    const { env, pipeline, row, sinkType } = this.#context;
+  #envelope(found: DeadRecord, now: number): JsonObject {
+    const { env, pipeline, row, sinkType, hide } = this.#context;
+    const dead = hide?.(found) ?? found;
     return {
       error: { kind: dead.kind, message: env.redactor.text(dead.message) },
       reason: dead.reason,

@@ -10,19 +10,32 @@ import { wrapConnectorError } from '../failure.ts';
 import type { Tally } from '../row/tally.ts';
 import { MAX_PRODUCT } from './tuples.ts';
 
+export interface ListOptions {
+  readonly context: SourceContext;
+  readonly tokens: RuntimeTokens;
+  readonly tally: Tally;
+  /** Hides what the rows that run for the values must not see. */
+  readonly mask?: ((record: JsonValue) => JsonValue) | undefined;
+}
+
 /** Counts what it reads in `tally`. Returns early when the signal of the context fires. */
 export async function listValues(
   row: FanOutPlan,
-  {
-    context,
-    tokens,
-    tally,
-  }: { readonly context: SourceContext; readonly tokens: RuntimeTokens; readonly tally: Tally },
+  { context, tokens, tally, mask }: ListOptions,
 ): Promise<readonly JsonValue[]> {
   const leave = new AbortController();
   const signal = AbortSignal.any([context.signal, leave.signal]);
   const valueOf = row.select.length === 0 ? (record: JsonValue) => record : readerOf(row.select);
   const values = new Map<string, JsonValue>();
+  const sources = new Map<string, string>();
+  const keep = (record: JsonValue): void => {
+    const value = valueOf(mask === undefined ? record : mask(record));
+    if (value === undefined || value === null) return;
+    const name = canonicalJson(value);
+    if (mask !== undefined)
+      assertDistinct(row, sources, name, canonicalJson(valueOf(record) ?? null));
+    values.set(name, value);
+  };
   try {
     const source = await row.source.definition.open(resolvePart(row.source, tokens), {
       ...context,
@@ -33,10 +46,7 @@ export async function listValues(
         tally.pages += 1;
         tally.read += page.count;
         tally.bytes += page.bytes;
-        for (const record of page.records()) {
-          const value = valueOf(record);
-          if (value !== undefined && value !== null) values.set(canonicalJson(value), value);
-        }
+        for (const record of page.records()) keep(record);
         if (values.size > MAX_PRODUCT) throw tooMany(row);
         if (context.signal.aborted) break;
       }
@@ -48,6 +58,24 @@ export async function listValues(
     throw wrapConnectorError('Source', row.source.type, error);
   }
   return [...values.values()];
+}
+
+/** Rows would run once for several values that masking has made the same. */
+// oxlint-disable-next-line max-params
+function assertDistinct(
+  { id, alias }: FanOutPlan,
+  sources: Map<string, string>,
+  masked: string,
+  raw: string,
+): void {
+  const known = sources.get(masked);
+  if (known === undefined) sources.set(masked, raw);
+  else if (known !== raw) {
+    const message = `masking makes different values of \`${alias}\` equal, which the fan-out row \`${id}\` lists: rows would run once for all of them`;
+    throw new RunError('Config', 'masked_values_collide', message, {
+      hint: 'mask it with `hash` or `tokenize`, list another field, or use `applies_to` to leave out the sinks of the rows that run for it',
+    });
+  }
 }
 
 function tooMany({ id, alias }: FanOutPlan): RunError {

@@ -8,6 +8,7 @@ import { PAGE_BYTES, partContext } from '../row/parts.ts';
 import type { InvocationRequest } from '../row/request.ts';
 import { Tally } from '../row/tally.ts';
 import { listValues } from './list-values.ts';
+import { listedMaskOf } from './mask-listed.ts';
 
 interface FanOutOptions extends Pick<
   InvocationRequest,
@@ -45,7 +46,7 @@ export async function runFanOut(options: FanOutOptions): Promise<Listed> {
       records: tokens.records,
       pageBytes: PAGE_BYTES,
     };
-    values = await listValues(row, { context, tokens, tally });
+    values = await listValues(row, { context, tokens, tally, mask: listedMaskOf(row, plan) });
   } catch (error) {
     // A source may answer a stop with the reason of the stop.
     failure = stop.aborted && error === stop.reason ? undefined : error;

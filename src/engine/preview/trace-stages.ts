@@ -10,7 +10,7 @@ import { Page } from '../../kit/page.ts';
 import { maskingRulesFor } from '../../blocks/masking/schema.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
-import { hideAll, hideValues, maskRenamed, type HideRecord } from './hide-masked.ts';
+import { hideAll, hideValues, maskRenamed, type HideRecord } from '../stages/hide-masked.ts';
 import { createMasker } from '../stages/masking.ts';
 import { compileTransforms, resolvedTransforms } from '../stages/compile-transforms.ts';
 import { PageInWork, type DeadRecord } from '../stages/stage.ts';

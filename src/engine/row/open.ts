@@ -17,6 +17,7 @@ import type { DlqPlan, PlannedRow, PlannedSink } from '../../plan/plan.ts';
 import { SeenKeys } from '../delivery/seen-keys.ts';
 import { METADATA_TYPES } from '../delivery/stamp.ts';
 import { DeadLetters } from '../dlq/dead-letters.ts';
+import { deadLetterMaskOf } from '../dlq/hide-dead-letter.ts';
 import { stateKeyOf } from '../expand/iteration.ts';
 import type { HitFailpoint } from '../failpoints.ts';
 import * as metrics from '../metrics.ts';
@@ -219,7 +220,17 @@ async function openDeadLetters(
   const sinkContext = { ...context, runId: request.runId, role: 'dlq' } as const;
   const { sink, capabilities } = await openSink(request, plan.sink, sinkContext, closers);
   const sinkType = request.row.sink.type;
-  const deadLetters = new DeadLetters({ env, plan, sink, pipeline, row, sinkType, hitFailpoint });
+  const hide = deadLetterMaskOf(request.row);
+  const deadLetters = new DeadLetters({
+    env,
+    plan,
+    sink,
+    pipeline,
+    row,
+    sinkType,
+    hitFailpoint,
+    hide,
+  });
   return { deadLetters, capabilities };
 }
 

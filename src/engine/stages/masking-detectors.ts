@@ -12,6 +12,21 @@ export const DETECT: Readonly<Record<DetectorName, (text: string) => boolean>> =
   ipv4: (text) => text.length <= 15 && IPV4.test(text),
 };
 
+/**
+ * What a whole number can be. A number of the right length passes the check sum in one of ten cases,
+ * and identifiers and times are numbers too: it must also start like a card.
+ */
+export const DETECT_NUMBER: Partial<Record<DetectorName, (number: number | bigint) => boolean>> = {
+  credit_card: (number) => {
+    const text = String(number);
+    return ISSUERS.test(text) && hasLuhnSum(text);
+  },
+};
+
+/** Visa, Mastercard, American Express, Diners Club, Discover, UnionPay, JCB, Maestro, Mir. */
+const ISSUERS =
+  /^(?:4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}|6(?:011|4[4-9]\d|5\d\d|2\d\d)\d{12,15}|35(?:2[89]|[3-8]\d)\d{12,15}|(?:5[06-8]|6[39])\d{11,17}|220[0-4]\d{12,15})$/;
+
 const EMAIL = /^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}$/;
 /** 13 to 19 digits with at most one space or dash between two of them. */
 const CARD = /^[0-9](?:[ -]?[0-9]){12,18}$/;

@@ -7,8 +7,8 @@ import { ColumnBuilder, isExactInCells, valuesOf } from '../../kit/cells.ts';
 import { mayNest, type Column, type Columns } from '../../kit/columns.ts';
 import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
-import { compileAction, createDigests } from './masking-actions.ts';
-import { DETECT } from './masking-detectors.ts';
+import { compileAction, createDigests, keepingMasked } from './masking-actions.ts';
+import { DETECT, DETECT_NUMBER } from './masking-detectors.ts';
 import { createPlaces, type Place } from './masking-paths.ts';
 import { maskTexts } from './masking-texts.ts';
 import type { Stage, StageContext } from './stage.ts';
@@ -33,16 +33,33 @@ export interface Masker {
 }
 
 /** Never changes the record it is given: other sinks may see it with other rules. */
-export function createMasker(labelled: readonly LabelledRule[], key: string | undefined): Masker {
+export function createMasker(
+  labelled: readonly LabelledRule[],
+  key: string | undefined,
+  { keepsMasked = false }: { readonly keepsMasked?: boolean } = {},
+): Masker {
   const rules = labelled.map(({ rule }) => rule);
   const digests = createDigests(key);
-  const actions = rules.map((rule) => compileAction(rule.action, digests));
+  const actions = rules.map(({ action }) => {
+    const compiled = compileAction(action, digests);
+    return keepsMasked ? keepingMasked(action, compiled) : compiled;
+  });
   const detectors = rules.flatMap(({ match: { value_detector: name } }, index) =>
     name === undefined ? [] : [{ index, detects: DETECT[name] }],
   );
+  const numberDetectors = rules.flatMap(({ match: { value_detector: name } }, index) => {
+    const detects = name === undefined ? undefined : DETECT_NUMBER[name];
+    return detects === undefined ? [] : [{ index, detects }];
+  });
   const root = createPlaces(rules);
 
+  const numberDetectedBy = (value: number | bigint, before: number): number =>
+    numberDetectors.find(({ index, detects }) => index < before && detects(value))?.index ??
+    Infinity;
+
   const detectedBy = (value: JsonValue, before: number): number => {
+    if (typeof value === 'number' || typeof value === 'bigint')
+      return numberDetectors.length === 0 ? Infinity : numberDetectedBy(value, before);
     if (typeof value !== 'string') return Infinity;
     for (const { index, detects } of detectors) {
       if (index >= before) break;
@@ -123,7 +140,7 @@ export function createMasker(labelled: readonly LabelledRule[], key: string | un
 export function createMaskingStage(config: MaskingConfig, context: StageContext): Stage {
   const rules = maskingRulesFor(config, { template: context.sinkTemplate, type: context.sinkType });
   if (rules.length === 0) return { name: 'masking', run: () => {} };
-  const mask = createMasker(rules, config.key);
+  const mask = createMasker(rules, config.key, { keepsMasked: context.replays === true });
   const needsRecords = rules.some(
     ({ rule: { action } }) => action.type === 'redact' && !isExactInCells(action.mask),
   );

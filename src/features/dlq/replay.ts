@@ -139,6 +139,7 @@ function rowAlone(row: PlannedRow, asWritten: boolean): PlannedRow {
   return {
     ...rest,
     index: 0,
+    replays: true,
     parent: undefined,
     dependsOn: [],
     forEach: [],

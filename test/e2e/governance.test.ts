@@ -1,0 +1,268 @@
+/** Masking, dead letters and accounts as an operator sees them, through the program. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, describe, expect, it } from 'vitest';
+import { makeFolder } from './folder.ts';
+
+const folder = makeFolder('governance');
+afterAll(() => folder.remove());
+
+const jsonl = (path: string): object => ({ type: 'jsonl', config: { path } });
+
+describe('a null without quotes', () => {
+  it('is the word `null` where that is one of the words', async () => {
+    folder.records('broken.jsonl', [{ id: 1, body: '{broken' }]);
+    folder.write(
+      'null.yaml',
+      `version: 1
+name: nulls
+pipeline:
+  source: {type: jsonl, config: {path: broken.jsonl}}
+  transforms:
+    - {type: json_parse, config: {fields: [body], on_error: null}}
+    - {type: cast, config: {fields: {id: bool}, on_error: null}}
+  sink: {type: jsonl, config: {path: nulls.jsonl}}
+`,
+    );
+    const { code } = await folder.run(['run', 'null.yaml']);
+    expect(code).toBe(0);
+    expect(folder.lines('nulls.jsonl')).toEqual([{ id: true, body: null }]);
+  });
+
+  it('is refused as the type of a cast field, which would stay uncast without a word', async () => {
+    folder.document('null-type.yaml', {
+      source: jsonl('broken.jsonl'),
+      transforms: [{ type: 'cast', config: { fields: { id: null } } }],
+      sink: jsonl('out.jsonl'),
+    });
+    const { code, stderr } = await folder.run(['validate', 'null-type.yaml']);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('transforms[0].config.fields.id');
+  });
+});
+
+describe('masking', () => {
+  const rules = (rule: object): object => ({ rules: [rule] });
+
+  it('reaches the values that a fan-out row lists, and everything made of them', async () => {
+    folder.records('people.jsonl', [{ mail: 'ada@x.io' }, { mail: 'bob@x.io' }]);
+    folder.records('facts.jsonl', [{ id: 1 }]);
+    folder.document(
+      'fan.yaml',
+      {
+        source: jsonl('facts.jsonl'),
+        sink: jsonl('fan-${people.who}.jsonl'),
+        masking: rules({
+          match: { fields: ['mail'] },
+          action: { type: 'tokenize', prefix: 't_' },
+        }),
+      },
+      {
+        matrix: [
+          { id: 'people', fan_out: { source: jsonl('people.jsonl'), select: 'mail', as: 'who' } },
+          { id: 'facts', for_each: ['people'] },
+        ],
+      },
+    );
+    const { code, stdout, stderr } = await folder.run(['run', 'fan.yaml', '--output', 'json']);
+    expect(code, stderr).toBe(0);
+    expect(`${stdout}${stderr}`).not.toContain('@x.io');
+    expect(stdout).toMatch(/"parent_key": "who=t_[0-9a-f]{16}"/);
+  });
+
+  it('does not let one value stand for several that a fan-out row lists', async () => {
+    folder.document(
+      'collapse.yaml',
+      {
+        source: jsonl('facts.jsonl'),
+        sink: jsonl('collapse-${people.who}.jsonl'),
+        masking: rules({ match: { value_detector: 'email' }, action: { type: 'redact' } }),
+      },
+      {
+        matrix: [
+          { id: 'people', fan_out: { source: jsonl('people.jsonl'), select: 'mail', as: 'who' } },
+          { id: 'facts', for_each: ['people'] },
+        ],
+      },
+    );
+    const { code, stderr } = await folder.run(['run', 'collapse.yaml']);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('masked_values_collide');
+    expect(stderr).not.toContain('@x.io');
+  });
+
+  it('reaches dead letters where a rule names another sink', async () => {
+    folder.records('cards.jsonl', [
+      { id: 'x', mail: 'ada@x.io', note: 'mail ada@x.io' },
+      { id: 1 },
+    ]);
+    folder.document('dlq.yaml', {
+      source: jsonl('cards.jsonl'),
+      sink: jsonl('kept.jsonl'),
+      masking: rules({
+        match: { fields: ['mail'] },
+        action: { type: 'redact' },
+        applies_to: ['sqlite'],
+      }),
+      contract: {
+        version: '1',
+        on_breach: 'quarantine',
+        fields: [{ name: 'id', type: 'integer' }],
+      },
+      dlq: { sink: jsonl('dead.jsonl') },
+    });
+    const { code } = await folder.run(['run', 'dlq.yaml']);
+    expect(code).toBe(0);
+    expect(folder.lines('dead.jsonl')).toMatchObject([{ payload: { id: 'x', mail: '***' } }]);
+  });
+
+  it('finds card numbers that are numbers, and no other numbers', async () => {
+    folder.write(
+      'numbers.jsonl',
+      '{"card":4111111111111111,"at":1700000000000,"id":1790000000000000000}\n',
+    );
+    folder.document('numbers.yaml', {
+      source: jsonl('numbers.jsonl'),
+      sink: jsonl('numbers-out.jsonl'),
+      masking: rules({ match: { value_detector: 'credit_card' }, action: { type: 'partial' } }),
+    });
+    expect((await folder.run(['run', 'numbers.yaml'])).code).toBe(0);
+    expect(folder.text('numbers-out.jsonl')).toBe(
+      '{"card":"************1111","at":1700000000000,"id":1790000000000000000}\n',
+    );
+  });
+
+  it.each([
+    [{ type: 'redact' }, 1],
+    [{ type: 'partial' }, 1],
+    [{ type: 'hash' }, 0],
+    [{ type: 'tokenize', prefix: 't' }, 0],
+  ])('with %j of the key of an upsert ends validation with %i', async (action, ending) => {
+    folder.document('key.yaml', {
+      source: jsonl('people.jsonl'),
+      sink: {
+        type: 'sqlite',
+        config: {
+          database_url: 'k.db',
+          table_name: 't',
+          write_mode: 'upsert',
+          column_mapping: 'auto_map',
+          key: ['mail'],
+        },
+      },
+      masking: rules({ match: { field_pattern: '(?i)MAIL' }, action }),
+    });
+    const { code, stderr } = await folder.run(['validate', 'key.yaml']);
+    expect(Math.min(1, code ?? 9), stderr).toBe(ending);
+    if (ending === 1) expect(stderr).toMatch(/pipeline\.masking\.rules\[0\]\.action.*`hash`/s);
+  });
+});
+
+describe('a replay', () => {
+  it('does not mask again what was masked, and masks what was mended', async () => {
+    const document = (min: number): object => ({
+      source: jsonl('people.jsonl'),
+      sink: jsonl('replayed.jsonl'),
+      masking: {
+        key: 'k',
+        rules: [
+          { match: { fields: ['mail'] }, action: { type: 'hash' } },
+          { match: { fields: ['name'] }, action: { type: 'tokenize', prefix: 'n_' } },
+        ],
+      },
+      quality: {
+        record: [{ type: 'compare', field: 'n', op: 'gte', value: min, on_failure: 'quarantine' }],
+      },
+      dlq: { sink: jsonl('queue.jsonl') },
+    });
+    folder.records('people.jsonl', [{ n: 1, mail: 'ada@x.io', name: 'Ada' }]);
+    folder.document('strict.yaml', document(5));
+    folder.document('mild.yaml', document(0));
+    expect((await folder.run(['run', 'strict.yaml'])).code).toBe(0);
+    const [letter] = folder.lines('queue.jsonl') as [{ payload: object }];
+    folder.records('queue.jsonl', [
+      letter,
+      { ...letter, payload: { n: 2, mail: 'bob@x.io', name: 'Bob' } },
+    ]);
+    const { code, stderr } = await folder.run([
+      'dlq',
+      'replay',
+      'mild.yaml',
+      '--from',
+      'queue.jsonl',
+    ]);
+    expect(code, stderr).toBe(0);
+    const [masked, mended] = folder.lines('replayed.jsonl');
+    expect(masked).toEqual(letter.payload);
+    expect(mended).toEqual({
+      n: 2,
+      mail: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+      name: expect.stringMatching(/^n_[0-9a-f]{16}$/) as string,
+    });
+  });
+});
+
+describe('the receipt', () => {
+  it('says what `poison: drop` dropped, in text, log and JSON', async () => {
+    const server = createServer((_request, response) => response.writeHead(503).end());
+    await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening));
+    const { port } = server.address() as AddressInfo;
+    folder.records('two.jsonl', [{ id: 1 }, { id: 2 }]);
+    folder.document(
+      'drop.yaml',
+      {
+        source: jsonl('two.jsonl'),
+        sink: { type: 'http', config: { url: `http://127.0.0.1:${port}/` } },
+      },
+      {
+        resilience: {
+          retry: { max_attempts: 1, base_ms: 1 },
+          poison: { max_row_attempts: 2, action: 'drop' },
+        },
+      },
+    );
+    const { stderr, stdout } = await folder.run(['run', 'drop.yaml', '--output', 'json']);
+    const text = await folder.run(['run', 'drop.yaml']);
+    server.close();
+    expect(stderr).toContain('withheld_poison=2');
+    expect(text.stderr).toMatch(/2 records failed every attempt and were dropped/);
+    expect(JSON.parse(stdout)).toMatchObject({
+      rows: [{ balance: { withheld: 2 }, withheld_by: { poison: 2 } }],
+    });
+  });
+
+  it('counts the breaches of a contract that only warns, also those that threads found', async () => {
+    folder.write('many.csv', `id\n${'x\n'.repeat(300_000)}1\n`);
+    folder.document('warn.yaml', {
+      source: { type: 'csv', config: { path: 'many.csv' } },
+      transforms: [{ type: 'cast', config: { fields: { id: 'int' }, on_error: 'skip' } }],
+      sink: jsonl('warned.jsonl'),
+      contract: { version: '1', on_breach: 'warn', fields: [{ name: 'id', type: 'integer' }] },
+    });
+    const { stderr } = await folder.run(['run', 'warn.yaml']);
+    expect(stderr).toContain('300,000 records broke the contract');
+  });
+
+  it('calls a row that did not run because another failed `skipped` in JSON', async () => {
+    folder.document(
+      'skip.yaml',
+      { sink: jsonl('skip.jsonl') },
+      {
+        matrix: [
+          { id: 'first', source: jsonl('absent.jsonl') },
+          {
+            id: 'second',
+            source: jsonl('two.jsonl'),
+            depends_on: ['first'],
+            sink: jsonl('s.jsonl'),
+          },
+        ],
+      },
+    );
+    const { stdout } = await folder.run(['run', 'skip.yaml', '--output', 'json']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      totals: { skipped: 1 },
+      rows: [{ status: 'error' }, { status: 'skipped' }],
+    });
+  });
+});
