@@ -73,13 +73,10 @@ const rule = z.lazy(() =>
       description:
         'What becomes of a matching value. On a container `hash`, `tokenize` and `partial` change every value below.',
     }),
-    applies_to: z
-      .array(text())
-      .default([])
-      .meta({
-        description:
-          'Sink template names or connector types; all sinks when empty. Dead letters are masked by every rule, whichever sink it names.',
-      }),
+    applies_to: z.array(text()).default([]).meta({
+      description:
+        'Sink template names or connector types; all sinks when empty. Dead letters are masked by every rule, whichever sink it names.',
+    }),
   }),
 );
 
