@@ -8,9 +8,9 @@ import { csvPages } from '../_files/csv/csv-pages.ts';
 import { jsonBody, LONGEST_ANSWER_BYTES, utf8 } from './body.ts';
 import type { DecodeStep, ParseStep } from './decode-config.ts';
 import { compilePath, isSingular } from './json-path.ts';
-import { sheetRecords } from './xlsx.ts';
-import { elementsAt, parseXml } from './xml.ts';
-import { unzipMember } from './zip.ts';
+import { sheetRecords } from '../_files/excel/sheet-records.ts';
+import { elementsAt, parseXml } from '../_files/xml/parse-xml.ts';
+import { unzipMember } from '../_files/compression/zip.ts';
 
 const QUOTE = 34;
 const RECORDS_A_BATCH = 1000;

@@ -1,2 +1,2 @@
-export { fileSink } from './sink.ts';
-export { fileSource } from './source.ts';
+export { fileSink } from './write/sink.ts';
+export { fileSource } from './read/source.ts';

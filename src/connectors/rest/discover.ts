@@ -4,9 +4,9 @@ import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, jsonText, type JsonObject } from '../../lib/text/json.ts';
 import { utf8 } from '../_http/body.ts';
 import { joinUrl } from '../_http/url.ts';
-import { elementsAt, parseXml } from '../_http/xml.ts';
-import type { RestConfig } from './config.ts';
-import { setUp } from './setup.ts';
+import { elementsAt, parseXml } from '../_files/xml/parse-xml.ts';
+import type { RestConfig } from './config/config.ts';
+import { setUp } from './request/setup.ts';
 
 /** The entity sets of an OData service, as its `$metadata` tells. */
 export async function discoverEntities(

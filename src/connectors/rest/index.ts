@@ -1,10 +1,10 @@
 import { defineSource } from '../../kit/source.ts';
 import { bareUrl, joinUrl } from '../_http/url.ts';
-import { restConfig, type RestConfig } from './config.ts';
+import { restConfig, type RestConfig } from './config/config.ts';
 import { discoverEntities } from './discover.ts';
-import { setUp } from './setup.ts';
-import { shapeOf } from './shape.ts';
-import { RestSource } from './source.ts';
+import { setUp } from './request/setup.ts';
+import { shapeOf } from './request/shape.ts';
+import { RestSource } from './read/source.ts';
 
 export const restSource = defineSource<RestConfig>({
   type: 'rest',

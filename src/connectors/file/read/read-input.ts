@@ -1,0 +1,130 @@
+import type { SourceContext } from '../../../kit/context.ts';
+import type { Page } from '../../../kit/page.ts';
+import type { ReadRequest } from '../../../kit/source.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
+import { jsonFault, parseJson, type JsonValue } from '../../../lib/text/json.ts';
+import { csvPages } from '../../_files/csv/csv-pages.ts';
+import { jsonLines } from '../../_files/json/json-lines-file.ts';
+import { pageBounds } from '../../../kit/page-bounds.ts';
+import { cutPages, unsized, type Sized } from '../../_files/lines/cut-pages.ts';
+import { ParquetReader } from '../../_files/parquet/parquet-reader.ts';
+import { textOf, wholeOf } from '../../_files/output/whole.ts';
+import { avroRecords } from '../../_files/avro/avro-records.ts';
+import type { FileSourceConfig } from './source-config.ts';
+import type { Input } from './inputs.ts';
+import { xlsxRecords } from '../../_files/excel/xlsx-records.ts';
+import { xmlRecords, xmlText } from '../../_files/xml/xml-records.ts';
+
+/** What one run of the source carries from file to file. */
+export interface Reading {
+  readonly config: FileSourceConfig;
+  readonly context: SourceContext;
+  readonly lane: ReadRequest['lane'];
+  /** Records still wanted. */
+  left: number;
+  /** Avro: the schema of the first file, which later files are read with. */
+  avroSchema: unknown;
+}
+
+/** The pages of one file; no page spans two. */
+export function pagesOf(input: Input, reading: Reading): AsyncIterable<Page> {
+  const { config, context, lane, left } = reading;
+  const options = {
+    lane,
+    bounds: pageBounds(config.batch_size, context.pageBytes),
+    limit: left,
+    signal: context.signal,
+  };
+  if (input.format !== 'csv') return cutPages(batchesOf(input, reading), options);
+  const {
+    delimiter,
+    quote,
+    has_headers: hasHeaders,
+    flexible,
+    null_values: nullValues,
+  } = config.csv;
+  const dialect = { delimiter: delimiter.charCodeAt(0), quote: quote.charCodeAt(0) };
+  return csvPages(input.blocks(), {
+    ...options,
+    shape: { dialect, hasHeaders, flexible, nullValues },
+    name: input.name,
+  });
+}
+
+function batchesOf(input: Input, reading: Reading): AsyncIterable<Iterable<Sized>> {
+  switch (input.format) {
+    case 'json_lines':
+      return jsonLines(input.blocks(), { name: input.name });
+    case 'parquet':
+      return unsized(parquetRecords(input, reading));
+    case 'avro':
+      return unsized(avroOf(input, reading));
+    default:
+      return unsized(wholeFile(input, reading));
+  }
+}
+
+async function* wholeFile(input: Input, { config }: Reading): AsyncGenerator<readonly JsonValue[]> {
+  const { name } = input;
+  if (input.format === 'xlsx') {
+    const { sheet, header_row: headerRow } = config.excel;
+    yield await xlsxRecords(await wholeOf(input.blocks(), name), { sheet, headerRow, name });
+    return;
+  }
+  if (input.format === 'xml') {
+    const content = xmlText(await wholeOf(input.blocks(), name), name);
+    yield await xmlRecords(content, { recordElement: config.xml.record_element, name });
+    return;
+  }
+  const text = await textOf(input.blocks(), name);
+  if (input.format === 'raw_text') yield [{ path: name, content: text }];
+  else yield jsonDocument(text, name);
+}
+
+/** An array gives its elements; anything else is one record. */
+function jsonDocument(text: string, name: string): readonly JsonValue[] {
+  if (text.trim() === '') return [];
+  try {
+    const value = parseJson(text);
+    return Array.isArray(value) ? value : [value];
+  } catch (error) {
+    throw new ConnectorError('data', `${name} ${jsonFault(error)}`, { cause: error });
+  }
+}
+
+export async function openParquet(
+  input: Input,
+  config: FileSourceConfig,
+  { signal }: SourceContext,
+): Promise<ParquetReader> {
+  const options = { signal, columns: config.parquet.columns, omitNulls: false };
+  if (input.plainPath !== undefined)
+    return ParquetReader.open({ ...options, path: input.plainPath });
+  return ParquetReader.ofBytes(await wholeOf(input.blocks(), input.name), {
+    ...options,
+    path: input.name,
+  });
+}
+
+async function* parquetRecords(
+  input: Input,
+  { config, context }: Reading,
+): AsyncGenerator<readonly JsonValue[]> {
+  const reader = await openParquet(input, config, context);
+  try {
+    for (let group = 0; group < reader.rowGroups; group += 1) yield* reader.rowGroup(group);
+  } finally {
+    await reader.close();
+  }
+}
+
+function avroOf(input: Input, reading: Reading): AsyncIterable<readonly JsonValue[]> {
+  return avroRecords(input.blocks(), {
+    schema: reading.avroSchema,
+    name: input.name,
+    signal: reading.context.signal,
+    onSchema: (schema) => {
+      reading.avroSchema ??= schema;
+    },
+  });
+}

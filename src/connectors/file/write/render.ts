@@ -1,0 +1,161 @@
+import { rm } from 'node:fs/promises';
+import { ConnectorError } from '../../../lib/errors.ts';
+import {
+  isObject,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../../lib/text/json.ts';
+import { readBlocks } from '../../_files/lines/blocks.ts';
+import { cellsOf, cellText, CsvFormat } from '../../_files/csv/csv-writer.ts';
+import { sealLine } from '../../_files/json/json-lines-file.ts';
+import type { ColumnKind } from '../../_files/parquet/parquet-types.ts';
+import { createParquetFile } from '../../_files/parquet/create-parquet.ts';
+import { sealsLines, sinkFormat, type FileSinkConfig } from './sink-config.ts';
+import type { Spool } from './spool.ts';
+import { xmlElement } from '../../_files/xml/xml-element.ts';
+
+export interface RenderOptions {
+  readonly config: FileSinkConfig;
+  readonly signal: AbortSignal;
+  /** Columns of tables, in order. */
+  readonly columns: readonly string[];
+  /** Columns of Parquet. */
+  readonly kinds: ReadonlyMap<string, ColumnKind>;
+  /** Whether the file is continued: then it has its header already. */
+  readonly continued: boolean;
+  /** A free name beside the file, for formats that need one. */
+  readonly temporary: string;
+}
+
+/** The bytes of a file, made from its records. Neither packed nor, as a whole, sealed. */
+export async function* render(spool: Spool, options: RenderOptions): AsyncGenerator<Uint8Array> {
+  const format = sinkFormat(options.config);
+  if (format === 'xlsx') yield await spreadsheet(spool, options);
+  else if (format === 'parquet') yield* parquet(spool, options);
+  else for await (const text of textOf(spool, options)) if (text !== '') yield Buffer.from(text);
+}
+
+async function* textOf(spool: Spool, options: RenderOptions): AsyncGenerator<string> {
+  const { config } = options;
+  switch (sinkFormat(config)) {
+    case 'csv':
+      return yield* csv(spool, options);
+    case 'json_array':
+      return yield* jsonArray(spool, options);
+    case 'xml':
+      return yield* xml(spool, options);
+    default:
+      return yield* lines(spool, options);
+  }
+}
+
+async function* lines(spool: Spool, { config, signal }: RenderOptions): AsyncGenerator<string> {
+  const key = sealsLines(config) ? config.encryption?.key : undefined;
+  const write =
+    sinkFormat(config) === 'raw_text'
+      ? rawText
+      : (record: JsonValue) => stringifyJson(record, config.json_lines.pretty ? 2 : undefined);
+  for await (const records of spool.read(signal)) {
+    yield records
+      .map((record) => `${key === undefined ? write(record) : sealLine(key, write(record))}\n`)
+      .join('');
+  }
+}
+
+/** A text, or an object with a text called `content`. A line end of its own is not doubled. */
+function rawText(record: JsonValue): string {
+  const text = isObject(record) ? record['content'] : record;
+  if (typeof text === 'string') return text.replace(/\n$/, '');
+  throw new ConnectorError(
+    'data',
+    'raw_text needs records that are text or have a text called `content`',
+  );
+}
+
+async function* jsonArray(spool: Spool, { signal }: RenderOptions): AsyncGenerator<string> {
+  let before = '[\n';
+  for await (const records of spool.read(signal)) {
+    for (const record of records) {
+      yield before + stringifyJson(record);
+      before = ',\n';
+    }
+  }
+  yield before === '[\n' ? '[]\n' : '\n]\n';
+}
+
+async function* xml(spool: Spool, { config, signal }: RenderOptions): AsyncGenerator<string> {
+  const { root_element: root, record_element: element } = config.xml;
+  yield `<?xml version="1.0" encoding="UTF-8"?>\n<${root}>\n`;
+  for await (const records of spool.read(signal))
+    yield records.map((record) => `  ${xmlElement(element, record)}\n`).join('');
+  yield `</${root}>\n`;
+}
+
+async function* csv(
+  spool: Spool,
+  { config, signal, columns, continued }: RenderOptions,
+): AsyncGenerator<string> {
+  const format = new CsvFormat({
+    delimiter: config.csv.delimiter.charCodeAt(0),
+    quote: config.csv.quote.charCodeAt(0),
+  });
+  if (config.csv.has_headers && !continued && columns.length > 0) yield format.row(columns);
+  for await (const records of spool.read(signal)) {
+    yield (records as JsonObject[]).map((record) => format.row(cellsOf(record, columns))).join('');
+  }
+}
+
+async function* parquet(
+  spool: Spool,
+  { config, signal, temporary, kinds }: RenderOptions,
+): AsyncGenerator<Uint8Array> {
+  if (kinds.size === 0) return;
+  const { compression: codec, row_group_size: rowGroupSize } = config.parquet;
+  const output = await createParquetFile({
+    path: temporary,
+    columns: kinds,
+    codec,
+    rowGroupSize,
+    onDropped: () => {},
+  });
+  try {
+    for await (const records of spool.read(signal)) await output.add(records as JsonObject[]);
+    await output.finish();
+    yield* readBlocks({ path: temporary, codec: 'none', signal });
+  } finally {
+    await output.discard();
+    await rm(temporary, { force: true });
+  }
+}
+
+const XLSX_ROWS = 1_048_575;
+
+async function spreadsheet(
+  spool: Spool,
+  { config, signal, columns }: RenderOptions,
+): Promise<Uint8Array> {
+  if (spool.records > XLSX_ROWS) {
+    throw new ConnectorError(
+      'data',
+      `a sheet takes ${XLSX_ROWS} records, there are ${spool.records}`,
+      {
+        hint: 'set `max_records_per_file`',
+      },
+    );
+  }
+  const { default: writeXlsx } = await import('write-excel-file/node');
+  const rows = [columns.map((value) => ({ value, type: String }))] as object[][];
+  for await (const records of spool.read(signal)) {
+    for (const record of records as JsonObject[])
+      rows.push(columns.map((column) => sheetCell(record[column])));
+  }
+  return writeXlsx(rows as never, { sheet: config.excel.sheet }).toBuffer();
+}
+
+function sheetCell(value: JsonValue | undefined): object {
+  if (value === undefined || value === null || value === '') return { value: undefined };
+  if (typeof value === 'boolean') return { value, type: Boolean };
+  if (typeof value === 'number') return { value, type: Number };
+  return { value: cellText(value), type: String };
+}

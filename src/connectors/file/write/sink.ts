@@ -1,0 +1,303 @@
+import { access, copyFile, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { SinkContext } from '../../../kit/context.ts';
+import { JSON_LINES } from '../../../kit/json-lines.ts';
+import type { Page } from '../../../kit/page.ts';
+import {
+  APPEND_ONLY,
+  defineSink,
+  requireOpen,
+  type FinishReason,
+  type Sink,
+  type WriteResult,
+} from '../../../kit/sink.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
+import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
+import { syncFolder } from '../../_files/output/appending-file.ts';
+import { requireObjects } from '../../_files/csv/csv-writer.ts';
+import { fileToWrite, type WrittenFile } from '../../../lib/files/written-file.ts';
+import { onDisk } from '../../_files/io-error.ts';
+import { ColumnLearner } from '../../_files/parquet/parquet-types.ts';
+import { fileUri, resolvePath } from '../../_files/paths.ts';
+import { probeFolder } from '../../_files/output/probe-folder.ts';
+import { removeLeftovers, temporaryPath } from '../../_files/output/temporary-path.ts';
+import {
+  canGrow,
+  isCapped,
+  isNumbered,
+  sinkConfig,
+  sinkFormat,
+  type FileSinkConfig,
+} from './sink-config.ts';
+import { Spool } from './spool.ts';
+import { existingParts, isPartOf, partPath, template } from './targets.ts';
+import { writePart } from './write-part.ts';
+import { makeFolder } from '../../../lib/files/make-folder.ts';
+
+export const fileSink = defineSink<FileSinkConfig>({
+  type: 'file',
+  description: 'Writes files of many formats; they appear whole, when the run has succeeded.',
+  config: sinkConfig,
+  examples: [
+    { path: 'out/orders.csv' },
+    { path: 'out/orders.jsonl.gz', if_exists: 'append' },
+    {
+      path: 'out/export/',
+      format: 'parquet',
+      max_records_per_file: 100_000,
+      write_mode: 'overwrite',
+    },
+  ],
+  capabilities: (config) => ({
+    ...APPEND_ONLY,
+    writeModes: ['append', 'overwrite'],
+    writeMode: config.write_mode,
+    atomicity: isCapped(config) ? 'best_effort' : 'atomic',
+    flushDurable: false,
+  }),
+  datasetUri: (config) => fileUri(config.path),
+  localPath: (config) => (isNumbered(config) ? undefined : config.path),
+  open: async (config, context) => new FileSink(config, context),
+  probe: (config, context) =>
+    probeFolder(
+      join(resolvePath(context.env.cwd, config.path), config.path.endsWith('/') ? 'probe' : ''),
+    ),
+});
+
+/** A file of this run. */
+interface Part {
+  readonly target: string;
+  readonly spool: Spool;
+}
+
+class FileSink implements Sink {
+  readonly #config: FileSinkConfig;
+  readonly #context: SinkContext;
+  readonly #pattern: string;
+  readonly #append: boolean;
+  readonly #parts: Part[] = [];
+  readonly #written: WrittenFile[] = [];
+  #existing: Map<number, string> | undefined;
+  /**
+   * Columns of tables: those of the first page, or all fields in the order in which they came. The
+   * same for every file.
+   */
+  readonly #columns = new Set<string>();
+  readonly #learner = new ColumnLearner();
+  #warned = false;
+  #isClosed = false;
+
+  constructor(config: FileSinkConfig, context: SinkContext) {
+    this.#config = config;
+    this.#context = context;
+    this.#pattern = template(config, context.env.cwd);
+    // Dead letters of earlier runs must stay, whatever the config says.
+    this.#append = config.if_exists === 'append' || context.role === 'dlq';
+    if (this.#append && !isNumbered(config) && !canGrow(config)) {
+      throw new ConnectorError('refused', 'a dead-letter file must be one that can be continued', {
+        hint: 'use json_lines, or put `{part}` into the path',
+      });
+    }
+  }
+
+  async write(page: Page): Promise<WriteResult> {
+    requireOpen(this.#isClosed);
+    if (page.count === 0) return { written: 0, rejected: [] };
+    this.#context.signal.throwIfAborted();
+    const records = this.#accepted(page.records());
+    let from = 0;
+    while (from < records.length) {
+      const { spool } = await this.#part();
+      const rest = records.slice(from);
+      const count = this.#room(spool, rest);
+      await spool.add(rest.slice(0, count));
+      from += count;
+    }
+    return { written: page.count, rejected: [] };
+  }
+
+  /**
+   * Dead letters are durable at once, because the bookmark after them is stored at once; everything
+   * else waits for the end.
+   */
+  async flush(): Promise<void> {
+    if (this.#context.role === 'dlq') await this.#publish();
+  }
+
+  async finish(reason: FinishReason): Promise<void> {
+    if (this.#context.role === 'dlq') return this.#publish();
+    if (reason !== 'success') return;
+    const overwrite = this.#config.write_mode === 'overwrite';
+    if (this.#parts.length === 0 && (overwrite || (await this.#emptiesOld())))
+      await this.#noRecords();
+    const ours = new Set(this.#parts.map((part) => part.target));
+    const before = this.#existing?.values().toArray() ?? [];
+    await this.#publish();
+    if (this.#config.if_exists !== 'replace') return;
+    for (const path of before) {
+      if (!ours.has(path)) await onDisk('remove', path, () => rm(path));
+    }
+  }
+
+  /** A Parquet file has columns, which nobody knows without a record: then there is no file. */
+  async #noRecords(): Promise<void> {
+    if (sinkFormat(this.#config) === 'parquet') this.#existing ??= await this.#look();
+    else await this.#part();
+  }
+
+  /**
+   * Whether a run without records leaves an empty file where an earlier run has left records. Where
+   * positions are stored, no records are no news.
+   */
+  async #emptiesOld(): Promise<boolean> {
+    if (this.#config.if_exists !== 'replace' || this.#context.progress === 'positions')
+      return false;
+    return (await existingParts(this.#pattern)).size > 0;
+  }
+
+  /**
+   * Makes every file whole under a temporary name; only when all are there do they get their names.
+   */
+  async #publish(): Promise<void> {
+    const made: { target: string; temporary: string }[] = [];
+    try {
+      for (const part of this.#parts)
+        made.push({ target: part.target, temporary: await this.#make(part) });
+      for (const { target, temporary } of made) {
+        const written = fileToWrite(target, { append: this.#continues(target) });
+        await onDisk('write', target, () => rename(temporary, target));
+        this.#written.push(written);
+      }
+    } finally {
+      for (const { temporary } of made) await rm(temporary, { force: true });
+    }
+    for (const { target } of made.slice(0, 1)) await syncFolder(target);
+    await this.#removeSpools();
+    this.#existing = undefined;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#removeSpools();
+  }
+
+  async #removeSpools(): Promise<void> {
+    for (const { spool } of this.#parts) await spool.discard();
+    this.#parts.length = 0;
+  }
+
+  /** Checks what the format cannot hold before anything of the page is taken. */
+  #accepted(records: readonly JsonValue[]): readonly JsonValue[] {
+    const format = sinkFormat(this.#config);
+    if (format !== 'csv' && format !== 'xlsx' && format !== 'parquet') return records;
+    const objects = requireObjects(records, format);
+    if (format === 'parquet') this.#learner.learn(objects);
+    else
+      this.#learnColumns(objects, format === 'csv' ? this.#config.csv.on_unknown_field : 'widen');
+    return objects;
+  }
+
+  #learnColumns(records: readonly JsonObject[], policy: 'widen' | 'warn' | 'error'): void {
+    const fields = records.flatMap((record) => Object.keys(record));
+    if (policy === 'widen' || this.#columns.size === 0) {
+      for (const field of fields) this.#columns.add(field);
+      return;
+    }
+    const unknown = fields.find((field) => !this.#columns.has(field));
+    if (unknown === undefined) return;
+    if (policy === 'error') {
+      throw new ConnectorError(
+        'data',
+        `the field ${JSON.stringify(unknown)} is not a column of ${this.#config.path}`,
+        {
+          hint: 'the columns are those of the first page',
+        },
+      );
+    }
+    if (!this.#warned)
+      this.#context.env.log.warn('a field is not a column and is dropped', {
+        path: this.#config.path,
+        field: unknown,
+      });
+    this.#warned = true;
+  }
+
+  /** How many of the records the file still takes; at least one. */
+  #room(spool: Spool, records: readonly JsonValue[]): number {
+    const { max_records_per_file: most = Infinity, max_bytes_per_file: limit } = this.#config;
+    const count = Math.min(records.length, most - spool.records);
+    if (limit === undefined) return count;
+    let bytes = spool.bytes;
+    const last = records.findIndex(
+      (record) => (bytes += JSON_LINES.encode([record]).length) >= limit,
+    );
+    return last === -1 ? count : Math.min(count, last + 1);
+  }
+
+  /** The file that takes the next record. */
+  async #part(): Promise<Part> {
+    const last = this.#parts.at(-1);
+    if (last !== undefined && !this.#isFull(last.spool)) return last;
+    this.#existing ??= await this.#look();
+    const before =
+      this.#append && isNumbered(this.#config) ? Math.max(0, ...this.#existing.keys()) : 0;
+    const target = partPath(this.#pattern, before + this.#parts.length + 1);
+    const part = { target, spool: await Spool.open(target) };
+    this.#parts.push(part);
+    return part;
+  }
+
+  #isFull(spool: Spool): boolean {
+    const { max_records_per_file: records, max_bytes_per_file: bytes } = this.#config;
+    return (
+      (records !== undefined && spool.records >= records) ||
+      (bytes !== undefined && spool.bytes >= bytes)
+    );
+  }
+
+  /** Looks at the destination once, before the first file. */
+  async #look(): Promise<Map<number, string>> {
+    const folder = dirname(this.#pattern);
+    if (this.#config.create_dirs)
+      await onDisk('create the folder', folder, () => makeFolder(folder));
+    else await onDisk('write into', folder, () => access(folder));
+    const existing = await existingParts(this.#pattern);
+    await removeLeftovers(folder, isPartOf(this.#pattern));
+    const [first] = existing.values();
+    if (this.#config.if_exists === 'error' && !this.#append && first !== undefined) {
+      throw new ConnectorError('refused', `${first} exists already`, {
+        hint: 'move it away, or set `if_exists`',
+      });
+    }
+    return existing;
+  }
+
+  outputs(): readonly WrittenFile[] {
+    return this.#written;
+  }
+
+  /** Whether what the file held before stays in it. */
+  #continues(target: string): boolean {
+    return this.#append && !isNumbered(this.#config) && this.#existing?.get(1) === target;
+  }
+
+  async #make({ target, spool }: Part): Promise<string> {
+    const temporary = temporaryPath(target);
+    const continued = this.#continues(target);
+    if (continued) await onDisk('write', target, () => copyFile(target, temporary));
+    try {
+      await writePart(spool, {
+        config: this.#config,
+        context: this.#context,
+        temporary,
+        continued,
+        columns: [...this.#columns],
+        kinds: this.#learner.columns,
+      });
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
+    return temporary;
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * Where an incremental source stands: comparing positions, and writing them the way an API wants
+ * them.
+ */
+import { hasField, isObject, jsonText, type JsonValue } from '../../../lib/text/json.ts';
+import type { Bind } from '../config/replication-config.ts';
+
+/** Less than, equal to or greater than zero; `undefined` when the two are not of one kind. */
+export function comparePositions(a: JsonValue, b: JsonValue): number | undefined {
+  if (isNumeric(a) && isNumeric(b)) return a < b ? -1 : a > b ? 1 : 0;
+  if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0;
+  if (typeof a === 'boolean' && typeof b === 'boolean') return Number(a) - Number(b);
+  if (Array.isArray(a) && Array.isArray(b)) return compareLists(a, b);
+  return undefined;
+}
+
+function compareLists(a: readonly JsonValue[], b: readonly JsonValue[]): number | undefined {
+  for (let index = 0; index < Math.min(a.length, b.length); index += 1) {
+    const order = comparePositions(a[index] ?? null, b[index] ?? null);
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
+
+function isNumeric(value: JsonValue): value is number | bigint {
+  return typeof value === 'number' || typeof value === 'bigint';
+}
+
+/** Keeps what came after the start, and remembers how far it got. */
+export class Progress {
+  readonly #key: string;
+  readonly #start: JsonValue | undefined;
+  #furthest: JsonValue | undefined;
+  /** Some value could not be compared with the start. */
+  incomparable = false;
+  /** Something came after the start. */
+  advanced = false;
+
+  constructor(key: string, start: JsonValue | undefined) {
+    this.#key = key;
+    this.#start = start === null ? undefined : start;
+    this.#furthest = this.#start;
+  }
+
+  /** The largest position seen, or the start; `undefined` when there is neither. */
+  get furthest(): JsonValue | undefined {
+    return this.#furthest;
+  }
+
+  /**
+   * Whether the record came after the start. One without the key cannot have: it is left out once
+   * there is a start.
+   */
+  keep(record: JsonValue): boolean {
+    const found = isObject(record) && hasField(record, this.#key) ? record[this.#key] : undefined;
+    if (found === undefined) return this.#start === undefined;
+    const kept = this.#isAfterStart(found);
+    if (kept && found !== null) this.#advance(found);
+    return kept;
+  }
+
+  #isAfterStart(found: JsonValue): boolean {
+    if (this.#start === undefined) return true;
+    const order = comparePositions(found, this.#start);
+    if (order === undefined) this.incomparable = true;
+    return order === undefined || order > 0;
+  }
+
+  #advance(found: JsonValue): void {
+    if (this.#furthest !== undefined && (comparePositions(found, this.#furthest) ?? 0) <= 0) return;
+    this.#furthest = found;
+    this.advanced = true;
+  }
+}
+
+const EPOCH = /^-?\d+(\.\d+)?$/;
+const DATE_TIME =
+  /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?\s*(Z|[+-]\d{2}:?\d{2})?)?$/i;
+
+/**
+ * A point in time in milliseconds: RFC 3339, `YYYY-MM-DD`, a date-time without zone (taken as UTC),
+ * or epoch seconds.
+ */
+export function instantOf(value: JsonValue): number | undefined {
+  if (isNumeric(value)) return Number(value) * 1000;
+  if (typeof value !== 'string') return undefined;
+  const text = value.trim();
+  if (EPOCH.test(text)) return Number(text) * 1000;
+  const match = DATE_TIME.exec(text);
+  if (match === null) return undefined;
+  const zoned = text.length === 10 || match[1] !== undefined ? text : `${text}Z`;
+  const ms = Date.parse(zoned.replace(' ', 'T'));
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** RFC 3339 in UTC; milliseconds only when there are any. */
+export function isoText(ms: number): string {
+  return new Date(ms).toISOString().replace('.000Z', 'Z');
+}
+
+/** A position as a bind sends it. Numbers stay numbers where nothing stands around the token. */
+export function renderPosition(value: JsonValue, bind: Bind, token: string): JsonValue | undefined {
+  const written = formatted(value, bind.format);
+  if (written === undefined) return undefined;
+  if (bind.template === token) return written;
+  return bind.template.replaceAll(token, () => jsonText(written));
+}
+
+function formatted(value: JsonValue, format: Bind['format']): JsonValue | undefined {
+  if (format === 'raw') return value;
+  const ms = instantOf(value);
+  if (ms === undefined) return undefined;
+  switch (format) {
+    case 'iso8601':
+      return isoText(ms);
+    case 'date':
+      return isoText(ms).slice(0, 10);
+    case 'epoch_s':
+      return Math.floor(ms / 1000);
+    case 'epoch_ms':
+      return Math.floor(ms);
+    default:
+      return format satisfies never;
+  }
+}

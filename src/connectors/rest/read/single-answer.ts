@@ -1,0 +1,88 @@
+/** Results that are one single answer: files, decoded reports, the outcome of a job. */
+import { RECORDS_LANE } from '../../../kit/page.ts';
+import type { JsonValue } from '../../../lib/text/json.ts';
+import { csvPages } from '../../_files/csv/csv-pages.ts';
+import { jsonLines } from '../../_files/json/json-lines-file.ts';
+import { jsonBody } from '../../_http/body.ts';
+import type { HttpRequest, HttpStream } from '../../_http/client.ts';
+import { decodeAnswer } from '../../_http/decode.ts';
+import { sheetRecords } from '../../_files/excel/sheet-records.ts';
+import type { RestSetup } from '../request/setup.ts';
+import { tolerating } from './tolerate.ts';
+
+/** Records of one answer, or of a part of it. */
+export interface Chunk {
+  readonly records: readonly JsonValue[];
+  /** Encoded size, where the answer tells it. */
+  readonly bytes?: number | undefined;
+  /** Where a later run could go on, with `persist_cursor`. */
+  readonly cursor?: JsonValue | undefined;
+}
+
+const QUOTE = 34;
+const RECORDS_A_CHUNK = 1000;
+
+export async function* readSingleAnswer(
+  setup: RestSetup,
+  request: HttpRequest,
+): AsyncGenerator<Chunk> {
+  const { config, client } = setup;
+  const streams =
+    config.decode === undefined &&
+    (config.response_format === 'csv' || config.response_format === 'jsonl');
+  if (streams) {
+    const answer = await tolerating(setup, () => client.stream(request));
+    if (answer !== undefined) yield* readStream(setup, answer);
+    return;
+  }
+  const answer = await tolerating(setup, () => client.send(request));
+  if (answer === undefined || answer.bytes.length === 0) return;
+  const name = `the answer of ${request.method} ${answer.shownUrl}`;
+  if (config.decode !== undefined) {
+    for await (const records of decodeAnswer(answer.bytes, config.decode, {
+      name,
+      pageBytes: setup.context.pageBytes,
+      signal: setup.context.signal,
+    }))
+      yield { records };
+  } else if (config.response_format === 'excel') {
+    yield {
+      records: await sheetRecords(answer.bytes, {
+        sheet: config.excel_sheet,
+        headerRow: config.excel_header_row,
+        name,
+      }),
+    };
+  } else {
+    yield { records: setup.extract(jsonBody(answer.bytes, name)), bytes: answer.bytes.length };
+  }
+}
+
+async function* readStream(
+  { config, context }: RestSetup,
+  answer: HttpStream,
+): AsyncGenerator<Chunk> {
+  const name = `the answer of ${answer.shownUrl}`;
+  if (config.response_format === 'jsonl') {
+    for await (const batch of jsonLines(answer.blocks, { name })) {
+      yield { records: Array.from(batch, ({ value }) => value) };
+    }
+    return;
+  }
+  const shape = {
+    dialect: { delimiter: config.csv_delimiter, quote: QUOTE },
+    hasHeaders: config.csv_has_headers,
+    flexible: false,
+    nullValues: config.csv_null_values,
+  };
+  const bounds = { records: RECORDS_A_CHUNK, bytes: context.pageBytes };
+  for await (const page of csvPages(answer.blocks, {
+    shape,
+    lane: RECORDS_LANE,
+    bounds,
+    name,
+    signal: context.signal,
+  })) {
+    yield { records: page.records(), bytes: page.bytes };
+  }
+}

@@ -1,0 +1,170 @@
+import type { Page } from '../../../kit/page.ts';
+import type { ReadRequest, Source } from '../../../kit/source.ts';
+import type { JsonValue } from '../../../lib/text/json.ts';
+import { pageBounds } from '../../../kit/page-bounds.ts';
+import { PageCutter } from '../../_files/lines/cut-pages.ts';
+import { NOTHING_BOUND, place, type Placed } from '../incremental/bind.ts';
+import type { Chunk } from './single-answer.ts';
+import { merge } from './merge.ts';
+import { Progress } from '../incremental/position.ts';
+import { BOOKMARK_TOKEN } from '../config/replication-config.ts';
+import { valuesOf } from '../request/request-parts.ts';
+import { readResult, RunNotes } from './result.ts';
+import type { RestSetup } from '../request/setup.ts';
+import { requestOf } from '../request/shape.ts';
+import { slices } from '../incremental/window.ts';
+
+/** A stretch of reading that ends in one bookmark: one window, or the whole run. */
+interface Stretch {
+  readonly placed: Placed;
+  /** The bookmark at its end; `undefined` when there is none. */
+  bookmark(): JsonValue | undefined;
+}
+
+export class RestSource implements Source {
+  readonly #setup: RestSetup;
+
+  constructor(setup: RestSetup) {
+    this.#setup = setup;
+  }
+
+  async *pages(request: ReadRequest): AsyncGenerator<Page> {
+    const { config } = this.#setup;
+    const notes = new RunNotes(config.replication_bind?.advance_from);
+    const progress = this.#progress(request.bookmark);
+    let left = request.limit ?? Infinity;
+    if (left <= 0) return;
+    const cutter = this.#cutter(request);
+    for (const stretch of this.#stretches(request.bookmark, progress, notes)) {
+      for await (const chunk of this.#chunks(stretch.placed, request.bookmark, notes)) {
+        const records =
+          progress === undefined
+            ? chunk.records
+            : chunk.records.filter((record) => progress.keep(record));
+        const cursor = records.length > left ? undefined : chunk.cursor;
+        yield* this.#fill(cutter, { ...chunk, cursor, records: records.slice(0, left) });
+        left -= records.length;
+        // Records beyond the limit were not looked at: nobody may go on after them.
+        if (left <= 0) break;
+      }
+      if (progress?.incomparable === true) this.#warnIncomparable(progress);
+      const bookmark = notes.cut || left <= 0 ? undefined : stretch.bookmark();
+      if (bookmark !== undefined || (cutter.count > 0 && config.batch_size !== 0))
+        yield cutter.take(bookmark);
+      if (notes.cut || left <= 0) break;
+    }
+    if (cutter.count > 0) yield cutter.take();
+  }
+
+  async close(): Promise<void> {
+    await this.#setup.connections.close().catch(() => {});
+  }
+
+  /**
+   * Adds the records of an answer; gives out every page that is full, and the one before when this
+   * answer starts another.
+   */
+  *#fill(cutter: PageCutter, chunk: Chunk): Generator<Page> {
+    const { config, context } = this.#setup;
+    const oneByOne = config.batch_size !== 0;
+    if (oneByOne && cutter.count > 0 && chunk.records.length > 0) yield cutter.take();
+    const size =
+      chunk.bytes === undefined || chunk.records.length === 0
+        ? undefined
+        : Math.ceil(chunk.bytes / chunk.records.length);
+    for (const record of chunk.records) {
+      if (cutter.add(record, size)) continue;
+      context.signal.throwIfAborted();
+      yield cutter.take();
+      cutter.add(record, size);
+    }
+    if (chunk.cursor !== undefined) yield cutter.take(chunk.cursor);
+    // Only the page that may get the bookmark is held back.
+    else if (oneByOne && cutter.count > 0 && config.replication_method.type === 'FullTable')
+      yield cutter.take();
+  }
+
+  #cutter(request: ReadRequest): PageCutter {
+    const { config, context } = this.#setup;
+    const size = config.batch_size ?? Number.POSITIVE_INFINITY;
+    return new PageCutter(request.lane, pageBounds(size, context.pageBytes));
+  }
+
+  /**
+   * Windows and positions the API names itself are exact: leaving records out here could only lose
+   * some.
+   */
+  #progress(bookmark: JsonValue | undefined): Progress | undefined {
+    const { config } = this.#setup;
+    if (config.replication_method.type === 'FullTable' || config.replication_key === undefined)
+      return undefined;
+    if (config.window !== undefined || config.replication_bind?.advance_from !== undefined)
+      return undefined;
+    return new Progress(config.replication_key, bookmark ?? config.start_replication_value);
+  }
+
+  *#stretches(
+    bookmark: JsonValue | undefined,
+    progress: Progress | undefined,
+    notes: RunNotes,
+  ): Generator<Stretch> {
+    const { config, context } = this.#setup;
+    const filter = config.odata?.filter;
+    const from = bookmark ?? config.start_replication_value;
+    if (config.window !== undefined && config.start_replication_value !== undefined) {
+      const run = {
+        env: context.env,
+        window: config.window,
+        start: config.start_replication_value,
+        bookmark,
+      };
+      for (const slice of slices(run))
+        yield { placed: place(slice.bounds, filter), bookmark: () => slice.bookmark };
+      return;
+    }
+    const bind = config.replication_bind;
+    const bounds =
+      bind === undefined || from === undefined || from === null
+        ? []
+        : [{ bind, token: BOOKMARK_TOKEN, value: from }];
+    yield {
+      placed: bounds.length === 0 ? NOTHING_BOUND : place(bounds, filter),
+      bookmark: () =>
+        notes.advanced ?? (progress?.advanced === true ? progress.furthest : undefined),
+    };
+  }
+
+  #chunks(placed: Placed, bookmark: JsonValue | undefined, notes: RunNotes): AsyncGenerator<Chunk> {
+    const { config, context, shape } = this.#setup;
+    const partitions = config.partitions.length === 0 ? [{}] : config.partitions;
+    const resume = config.persist_cursor ? bookmark : undefined;
+    const stop = new AbortController();
+    const signal = AbortSignal.any([context.signal, stop.signal]);
+    const setup = {
+      ...this.#setup,
+      context: { ...context, signal },
+      client: this.#setup.client.under(signal),
+    };
+    const results = partitions.map((partition) => () => {
+      const values = valuesOf(context.parent, partition, placed.pathValues);
+      return readResult(
+        setup,
+        { base: requestOf(config, shape, values), bound: placed.overlay, resume },
+        notes,
+      );
+    });
+    return merge(results, config.partition_concurrency ?? 1, () =>
+      stop.abort(new Error('another result ended the reading')),
+    );
+  }
+
+  #warnIncomparable(progress: Progress): void {
+    progress.incomparable = false;
+    this.#setup.context.env.log.warn(
+      'some values of the replication key are of another kind than the bookmark; their records are kept',
+      {
+        replication_key: this.#setup.config.replication_key,
+      },
+    );
+  }
+}

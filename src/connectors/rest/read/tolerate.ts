@@ -1,0 +1,20 @@
+import { ConnectorError } from '../../../lib/errors.ts';
+import type { RestSetup } from '../request/setup.ts';
+
+/**
+ * Sends the first request of a result; `undefined` when a status says that there is nothing, as
+ * `tolerated_http_errors` has it.
+ */
+export async function tolerating<T>(
+  { config, context }: RestSetup,
+  send: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await send();
+  } catch (error) {
+    const status = error instanceof ConnectorError ? error.status : undefined;
+    if (status === undefined || !config.tolerated_http_errors.includes(status)) throw error;
+    context.env.log.info('the status is tolerated: there is nothing here', { status });
+    return undefined;
+  }
+}

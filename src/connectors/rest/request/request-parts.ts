@@ -1,0 +1,145 @@
+import {
+  isObject,
+  jsonText,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../../../lib/text/json.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
+import type { HttpRequest } from '../../_http/client.ts';
+
+/** What is laid over the configured request: a page, a partition, a bookmark. Later ones win. */
+export interface Overlay {
+  /**
+   * Replaces the whole address (a link to the next page); configured query parameters are then part
+   * of the link.
+   */
+  readonly link?: string;
+  readonly query?: readonly (readonly [name: string, value: string])[];
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Fields (or JSON pointers) of the JSON body. */
+  readonly body?: readonly (readonly [field: string, value: JsonValue])[];
+}
+
+/** The request as configured, with its placeholders filled. */
+export interface BaseRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly query: readonly (readonly [name: string, value: string])[];
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: JsonValue | undefined;
+}
+
+export function overlaid(request: BaseRequest, overlays: readonly Overlay[]): HttpRequest {
+  const query = new Map<string, string[]>();
+  let { url, headers, body } = request;
+  addQuery(query, request.query);
+  for (const overlay of overlays) {
+    if (overlay.link !== undefined) {
+      url = overlay.link;
+      query.clear();
+    }
+    addQuery(query, overlay.query ?? []);
+    if (overlay.headers !== undefined) headers = { ...headers, ...overlay.headers };
+    for (const [field, value] of overlay.body ?? []) body = withField(body, field, value);
+  }
+  const pairs = [...query].flatMap(([name, values]) =>
+    values.map((value) => [name, value] as const),
+  );
+  return {
+    method: request.method,
+    url,
+    query: pairs,
+    headers,
+    body: body === undefined ? undefined : { json: body },
+  };
+}
+
+function addQuery(
+  query: Map<string, string[]>,
+  pairs: readonly (readonly [string, string])[],
+): void {
+  for (const name of new Set(pairs.map(([one]) => one))) query.set(name, []);
+  for (const [name, value] of pairs) query.get(name)?.push(value);
+}
+
+/**
+ * A copy of `body` with one field set; `field` is a name, or a JSON pointer whose objects are made
+ * on the way.
+ */
+export function withField(body: JsonValue | undefined, field: string, value: JsonValue): JsonValue {
+  if (body !== undefined && body !== null && !isObject(body)) {
+    throw new ConnectorError(
+      'data',
+      `\`${field}\` cannot be set in the request body: it is not an object`,
+      {
+        hint: 'make `body` a mapping',
+      },
+    );
+  }
+  const steps = field.startsWith('/') ? field.slice(1).split('/').map(unescapeStep) : [field];
+  const copy: JsonObject = structuredClone(body ?? {});
+  let at = copy;
+  for (const step of steps.slice(0, -1)) {
+    const inner = at[step];
+    const next = isObject(inner) ? inner : {};
+    setField(at, step, next);
+    at = next;
+  }
+  setField(at, steps.at(-1) ?? field, value);
+  return copy;
+}
+
+function unescapeStep(step: string): string {
+  return step.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+const PLACEHOLDER = /\{([A-Za-z_][\w.-]*)\}/g;
+
+/** Values for `{name}` placeholders; later sources win. */
+export type Values = (name: string) => JsonValue | undefined;
+
+export function valuesOf(...sources: readonly (JsonValue | undefined)[]): Values {
+  return (name) => {
+    for (const source of sources.toReversed()) {
+      const found = source === undefined ? undefined : valueAt(source, name);
+      if (found !== undefined && found !== null) return found;
+    }
+    return undefined;
+  };
+}
+
+/**
+ * Fills a path; every placeholder must have a value, which is written so that it cannot leave its
+ * place.
+ */
+export function fillPath(path: string, values: Values): string {
+  return path.replaceAll(PLACEHOLDER, (_whole, name: string) => {
+    const value = values(name);
+    if (value === undefined) {
+      throw new ConnectorError('data', `\`{${name}}\` in \`path\` has no value`, {
+        hint: 'set it in `partitions`, or in the parent record',
+      });
+    }
+    return encodeURIComponent(jsonText(value));
+  });
+}
+
+/** Fills the placeholders that have a value and leaves the others as they are. */
+export function fillText(text: string, values: Values): string {
+  return text.replaceAll(PLACEHOLDER, (whole, name: string) => {
+    const value = values(name);
+    return value === undefined ? whole : jsonText(value);
+  });
+}
+
+function valueAt(source: JsonValue, name: string): JsonValue | undefined {
+  if (!isObject(source)) return undefined;
+  if (Object.hasOwn(source, name)) return source[name];
+  let at: JsonValue | undefined = source;
+  for (const step of name.split('.')) {
+    if (!isObject(at) || !Object.hasOwn(at, step)) return undefined;
+    at = at[step];
+  }
+  return at;
+}
