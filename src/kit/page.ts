@@ -1,6 +1,7 @@
 import type { JsonValue } from '../lib/text/json.ts';
 import { readRecords } from './column-records.ts';
 import type { Columns } from './columns.ts';
+import type { RecordSchema } from './record-schema.ts';
 
 /**
  * How records are encoded in a block of bytes. Every part can fall back to `jsonl`; a family of
@@ -46,6 +47,8 @@ export interface PageOptions {
    * use the page any more.
    */
   readonly release?: () => void;
+  /** What is known of the fields: one object for all pages of a run. */
+  readonly schema?: RecordSchema | undefined;
 }
 
 /**
@@ -68,6 +71,8 @@ export class Page {
   readonly count: number;
   readonly bytes: number;
   readonly bookmark: JsonValue | undefined;
+  /** Absent when nothing is known of the fields. */
+  readonly schema: RecordSchema | undefined;
   #records: readonly JsonValue[] | undefined;
   #block: Uint8Array | undefined;
   #encoding: Encoding | undefined;
@@ -78,6 +83,7 @@ export class Page {
     this.count = count;
     this.bytes = options.bytes ?? 0;
     this.bookmark = options.bookmark;
+    this.schema = options.schema;
   }
 
   static ofRecords(records: readonly JsonValue[], options: PageOptions = {}): Page {
@@ -162,14 +168,28 @@ export class Page {
     release();
   }
 
-  /** A page with other records and the same bookmark and size. */
+  /** A page with other records and the same bookmark, size and schema. */
   withRecords(records: readonly JsonValue[]): Page {
     return Page.ofRecords(records, this.#options());
   }
 
   /**
-   * A page with other columns and the same bookmark and size; the columns are valid as long as this
-   * page is.
+   * The same page with another schema, for a stage that changed the fields. It is valid as long as
+   * this page is.
+   */
+  withSchema(schema: RecordSchema | undefined): Page {
+    if (schema === this.schema) return this;
+    const page = new Page(this.count, { ...this.#options(), schema });
+    page.#records = this.#records;
+    page.#block = this.#block;
+    page.#encoding = this.#encoding;
+    page.#columns = this.#columns;
+    return page;
+  }
+
+  /**
+   * A page with other columns and the same bookmark, size and schema; the columns are valid as long
+   * as this page is.
    */
   withColumns(columns: Columns): Page {
     return Page.ofColumns(columns, this.#options());
@@ -181,9 +201,10 @@ export class Page {
    */
   slice(from: number, to: number): Page {
     if (from === 0 && to >= this.count) return this;
+    const { schema } = this;
     const end = Math.min(to, this.count);
     const bookmark = end === this.count ? this.bookmark : undefined;
-    const options: PageOptions = bookmark === undefined ? {} : { bookmark };
+    const options = bookmark === undefined ? { schema } : { schema, bookmark };
     if (this.#columns !== undefined)
       return Page.ofColumns(this.#columns.kept(this.#columns.rows.subarray(from, end)), options);
     if (this.#records === undefined && this.#block !== undefined && this.#encoding !== undefined) {
@@ -199,8 +220,7 @@ export class Page {
   }
 
   #options(): PageOptions {
-    return this.bookmark === undefined
-      ? { bytes: this.bytes }
-      : { bytes: this.bytes, bookmark: this.bookmark };
+    const { bytes, bookmark, schema } = this;
+    return bookmark === undefined ? { bytes, schema } : { bytes, bookmark, schema };
   }
 }

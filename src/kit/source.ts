@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { SourceContext } from './context.ts';
 import type { Lane, Page } from './page.ts';
 import type { ProbeFinding } from './probe.ts';
+import type { RecordField } from './record-schema.ts';
 
 export interface ReadRequest {
   /**
@@ -34,6 +35,8 @@ export interface ReadRequest {
  *   bookmark, the first or the last, gives exactly the records after that page, in their order.
  * - The lane does not change values: records, bytes and columns hold the same records, with the
  *   same types and the same order of fields.
+ * - A page of a source that knows its fields has a `schema`, the same object for all pages of a
+ *   read, and its values have the forms of their types (`record-schema.ts`).
  * - It stops within a second when `context.signal` fires, by ending or by throwing the reason of
  *   the signal, and gives at most one more page.
  * - A failure is a `ConnectorError`. `close` never throws and may be called more than once, before
@@ -140,6 +143,8 @@ export type ColumnHolds =
 
 export interface ResultColumn {
   readonly name: string;
+  /** The field of the records; absent where the column can hold values of any type. */
+  readonly field?: RecordField;
   /** Absent when values are used as they are. */
   readonly holds?: ColumnHolds;
   /** The name of the type at the source. */

@@ -1,11 +1,14 @@
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { PageBounds } from '../../kit/page-bounds.ts';
 import { Page } from '../../kit/page.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 
 export interface PagerLimits {
   readonly bounds: PageBounds;
   /** Maximum number of records in all pages. */
   readonly limit?: number | undefined;
+  /** Asked for each page. */
+  schema?(this: void): RecordSchema | undefined;
 }
 
 export interface Pager {
@@ -19,7 +22,11 @@ export interface Pager {
 }
 
 /** Collects records into pages limited by count and by bytes. */
-export function createPager({ bounds, limit = Number.POSITIVE_INFINITY }: PagerLimits): Pager {
+export function createPager({
+  bounds,
+  limit = Number.POSITIVE_INFINITY,
+  schema = () => undefined,
+}: PagerLimits): Pager {
   let records: JsonValue[] = [];
   let size = 0;
   let left = limit;
@@ -40,7 +47,9 @@ export function createPager({ bounds, limit = Number.POSITIVE_INFINITY }: PagerL
     take(bookmark) {
       const page = Page.ofRecords(
         records,
-        bookmark === undefined ? { bytes: size } : { bytes: size, bookmark },
+        bookmark === undefined
+          ? { bytes: size, schema: schema() }
+          : { bytes: size, bookmark, schema: schema() },
       );
       records = [];
       size = 0;

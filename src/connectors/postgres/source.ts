@@ -24,6 +24,8 @@ import { fieldsOf } from './copy/text-forms.ts';
 import { keepsColumnOrder, type CopyColumn } from './copy/text-fields.ts';
 import { cursorChunks, describeCursor, type RawChunk, type RawRow } from './read/cursor.ts';
 import { decoderOf, type BigNumbers } from './types/decode.ts';
+import { schemaOf } from './types/logical-types.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import { compileQuery } from './read/query.ts';
 import { withLiterals } from './read/query-literals.ts';
 
@@ -68,6 +70,7 @@ async function* copyPages(
   sql: string,
 ): AsyncGenerator<Page, void> {
   const fields = await describeCursor(connection);
+  const schema = await schemaOf(connection, fields);
   // The duration of the statement depends on the sink; the reader itself limits the wait for rows.
   await connection.ask(() =>
     connection.client.query(`CLOSE ${CURSOR}; SET LOCAL statement_timeout = 0`),
@@ -77,6 +80,7 @@ async function* copyPages(
     columns,
     bigNumbers: config.json_big_numbers,
     bounds: pageBounds(config.batch_size, context.pageBytes),
+    schema,
   };
   if (passes(request.lane, columns)) {
     const marks = marksOf(config, request, {
@@ -161,11 +165,17 @@ async function* cursorPages({
   request,
 }: Reading): AsyncGenerator<Page, void> {
   const limit = request.limit ?? Number.POSITIVE_INFINITY;
-  const pager = createPager({ bounds: pageBounds(config.batch_size, context.pageBytes), limit });
+  let schema: RecordSchema | undefined;
+  const pager = createPager({
+    bounds: pageBounds(config.batch_size, context.pageBytes),
+    limit,
+    schema: () => schema,
+  });
   const decoderFor = ({ name, oid }: CopyColumn) => decoderOf(oid, name, config.json_big_numbers);
   let marks: Marks | undefined;
   let full = false;
   for await (const chunk of cursorChunks(connection, fetchBounds(config, context, limit))) {
+    schema ??= await schemaOf(connection, chunk.fields);
     marks ??= marksOf(config, request, { columns: columnsOf(chunk.fields), decoderFor });
     const toRecord = recordReader(chunk, config);
     const frame = frameSize(chunk.fields);

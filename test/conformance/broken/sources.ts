@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JSON_LINES } from '../../../src/kit/json-lines.ts';
 import { Page } from '../../../src/kit/page.ts';
+import type { RecordSchema } from '../../../src/kit/record-schema.ts';
 import type { ReadRequest, Source, SourceDefinition } from '../../../src/kit/source.ts';
 import type { JsonObject, JsonValue } from '../../../src/lib/text/json.ts';
 import {
@@ -71,7 +72,26 @@ function moved(page: Page, request: ReadRequest, by: number): Page {
   return withBookmark(page, request, { at: positionOf(page.bookmark) + by });
 }
 
+const INTEGERS: RecordSchema = {
+  fields: ['id', 'half'].map((name) => ({ name, type: { kind: 'int32' }, nullable: false })),
+  others: true,
+};
+
 export const BROKEN_SOURCES: readonly BrokenSource[] = [
+  broken(
+    'schema',
+    'says that its halves are integers',
+    reading((sound, request) => mapped(sound.pages(request), (page) => page.withSchema(INTEGERS))),
+  ),
+  broken(
+    'schema',
+    'knows its types in one lane only',
+    reading((sound, request) =>
+      mapped(sound.pages(request), (page) =>
+        request.lane.form === 'columns' ? page.withSchema({ fields: [], others: true }) : page,
+      ),
+    ),
+  ),
   broken(
     'resume',
     'skips seven records at every resume',

@@ -1,6 +1,9 @@
 /** Clauses about records and pages. */
 import { RECORDS_LANE, type Lane, type Page } from '../../../src/kit/page.ts';
-import type { JsonValue } from '../../../src/lib/text/json.ts';
+import type { RecordSchema } from '../../../src/kit/record-schema.ts';
+import { schemaText } from '../../../src/kit/type-text.ts';
+import { fieldFault } from '../../../src/kit/typed-values.ts';
+import { isObject, type JsonValue } from '../../../src/lib/text/json.ts';
 import type { SourceClause } from './clause.ts';
 import { assertSame, assertThat } from './difference.ts';
 import { laneName, requestOf, STOP_MS, within, type SourceSubject } from './subject.ts';
@@ -44,6 +47,33 @@ const lanes: SourceClause = {
     }
   },
 };
+
+const schema: SourceClause = {
+  name: 'schema',
+  title: 'says the types of its fields the same way in every lane, and its values have their forms',
+  async check(subject) {
+    const [first] = (await subject.whole()).pages;
+    const expected = first?.page.schema;
+    for (const lane of subject.lanes) {
+      const name = laneName(lane);
+      const { pages: seen } = await subject.whole(lane);
+      const own = seen[0]?.page.schema;
+      assertSame([schemaOf(own)], [schemaOf(expected)], `the schema in the lane ${name}`);
+      for (const { page, records: held } of seen) {
+        assertThat(page.schema === own, `the lane ${name} has more than one schema`);
+        if (own === undefined) continue;
+        for (const record of held.filter(isObject)) {
+          const fault = fieldFault(record, own);
+          assertThat(fault === undefined, `the lane ${name}: ${fault} (${schemaText(own)})`);
+        }
+      }
+    }
+  },
+};
+
+function schemaOf(known: RecordSchema | undefined): JsonValue {
+  return known === undefined ? null : (structuredClone(known) as unknown as JsonValue);
+}
 
 function otherLanes({ lanes: all }: SourceSubject): Lane[] {
   return all.filter(({ form }) => form !== 'records');
@@ -247,6 +277,7 @@ export const RECORD_CLAUSES: readonly SourceClause[] = [
   records,
   repeatable,
   lanes,
+  schema,
   counts,
   pages,
   singlePage,

@@ -5,6 +5,7 @@
 import type { JsonValue } from '../../../lib/text/json.ts';
 import type { PageBounds } from '../../../kit/page-bounds.ts';
 import { Page, type Encoding } from '../../../kit/page.ts';
+import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { Bookmarks } from '../read/bookmarks.ts';
 import { BINARY_HEAD, binaryEncoding, nameColumns } from './binary-rows.ts';
 import { FRAME_HEAD, frameEnd } from './copy-out.ts';
@@ -23,6 +24,7 @@ export interface PassageOptions {
   readonly columns: readonly CopyColumn[];
   readonly bigNumbers: BigNumbers;
   readonly bounds: PageBounds;
+  readonly schema: RecordSchema;
   readonly signal: AbortSignal;
   readonly marks?:
     | { readonly bookmarks: Bookmarks; readonly column: number; readonly every: number }
@@ -72,12 +74,14 @@ class BlockCollector {
   readonly #columns: readonly CopyColumn[];
   readonly #encoding: Encoding;
   readonly #marks: PassageOptions['marks'];
+  readonly #schema: RecordSchema;
   readonly #spare: Buffer[] = [];
   #out: Buffer = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
   /** Rows since the last bookmark. */
   #unmarked = 0;
 
-  constructor({ columns, bigNumbers, marks }: PassageOptions) {
+  constructor({ columns, bigNumbers, marks, schema }: PassageOptions) {
+    this.#schema = schema;
     this.#columns = columns;
     this.#encoding = binaryEncoding(columns, bigNumbers);
     this.#marks = marks;
@@ -130,6 +134,7 @@ class BlockCollector {
     const options = {
       bytes: length - this.count * FRAME_HEAD,
       release,
+      schema: this.#schema,
       ...(bookmark === undefined ? {} : { bookmark }),
     };
     const page = Page.ofBlock(this.#encoding, block.subarray(0, length), this.count, options);

@@ -6,6 +6,7 @@ import type { Collector } from '../../../fast/postgres/line-pages.ts';
 import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import type { PageBounds } from '../../../kit/page-bounds.ts';
 import { Page } from '../../../kit/page.ts';
+import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { Bookmarks } from '../read/bookmarks.ts';
 import { FRAME_HEAD, frameEnd } from './copy-out.ts';
 import { fieldEnd, fieldText, isNullField, type CopyColumn } from './text-fields.ts';
@@ -16,6 +17,7 @@ export interface CutOptions {
   /** Bytes that names and punctuation add to the values of a record. */
   readonly frame: number;
   readonly bounds: PageBounds;
+  readonly schema: RecordSchema;
   readonly signal: AbortSignal;
   readonly marks?: { readonly bookmarks: Bookmarks; readonly column: number } | undefined;
 }
@@ -24,12 +26,14 @@ export async function* cutPages(
   chunks: AsyncIterable<Buffer>,
   options: CutOptions,
 ): AsyncGenerator<Page, void> {
-  const { collector, frame, marks } = options;
+  const { collector, frame, marks, schema } = options;
   const { records: most, bytes: limit } = options.bounds;
   let count = 0;
   let bytes = 0;
   const take = (bookmark: JsonValue | undefined): Page => {
-    const page = collector.take(bookmark === undefined ? { bytes } : { bytes, bookmark });
+    const page = collector.take(
+      bookmark === undefined ? { bytes, schema } : { bytes, bookmark, schema },
+    );
     count = 0;
     bytes = 0;
     return page;

@@ -13,21 +13,12 @@ import { inner, keyColumn, PART, spansCondition } from '../../_sql/key-spans.ts'
 import type { PostgresSourceConfig } from '../config.ts';
 import { declareQuery, openConnection } from './connection.ts';
 import { describeCursor } from './cursor.ts';
+import { schemaOf } from '../types/logical-types.ts';
+import type { RecordField } from '../../../kit/record-schema.ts';
+import { holdsFor } from '../../../kit/typed-values.ts';
 import { OID } from '../types/decode.ts';
 import { compileQuery } from './query.ts';
 
-/**
- * How columns that are not numbers are compared: types with their own spelling of values, and
- * texts.
- */
-const HOLDS: ReadonlyMap<number, ColumnHolds> = new Map([
-  [OID.bool, 'booleans'],
-  [OID.json, 'documents'],
-  [OID.jsonb, 'documents'],
-  [1042, 'padded'],
-  [2950, 'uuids'],
-  ...[18, 19, 25, 1043].map((oid) => [oid, 'texts'] as const),
-]);
 const NUMBER_OIDS: ReadonlySet<number> = new Set([
   OID.int2,
   OID.int4,
@@ -37,6 +28,9 @@ const NUMBER_OIDS: ReadonlySet<number> = new Set([
   OID.float8,
   OID.numeric,
 ]);
+const BPCHAR = 1042;
+/** "char", name, text, varchar. */
+const TEXT_OIDS: ReadonlySet<number> = new Set([18, 19, 25, 1043]);
 const VARIABLE_TEXT_OIDS: ReadonlySet<number> = new Set([25, 1043]);
 
 /** Describes the columns of the result without reading it. */
@@ -49,15 +43,28 @@ export async function describeResult(
   try {
     const statement = compileQuery({ query, params, records: context.records });
     await connection.ask(() => declareQuery(connection, statement));
-    return { columns: (await describeCursor(connection)).map(columnOf) };
+    const fields = await describeCursor(connection);
+    const schema = await schemaOf(connection, fields);
+    return { columns: fields.map((field, index) => columnOf(field, schema.fields[index])) };
   } finally {
     await connection.close();
   }
 }
 
-function columnOf({ name, dataTypeID: oid, dataTypeModifier: modifier }: FieldDef): ResultColumn {
-  const holds = NUMBER_OIDS.has(oid) ? 'numbers' : HOLDS.get(oid);
-  return { name, type: typeName(oid, modifier), ...(holds === undefined ? {} : { holds }) };
+function columnOf(
+  { name, dataTypeID: oid, dataTypeModifier: modifier }: FieldDef,
+  field: RecordField | undefined,
+): ResultColumn {
+  const type = typeName(oid, modifier);
+  if (field === undefined) return { name, type };
+  const holds = holdsOf(oid, field);
+  return { name, field, type, ...(holds === undefined ? {} : { holds }) };
+}
+
+/** Types that keep no text as it is given are compared by the spelling of the server. */
+function holdsOf(oid: number, { type }: RecordField): ColumnHolds | undefined {
+  if (oid === BPCHAR) return 'padded';
+  return type.kind === 'utf8' && !TEXT_OIDS.has(oid) ? undefined : holdsFor(type);
 }
 
 /** Types that share a name give equal values the same text in a digest. */

@@ -1,0 +1,136 @@
+/**
+ * What is known of the fields of records: names, logical types and whether they may be null. The
+ * types are those of Apache Arrow, by name and meaning.
+ *
+ * In a record a value has one form for each type. Sources produce it and sinks read it; with the
+ * schema at its side, a sink knows that `"aGk="` are two bytes and not four letters.
+ *
+ * | type                      | value in a record                                                  |
+ * | ------------------------- | ------------------------------------------------------------------ |
+ * | bool                      | true or false                                                      |
+ * | int8 … int64, uint8 …     | number, or bigint beyond the safe range of a double                |
+ * | float32, float64          | number, or one of the texts `NaN`, `Infinity`, `-Infinity`         |
+ * | decimal                   | text with exactly the digits it has; `NaN` and the infinities      |
+ * | utf8                      | text                                                               |
+ * | binary                    | text: base64 with padding                                          |
+ * | date                      | text: `2024-05-06`                                                 |
+ * | time                      | text: `07:08:09.5`, with the digits it has                         |
+ * | timestamp without a zone  | text: `2024-05-06T07:08:09.5`, with the digits it has              |
+ * | timestamp with a zone     | text: `2024-05-06T07:08:09.5Z`, an instant                         |
+ * | interval                  | text: an ISO 8601 duration                                         |
+ * | uuid                      | text with hyphens, lower case                                      |
+ * | json                      | the JSON value; `JSON_NULL` where the value is the JSON null       |
+ * | list                      | array of values of the type of its items                           |
+ * | struct                    | object                                                             |
+ * | map                       | object, where keys are utf8; otherwise array of `{key, value}`     |
+ *
+ * Null is null for each type. Dates and times that ISO 8601 cannot express (before year 1, after
+ * year 9999, `infinity`) keep the text of their database.
+ */
+
+export const SIMPLE_TYPES = [
+  'bool',
+  'int8',
+  'int16',
+  'int32',
+  'int64',
+  'uint8',
+  'uint16',
+  'uint32',
+  'uint64',
+  'float32',
+  'float64',
+  'utf8',
+  'binary',
+  'date',
+  'time',
+  'interval',
+  'uuid',
+  'json',
+] as const;
+
+export type SimpleTypeName = (typeof SIMPLE_TYPES)[number];
+
+export const TIME_UNITS = ['s', 'ms', 'us', 'ns'] as const;
+export type TimeUnit = (typeof TIME_UNITS)[number];
+
+export interface DecimalType {
+  readonly kind: 'decimal';
+  /** Both are absent where the database sets no limit. */
+  readonly precision?: number;
+  readonly scale?: number;
+}
+
+export interface TimestampType {
+  readonly kind: 'timestamp';
+  readonly unit: TimeUnit;
+  /** Absent for a wall clock without a zone. Values of a zone are instants, written in UTC. */
+  readonly zone?: string;
+}
+
+export type RecordType =
+  | { readonly kind: SimpleTypeName }
+  | DecimalType
+  | TimestampType
+  | { readonly kind: 'list'; readonly item: RecordType }
+  | { readonly kind: 'struct'; readonly fields: readonly RecordField[] }
+  | { readonly kind: 'map'; readonly key: RecordType; readonly value: RecordType };
+
+/**
+ * The type of a column in its database, for a destination of the same system: it can create the
+ * same column. Values of types without a logical type of their own are utf8 in the spelling of that
+ * database.
+ */
+export interface NativeType {
+  /** `postgres`, `duckdb`, … */
+  readonly system: string;
+  /** As it is written in a statement: `tsvector`, `character(5)`. */
+  readonly name: string;
+}
+
+export interface RecordField {
+  readonly name: string;
+  readonly type: RecordType;
+  /** Whether null may occur. */
+  readonly nullable: boolean;
+  readonly native?: NativeType;
+}
+
+/** Made once for a run and shared by all its pages. */
+export interface RecordSchema {
+  /** In the order in which records list them. */
+  readonly fields: readonly RecordField[];
+  /**
+   * Fields beyond these may occur, and records may lack some of these. When absent, records have
+   * exactly these fields.
+   */
+  readonly others?: boolean;
+}
+
+/** Nothing is known. */
+export const UNKNOWN_SCHEMA: RecordSchema = Object.freeze({ fields: [], others: true });
+
+export function fieldOf(schema: RecordSchema | undefined, name: string): RecordField | undefined {
+  return schema?.fields.find((field) => field.name === name);
+}
+
+/** A schema that says nothing is the same as none. */
+export function knownSchema(schema: RecordSchema): RecordSchema | undefined {
+  return schema.fields.length === 0 && schema.others === true ? undefined : schema;
+}
+
+/** Each field as `change` leaves it; fields for which it returns `undefined` are gone. */
+export function mapFields(
+  schema: RecordSchema,
+  change: (field: RecordField) => RecordField | undefined,
+): RecordSchema {
+  const fields = schema.fields.map(change).filter((field) => field !== undefined);
+  return { ...schema, fields };
+}
+
+/** The schema with this field replaced, or added at the end. */
+export function withField(schema: RecordSchema, field: RecordField): RecordSchema {
+  const index = schema.fields.findIndex(({ name }) => name === field.name);
+  const fields = index === -1 ? [...schema.fields, field] : schema.fields.with(index, field);
+  return { ...schema, fields };
+}
