@@ -10,13 +10,19 @@ import {
 } from '../../kit/channel.ts';
 import type { NotificationEvent } from '../../kit/notification-event.ts';
 import type { Env } from '../../lib/env.ts';
-import { assert } from '../../lib/errors.ts';
+import { assert, messageOf } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { Redactor } from '../../lib/redact.ts';
 import { deliver } from './deliver.ts';
 import { Lanes } from './lanes.ts';
 import { NotificationMemory } from './memory.ts';
 import { DROPPED, DURATION, SENT } from './metrics.ts';
+import {
+  incidentId,
+  incidentsFolder,
+  openIncidents,
+  type OpenIncidents,
+} from './open-incidents.ts';
 import type { RunNews } from './run-events.ts';
 
 /**
@@ -42,12 +48,16 @@ interface Recovery {
   readonly about: Pick<Sent, 'pipeline' | 'row'>;
 }
 
-export type DispatcherEnv = Pick<Env, 'clock' | 'fetch' | 'log' | 'metrics' | 'redactor'>;
+export type DispatcherEnv = Pick<
+  Env,
+  'clock' | 'fetch' | 'log' | 'metrics' | 'redactor' | 'variables'
+>;
 
 export class Dispatcher {
   readonly #env: DispatcherEnv;
   readonly #channels: readonly ChannelDefinition[];
   readonly #memory: NotificationMemory;
+  readonly #incidents: OpenIncidents;
   readonly #lanes = new Lanes();
   #underway = 0;
 
@@ -55,6 +65,7 @@ export class Dispatcher {
     this.#env = env;
     this.#channels = channels;
     this.#memory = new NotificationMemory(env.clock);
+    this.#incidents = openIncidents(incidentsFolder(env.variables));
   }
 
   /** Resolves when everything was delivered or has failed. Never rejects. */
@@ -114,24 +125,45 @@ export class Dispatcher {
     if (fault !== undefined) {
       this.#memory.release(slot);
       this.#complain(name, channel, event, fault);
-    } else if (this.#definitionOf(channel).incidents?.opening.has(event.event) === true)
-      this.#memory.open(key);
+      return;
+    }
+    const { incidents } = this.#definitionOf(channel);
+    if (incidents?.opening.has(event.event) === true) await this.#open(channel, incidents, event);
+  }
+
+  async #open(
+    { config }: Channel,
+    incidents: ChannelIncidents<unknown>,
+    event: Sent,
+  ): Promise<void> {
+    const about = this.#withoutSecrets(event);
+    const id = incidentId(incidents.resolve(config, about));
+    this.#memory.open(id);
+    await this.#incidents.add(id, about).catch((error: unknown) =>
+      this.#log().warn('an open incident could not be stored: no other process will resolve it', {
+        ...about,
+        error: messageOf(error),
+      }),
+    );
+  }
+
+  #withoutSecrets({ pipeline, row }: Pick<Sent, 'pipeline' | 'row'>): {
+    pipeline: string;
+    row: string;
+  } {
+    const { redactor } = this.#env;
+    return { pipeline: redactor.text(pipeline), row: redactor.text(row) };
   }
 
   async #resolve({ name, channel, incidents, about }: Recovery): Promise<void> {
-    const key = keyOf(name, channel, about);
-    if (!this.#memory.isOpen(key)) return;
-    const told = {
-      pipeline: this.#env.redactor.text(about.pipeline),
-      row: this.#env.redactor.text(about.row),
-    };
-    const fault = await this.#deliver(
-      channel,
-      { ...about, event: 'resolve' },
-      incidents.resolve(channel.config, told),
-    );
-    if (fault === undefined) this.#memory.resolved(key);
-    else this.#complain(name, channel, { ...about, event: 'resolve' }, fault);
+    const message = incidents.resolve(channel.config, this.#withoutSecrets(about));
+    const id = incidentId(message);
+    if (!this.#memory.isOpen(id) && !(await this.#incidents.has(id))) return;
+    const fault = await this.#deliver(channel, { ...about, event: 'resolve' }, message);
+    if (fault === undefined) {
+      this.#memory.resolved(id);
+      await this.#incidents.remove(id).catch(() => {});
+    } else this.#complain(name, channel, { ...about, event: 'resolve' }, fault);
   }
 
   async #deliver(

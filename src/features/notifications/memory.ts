@@ -4,8 +4,8 @@ import type { Clock } from '../../lib/time/clock.ts';
 const MAX_ENTRIES = 10_000;
 
 /**
- * What a process remembers from run to run: what was sent lately, and which incidents are open. It
- * forgets all of it at its end.
+ * What a process remembers from run to run: what was sent lately, and which incidents it has
+ * opened. It forgets all of it at its end; open incidents are stored as well (`open-incidents.ts`).
  */
 export class NotificationMemory {
   readonly #clock: Pick<Clock, 'elapsedMs'>;

@@ -1,5 +1,8 @@
 /** Rules, told of runs over real connections. */
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { stillClock } from '../../../test/fakes/clock.ts';
@@ -109,6 +112,7 @@ describe('a rule', () => {
     expect(metrics.of('svc_notifications_sent_total')).toEqual({
       '{webhook,run_failure,ok}': 1,
       '{pagerduty,run_failure,ok}': 1,
+      '{pagerduty,resolve,ok}': 1,
     });
   });
 });
@@ -220,6 +224,23 @@ describe('an incident', () => {
       '{pagerduty,run_failure,ok}': 3,
       '{pagerduty,resolve,ok}': 1,
     });
+  });
+
+  it('is resolved by the next success also in another process, whatever the rule is called then', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'headgate-incidents-'));
+    const another = (): void => {
+      notifier = createNotifier({ ...env, variables: { XDG_STATE_HOME: home } });
+    };
+    another();
+    await tell([pager({ name: 'night' })], [broken('eu')]);
+    another();
+    await tell([pager({ name: 'day' })], [invocation('us')]);
+    expect(arrived()).toEqual(['/page trigger orders:eu']);
+    await tell([pager({ name: 'day' })], [invocation('eu')]);
+    another();
+    await tell([pager({ name: 'day' })], [invocation('eu')]);
+    expect(arrived()).toEqual(['/page resolve orders:eu']);
+    await rm(home, { recursive: true });
   });
 
   it('is not resolved by a success alone, and not when it never arrived', async () => {
