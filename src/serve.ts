@@ -18,6 +18,8 @@ import {
 import { openHistory } from './history/open.ts';
 import type { Access } from './lib/access.ts';
 import type { Env } from './lib/env.ts';
+import { Redactor } from './lib/redact.ts';
+import { AppError } from './lib/errors.ts';
 import { stringifyJson } from './lib/text/json.ts';
 import { programFile } from './lib/files/program-file.ts';
 import { createRegistry } from './lib/metrics/prometheus.ts';
@@ -31,8 +33,10 @@ import { metricsListener } from './runs/service/run-meter.ts';
 import { createBackfill } from './features/backfill/submit-units.ts';
 import { createDeadLetterFiles } from './features/dlq/dead-letter-files.ts';
 import { createReplay } from './features/dlq/replay-service.ts';
+import { createReload, type SettingsFile } from './features/reload/reload.ts';
 import { createRollback } from './features/rollback/rollback-run.ts';
 import { createRuns } from './runs/service/run-service.ts';
+import type { Caller } from './runs/service/runs.ts';
 import { createVerify } from './features/verify/verify-service.ts';
 import { createWorkerPool } from './runs/worker/worker-pool.ts';
 import { loadAuth } from './server/auth/auth-settings.ts';
@@ -59,6 +63,9 @@ const MEASURED = [
 /** A run that is silent for a while must not lose its series. */
 const SHORTEST_MEASURED_SECS = 3600;
 
+/** Who sends SIGHUP may do everything to this process. */
+const HANGUP: Caller = { principal: 'SIGHUP', role: 'admin' };
+
 const FAILED_START_GRACE_SECS = 5;
 
 /** Characters from which on a token that stands inside of another value is no accident. */
@@ -78,12 +85,14 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   });
   const env: Env = { ...options.env, metrics: registry.metrics };
   const { host, port } = parseListen(options.listen);
-  const { authenticate, access } = openDoors(options, env, host);
-  const baseDocument =
+  const doors = openDoors(options, env, host);
+  const { access } = doors;
+  logOpenDoors(env, access);
+  const defaults =
     options.defaultConfig === undefined
       ? undefined
-      : await openBase(options.defaultConfig, env, access);
-  const base = (): BaseDocument | undefined => baseDocument;
+      : await openDefaults(options.defaultConfig, env, access);
+  const base = (): BaseDocument | undefined => defaults?.now();
   const history = await openHistory(
     options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`,
     env,
@@ -149,6 +158,15 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     isLevelChosen: options.isLevelChosen,
     listen: options.listen,
   });
+  const { authConfig } = options.auth;
+  const reload = createReload({
+    env,
+    audit: runs.audit,
+    ...(defaults === undefined ? {} : { defaultConfig: defaults.file }),
+    ...(authConfig === undefined
+      ? {}
+      : { auth: { path: authConfig, load: async () => reopenDoors(doors, options, env, host) } }),
+  });
   const services = { jobs, base, audit: runs.audit };
   const server = await createServer({
     version,
@@ -171,7 +189,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     deadLetters: createDeadLetterFiles(jobs),
     localOutputs,
     audit: runs.audit,
-    authenticate,
+    reload,
+    authenticate: (authorization) => doors.authenticate(authorization),
     metricsText: () => registry.render(),
     bodyLimitBytes: options.bodyLimitBytes,
     corsOrigins: options.corsOrigins,
@@ -198,6 +217,12 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     return {
       url: address,
       historyText: options.history.kind,
+      // What is wrong stands in the log.
+      reload: () =>
+        reload(HANGUP).then(
+          () => {},
+          () => {},
+        ),
       drain: async (graceSecs) => {
         await runs.drain(graceSecs * 1000);
         await close();
@@ -215,18 +240,23 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
 }
 
 /** Who may call, and what the documents of those who may can reach. */
-function openDoors(
-  options: ServeOptions,
-  env: Env,
-  host: string,
-): { readonly authenticate: Authenticator; readonly access: Access } {
+interface Doors {
+  authenticate: Authenticator;
+  readonly access: Access;
+}
+
+function openDoors(options: ServeOptions, env: Env, host: string): Doors {
   const { auth, history, credentialVariables, allowEnv: allowed, dataRoot: root } = options;
   const files: string[] = [];
-  const authenticate = loadAuth(auth, { ...env, secretManagers: parts.secrets }, host, (path) =>
-    files.push(path),
-  );
-  // At this point the redactor knows the tokens and nothing else.
-  const tokens = env.redactor.values();
+  const found = new Redactor();
+  const authEnv = { ...env, redactor: found, secretManagers: parts.secrets };
+  let authenticate: Authenticator;
+  try {
+    authenticate = loadAuth(auth, authEnv, host, (path) => files.push(path));
+  } finally {
+    for (const token of found.values()) env.redactor.register(token);
+  }
+  const tokens = found.values();
   const holdsToken = ([, value = '']: readonly [string, string | undefined]): boolean =>
     tokens.some(
       (token) =>
@@ -246,8 +276,27 @@ function openDoors(
     },
     files: { refused: files, ...(root === undefined ? {} : { root }) },
   };
-  logOpenDoors(env, access);
   return { authenticate, access };
+}
+
+/**
+ * The principals as the file has them now. Workers were started with the variables that documents
+ * may read: a token that stands in another one now would lie open to them.
+ */
+function reopenDoors(doors: Doors, options: ServeOptions, env: Env, host: string): () => void {
+  const { authenticate, access } = openDoors(options, env, host);
+  const { credentials } = doors.access.variables;
+  const open = access.variables.credentials.find((name) => !credentials.includes(name));
+  if (open !== undefined) {
+    throw new AppError(
+      'token_in_variable',
+      `the environment variable \`${open}\` holds one of the tokens, and documents may read it`,
+      { hint: 'use another token, or restart the server' },
+    );
+  }
+  return () => {
+    doors.authenticate = authenticate;
+  };
 }
 
 function logOpenDoors({ log }: Env, { variables, files }: Access): void {
@@ -261,6 +310,27 @@ function logOpenDoors({ log }: Env, { variables, files }: Access): void {
       hint: 'name the folder of their files with --data-root',
     });
   }
+}
+
+interface Defaults {
+  readonly now: () => BaseDocument;
+  readonly file: SettingsFile;
+}
+
+async function openDefaults(path: string, env: Env, access: Access): Promise<Defaults> {
+  let now = await openBase(path, env, access);
+  return {
+    now: () => now,
+    file: {
+      path,
+      load: async () => {
+        const next = await openBase(path, env, access);
+        return () => {
+          now = next;
+        };
+      },
+    },
+  };
 }
 
 /**

@@ -72,6 +72,8 @@ export interface RunningServer {
   readonly url: string;
   /** Which history is used; says so when it is degraded. */
   readonly historyText: string;
+  /** Reads the settings files again, as SIGHUP asks. What is wrong is logged. */
+  reload(): Promise<void>;
   /** Stops taking work, waits for runs up to the grace, cancels the rest and closes everything. */
   drain(graceSecs: number): Promise<void>;
   /** Rejects when the server dies by itself; never resolves otherwise than after `drain`. */

@@ -5,6 +5,7 @@ import type { Catalog } from '../features/catalog/catalog.ts';
 import type { DeadLetterFiles } from '../features/dlq/dead-letter-files.ts';
 import type { Replay } from '../features/dlq/replay-service.ts';
 import type { LocalOutputs } from '../features/local-outputs/local-outputs.ts';
+import type { Reload } from '../features/reload/reload.ts';
 import type { Rollback } from '../features/rollback/rollback-run.ts';
 import type { Verify } from '../features/verify/verify-service.ts';
 import type { Parts } from '../kit/parts.ts';
@@ -39,6 +40,7 @@ export interface Services {
   readonly blocks: readonly BlockListing[];
   readonly doctor: Doctor;
   readonly rollback: Rollback;
+  readonly reload: Reload;
   readonly catalog: Pick<Catalog, 'list' | 'get' | 'lineage'>;
   readonly verify: Verify;
   readonly replay: Replay;

@@ -323,6 +323,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
         'row `row-0` has no key by which its records could be matched',
       );
     },
+    reload: async () => ({ reloaded: false, reason: 'there is nothing to read' }),
     catalog: createCatalog(new MemoryCatalog(), env),
     deadLetters: createDeadLetterFiles(
       inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),

@@ -19,15 +19,21 @@ interface Served {
   /** Resolves when the server was asked for. */
   readonly options: Promise<ServeOptions>;
   readonly drained: number[];
+  readonly reloads: readonly string[];
 }
 
 function serve(line: string, variables: Record<string, string> = {}): Served {
   const world = testWorld({ cwd, variables });
   const asked = Promise.withResolvers<ServeOptions>();
   const drained: number[] = [];
+  const reloads: string[] = [];
   const server: RunningServer = {
     url: 'http://127.0.0.1:8080',
     historyText: 'SQLite',
+    reload: () => {
+      reloads.push('again');
+      return Promise.resolve();
+    },
     drain: (graceSecs) => {
       drained.push(graceSecs);
       return Promise.resolve();
@@ -46,6 +52,7 @@ function serve(line: string, variables: Record<string, string> = {}): Served {
     code: runCli(['serve', ...line.split(' ')], wiring, world),
     options: asked.promise,
     drained,
+    reloads,
   };
 }
 
@@ -85,6 +92,18 @@ describe('serve', () => {
       (await optionsOf('--no-auth --log-level warn')).isLevelChosen,
     ]).toEqual([false, true]);
     expect(existsSync(path.join(cwd, '.headgate'))).toBe(true);
+  });
+
+  it('reads its settings again at every SIGHUP until it is asked to stop', async () => {
+    const served = serve('--no-auth');
+    await served.options;
+    await new Promise((resolve) => setImmediate(resolve));
+    served.world.hangUp();
+    served.world.hangUp();
+    served.world.send('SIGTERM', 0);
+    expect(await served.code).toBe(0);
+    served.world.hangUp();
+    expect(served.reloads).toEqual(['again', 'again']);
   });
 
   it('takes every option as a variable, also from the env file; flags win', async () => {

@@ -216,7 +216,8 @@ export const serveCommand = defineCommand({
   description:
     'Accepts runs over HTTP, executes them, and stores their results and logs. Choose exactly one way to authenticate: ' +
     '`--auth-token`, `--auth-config`, any of `--read-token`, `--write-token` and `--admin-token`, or `--no-auth`.\n\n' +
-    'The first SIGTERM or SIGINT lets runs finish within `--shutdown-grace-secs`; a second one ends the server at once.',
+    'The first SIGTERM or SIGINT lets runs finish within `--shutdown-grace-secs`; a second one ends the server at once. ' +
+    'SIGHUP makes it read `--default-config` and `--auth-config` again, like `POST /v1/reload`.',
   options,
   examples: [
     { command: 'headgate serve --no-auth', description: 'Try it on this machine' },
@@ -234,8 +235,10 @@ export const serveCommand = defineCommand({
     });
     const server = await context.wiring.serve(serveOptions);
     announce(context, serveOptions, server);
+    const stopReloading = context.world.onHangup(() => void server.reload());
     await Promise.race([untilAborted(stops.signal), server.closed]);
     await server.drain(serveOptions.shutdownGraceSecs);
+    stopReloading();
     const signal = stops.received();
     context.terminal.note(signal === undefined ? 'the server has closed' : 'stopped');
     return signal === undefined ? EXIT.failed : EXIT.ok;

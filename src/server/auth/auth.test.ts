@@ -42,6 +42,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   'POST /v1/dlq/discard': 'operator admin',
   'GET /v1/whoami': 'viewer operator admin',
   'GET /v1/audit': 'admin',
+  'POST /v1/reload': 'admin',
   'GET /v1/openapi.json': 'viewer operator admin',
 };
 

@@ -9,6 +9,7 @@ import { doctorRoutes } from './doctor.ts';
 import { frontPageRoutes } from './front-page.ts';
 import { healthRoutes } from './health.ts';
 import { identityRoutes } from './identity.ts';
+import { reloadRoutes } from './reload.ts';
 import { rollbackRoutes } from './rollback.ts';
 import { localOutputRoutes } from './local-outputs.ts';
 import { runLogRoutes } from './run-logs.ts';
@@ -29,6 +30,7 @@ export const ROUTES: readonly Route[] = Object.freeze([
   ...localOutputRoutes,
   ...identityRoutes,
   ...auditRoutes,
+  ...reloadRoutes,
   ...frontPageRoutes,
   ...healthRoutes,
   ...descriptionRoutes(() => ROUTES),
