@@ -13,10 +13,15 @@ export interface FieldTypesOf {
   readonly types: ReadonlySet<ColumnType>;
   /** Whether any record holds null there, or does not have the field. */
   readonly nulls: boolean;
+  /** Whether any record holds null there. */
+  readonly hasNull: boolean;
 }
 
 export class FieldTypes {
-  readonly #seen = new Map<string, { readonly types: Set<ColumnType>; filled: number }>();
+  readonly #seen = new Map<
+    string,
+    { readonly types: Set<ColumnType>; filled: number; nulls: number }
+  >();
   #objects = 0;
 
   /** Records that are not objects have no fields and are left out. */
@@ -27,9 +32,13 @@ export class FieldTypes {
       for (const name of Object.keys(record)) {
         const value = record[name];
         let field = this.#seen.get(name);
-        if (field === undefined) this.#seen.set(name, (field = { types: new Set(), filled: 0 }));
+        if (field === undefined)
+          this.#seen.set(name, (field = { types: new Set(), filled: 0, nulls: 0 }));
         const type = value === undefined ? undefined : columnTypeOf(value);
-        if (type === undefined) continue;
+        if (type === undefined) {
+          field.nulls += 1;
+          continue;
+        }
         field.filled += 1;
         field.types.add(type);
       }
@@ -38,10 +47,11 @@ export class FieldTypes {
 
   /** In the order in which they were first seen. */
   fields(): FieldTypesOf[] {
-    return [...this.#seen].map(([name, { types, filled }]) => ({
+    return [...this.#seen].map(([name, { types, filled, nulls }]) => ({
       name,
       types: withoutNarrower(types),
       nulls: filled < this.#objects,
+      hasNull: nulls > 0,
     }));
   }
 }

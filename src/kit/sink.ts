@@ -24,6 +24,11 @@ export interface WriteResult {
   readonly written: number;
   /** Records the sink leaves out by a rule of its own, such as a record without a known column. */
   readonly skipped?: number;
+  /**
+   * Fields that were not written because the destination has no column for them, with the number of
+   * records that have them; absent when there are none.
+   */
+  readonly unknownFields?: ReadonlyMap<string, number>;
   readonly rejected: readonly Rejection[];
 }
 
@@ -107,6 +112,8 @@ export interface DestinationColumn {
   readonly name: string;
   readonly types: readonly ColumnType[];
   readonly nullable: boolean;
+  /** The destination fills it by itself in a row that has no value for it. */
+  readonly hasDefault?: boolean;
 }
 
 export interface SchemaChange {
@@ -121,6 +128,8 @@ export interface SchemaAccess {
    * schema.
    */
   current(): Promise<readonly DestinationColumn[] | undefined>;
+  /** Names that differ only in the case of ASCII letters mean the same column. */
+  readonly ignoresCase?: boolean;
   /** Present when `capabilities.schema` is `evolve`. */
   evolve?(change: SchemaChange): Promise<void>;
 }

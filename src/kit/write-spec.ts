@@ -134,15 +134,19 @@ export interface KeyedPlan {
   readonly rejected: readonly Rejection[];
 }
 
-/** The last record with a key wins; it is written at the place of the first. */
+/**
+ * The last record with a key wins and is written at the place of the first. Fields that it does not
+ * have stay as an earlier record of the page has them, as if each record were a page of its own.
+ */
 export function planKeyedPage(records: readonly JsonValue[], spec: KeyedSpec): KeyedPlan {
   const winners = new Map<string, PlannedRecord>();
   const rejected: Rejection[] = [];
   for (const [index, record] of records.entries()) {
     const fault = keyFault(record, spec.key);
-    if (fault === undefined)
-      winners.set(identityOf(record as JsonObject, spec), { index, record: record as JsonObject });
-    else rejected.push({ index, error: new RecordError('Sink', fault) });
+    if (fault === undefined) {
+      const id = identityOf(record as JsonObject, spec);
+      winners.set(id, { index, record: over(winners.get(id)?.record, record as JsonObject, spec) });
+    } else rejected.push({ index, error: new RecordError('Sink', fault) });
   }
   const upserts: PlannedRecord[] = [];
   const deletes: PlannedRecord[] = [];
@@ -193,6 +197,15 @@ function identityOf(record: JsonObject, spec: KeyedSpec): string {
   const [only] = spec.key;
   if (spec.key.length === 1 && only !== undefined) return write(record[only] ?? null);
   return JSON.stringify(spec.key.map((column) => write(record[column] ?? null)));
+}
+
+/** Deletions are whole: nothing of an earlier record outlives them. */
+function over(before: JsonObject | undefined, record: JsonObject, spec: KeyedSpec): JsonObject {
+  if (before === undefined || spec.mode === 'delete') return record;
+  if (isMarked(before, spec) || isMarked(record, spec)) return record;
+  return Object.keys(before).every((field) => hasField(record, field))
+    ? record
+    : Object.fromEntries([...Object.entries(before), ...Object.entries(record)]);
 }
 
 function isMarked(record: JsonObject, spec: KeyedSpec): boolean {

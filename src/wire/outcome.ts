@@ -51,6 +51,13 @@ export interface SlaViolation {
   readonly message: string;
 }
 
+/** A field that was not written, because the destination has no column for it. */
+export interface DroppedField {
+  readonly field: string;
+  /** Written records that had it. */
+  readonly records: number;
+}
+
 /** Files of this machine that a sink wrote. */
 export interface WrittenFiles {
   /** Canonical address of the data set they belong to: the same on every day. */
@@ -86,6 +93,8 @@ export interface InvocationOutcome {
   readonly duration_ms: number;
   /** The last stored bookmark, when the row has a state store. */
   readonly bookmark?: JsonValue;
+  /** Present when there are any; the first hundred names. */
+  readonly dropped_fields?: readonly DroppedField[];
   /** Present when there are any. */
   readonly sla_violations?: readonly SlaViolation[];
   /** Present when there are any. */

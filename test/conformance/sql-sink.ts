@@ -8,6 +8,7 @@ import { check } from '../../src/kit/schema.ts';
 import type { FinishReason, Sink, SinkDefinition } from '../../src/kit/sink.ts';
 import { stagingName } from '../../src/connectors/_sql/table-names.ts';
 import { testContext, type TestContext } from '../fakes/env.ts';
+import { sqlFieldsSuite } from './sql-fields.ts';
 
 export interface SqlHarness {
   readonly definition: SinkDefinition;
@@ -76,6 +77,8 @@ export function sqlSinkSuite(harness: SqlHarness): void {
       throw new Error(`expected a connector error, got ${String(error)}`);
     return error;
   };
+
+  sqlFieldsSuite(harness, { open, run, rows, failure });
 
   test('the table is made from the first page; later unknown fields are ignored and missing ones are null', async () => {
     const table = harness.table();

@@ -35,6 +35,7 @@ export function summarizeRun(
     terminal.note(`  limited to ${count(limit, 'record')} for each row: no bookmark was stored`);
   if (outcome.nodes !== undefined)
     for (const line of nodeTable(outcome.nodes)) terminal.note(`  ${line}`);
+  for (const row of outcome.invocations) reportDroppedFields(terminal, row);
   for (const row of outcome.invocations) failureMessageOf(terminal, row);
   // The run failed as a whole, before any row started.
   if (outcome.error !== null && outcome.invocations.every((row) => row.error === null))
@@ -113,6 +114,21 @@ function nodeTable(nodes: readonly NodeOutcome[]): string[] {
   );
 }
 
+/** Names to list; JSON output has more of them. */
+const LISTED_FIELDS = 10;
+
+function reportDroppedFields(terminal: Terminal, row: InvocationOutcome): void {
+  const { dropped_fields: fields = [] } = row;
+  if (fields.length === 0) return;
+  const listed = fields
+    .slice(0, LISTED_FIELDS)
+    .map(({ field, records }) => `${JSON.stringify(field)} (${count(records, 'record')})`);
+  const more = fields.length > LISTED_FIELDS ? ` and ${fields.length - LISTED_FIELDS} more` : '';
+  terminal.note(
+    `${terminal.paint('yellow', 'warning:')} row ${row.row_id}: not written, because the destination has no such column: ${listed.join(', ')}${more}`,
+  );
+}
+
 function failureMessageOf(terminal: Terminal, row: InvocationOutcome): void {
   if (row.error === null) return;
   terminal.note(
@@ -138,6 +154,7 @@ export function rowDocument(row: InvocationOutcome): Record<string, unknown> {
     ...(row.withheld_by === undefined ? {} : { withheld_by: row.withheld_by }),
     ...(row.contract_breaches === undefined ? {} : { contract_breaches: row.contract_breaches }),
     lane: row.lane,
+    ...(row.dropped_fields === undefined ? {} : { dropped_fields: row.dropped_fields }),
     ...(row.bookmark === undefined ? {} : { bookmark: row.bookmark }),
     ...(row.error === null ? {} : { error: row.error.message, error_code: row.error.code }),
     ...(row.error?.hint === undefined ? {} : { hint: row.error.hint }),

@@ -1,6 +1,7 @@
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { Page } from '../../kit/page.ts';
 import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
+import type { NameRules, UnknownFields } from './column-names.ts';
 
 export interface LiveColumn extends DestinationColumn {
   /** Name of the type in the database. */
@@ -19,13 +20,19 @@ export interface CommitToken {
   readonly token: string;
 }
 
-/** What one page changes in one table, in one transaction. */
-export interface TableChange {
-  readonly table: string;
-  /** Columns that the rows fill, in table order; other columns keep their default. */
+/** Rows that fill the same columns. */
+export interface RowSet {
+  /** In table order; other columns keep their value, or get their default in a new row. */
   readonly columns: readonly LiveColumn[];
   /** Values in the order of `columns`. */
   readonly rows: readonly (readonly JsonValue[])[];
+}
+
+/** What one page changes in one table, in one transaction. */
+export interface TableChange {
+  readonly table: string;
+  /** Written in this order; empty when nothing is written. */
+  readonly writes: readonly RowSet[];
   /** `upsert` replaces the row with the same key; keys are unique within the change. */
   readonly mode: 'insert' | 'upsert';
   /** The values are already text (a record as JSON) and are stored unchanged. */
@@ -64,19 +71,25 @@ export interface PassOptions {
   readonly hold?: Hold | undefined;
 }
 
+/** A page that was written without making records. */
+export interface Passed {
+  readonly unknown: UnknownFields;
+}
+
 /** One kind of database, used by the shared sink. Failures are `ConnectorError`s. */
 export interface SqlDriver {
   /** Columns that can be written, in table order; `undefined` when the table does not exist. */
   columns(table: string): Promise<readonly LiveColumn[] | undefined>;
+  readonly names: NameRules;
   /** Creates the table unless it exists by now. */
   createTable(table: string, columns: readonly NewColumn[], key: readonly string[]): Promise<void>;
   apply(change: TableChange): Promise<void>;
   /**
    * Writes a page directly from its block or columns, without making records: appends it, or
-   * replaces the rows with its `key`, in one transaction. Returns false and does nothing when the
-   * block does not fit the table or a key is null; the page is then written as records.
+   * replaces the rows with its `key`, in one transaction. Returns `undefined` and does nothing when
+   * the block does not fit the table or a key is null; the page is then written as records.
    */
-  pass?(table: string, page: Page, options: PassOptions): Promise<boolean>;
+  pass?(table: string, page: Page, options: PassOptions): Promise<Passed | undefined>;
   /**
    * Present when transactions can stay open: commits the open one. When a change in it fails, all
    * of it is rolled back and every later call fails.

@@ -8,8 +8,10 @@ import {
 } from '../../lib/text/json.ts';
 import type { Rejection } from '../../kit/sink.ts';
 import { planKeyedPage, type KeyedSpec } from '../../kit/write-spec.ts';
-import type { LiveColumn, TableChange } from './driver.ts';
+import { inColumnNames, type NameRules, type UnknownFields } from './column-names.ts';
 import type { ColumnMapping } from './column-mapping.ts';
+import type { LiveColumn, TableChange } from './driver.ts';
+import { rowSets } from './row-sets.ts';
 
 /** What a page changes, before the table is known. */
 export interface PagePlan {
@@ -44,48 +46,56 @@ export function planPage(
 export type PageRows = Omit<TableChange, 'table' | 'commit'> & {
   /** Records without any field that is a column. */
   readonly skipped: number;
+  readonly unknown: UnknownFields;
 };
 
 interface Shape {
   readonly live: readonly LiveColumn[];
   readonly mapping: ColumnMapping;
   readonly key: readonly string[];
+  readonly rules: NameRules;
 }
 
 /** Converts a plan to rows for the columns of the table. */
-export function rowsOf(plan: PagePlan, { live, mapping, key }: Shape): PageRows {
+export function rowsOf(plan: PagePlan, { live, mapping, key, rules }: Shape): PageRows {
   if (mapping.kind === 'json') {
     const columns = pick(live, [mapping.column]);
     const rows = plan.upserts.map((record) => [stringifyJson(record)]);
-    return { columns, rows, mode: 'insert', finished: true, key: [], deletes: [], skipped: 0 };
+    return { ...NOTHING, writes: [{ columns, rows }], finished: true };
   }
-  const records = plan.upserts as readonly JsonObject[];
-  const columns = usedColumns(records, live);
-  const known = records.filter((record) => columns.some((column) => hasField(record, column.name)));
+  const names = live.map((column) => column.name);
+  const given = plan.upserts as readonly JsonObject[];
+  const unknown = unknownFields(given, new Set(names));
+  const records = inColumnNames(given, unknown, { columns: names, rules });
   const keyColumns = pick(live, key);
+  const mode = key.length > 0 ? 'upsert' : 'insert';
+  const { writes, skipped } = rowSets(records, { live, key: keyColumns, mode });
   return {
-    columns,
-    rows: known.map((record) => valuesOf(record, columns)),
-    mode: key.length > 0 ? 'upsert' : 'insert',
+    writes,
+    mode,
     finished: false,
     key: keyColumns,
     deletes: plan.deletes.map((record) => valuesOf(record, keyColumns)),
-    skipped: records.length - known.length,
+    skipped,
+    unknown: records === given ? unknown : unknownFields(records, new Set(names)),
   };
 }
 
-function usedColumns(records: readonly JsonObject[], live: readonly LiveColumn[]): LiveColumn[] {
-  const open = new Map(live.map((column) => [column.name, column]));
-  const used = new Set<LiveColumn>();
-  for (const record of records) {
-    if (open.size === 0) break;
-    for (const [name, column] of open) {
-      if (!hasField(record, name)) continue;
-      used.add(column);
-      open.delete(name);
-    }
-  }
-  return live.filter((column) => used.has(column));
+const NOTHING = {
+  mode: 'insert',
+  finished: false,
+  key: [],
+  deletes: [],
+  skipped: 0,
+  unknown: new Map<string, number>(),
+} as const;
+
+function unknownFields(records: readonly JsonObject[], known: ReadonlySet<string>): UnknownFields {
+  const unknown = new Map<string, number>();
+  for (const record of records)
+    for (const name of Object.keys(record))
+      if (!known.has(name)) unknown.set(name, (unknown.get(name) ?? 0) + 1);
+  return unknown;
 }
 
 function valuesOf(record: JsonObject, columns: readonly LiveColumn[]): JsonValue[] {

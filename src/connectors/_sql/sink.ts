@@ -17,7 +17,21 @@ import type {
   WriteResult,
 } from '../../kit/sink.ts';
 import { keyedSpec, settle } from '../../kit/write-spec.ts';
-import type { CommitToken, Hold, LiveColumn, NewColumn, SqlDriver, TableSweep } from './driver.ts';
+import {
+  inFirstCase,
+  refuseLongNames,
+  type NameRules,
+  type UnknownFields,
+} from './column-names.ts';
+import type {
+  CommitToken,
+  Hold,
+  LiveColumn,
+  NewColumn,
+  Passed,
+  SqlDriver,
+  TableSweep,
+} from './driver.ts';
 import { inferColumns } from './infer-columns.ts';
 import { planPage, rowsOf, type PagePlan } from './page-rows.ts';
 import { createRecording, type Recording } from './recording.ts';
@@ -41,23 +55,26 @@ export function createSqlSink(
     page: Page,
     commit: CommitToken | undefined,
     hold: Hold | undefined,
-  ): Promise<boolean> => {
-    if (!takesBlocks(config) || page.form.form === 'records' || page.count === 0) return false;
-    if (recording.runIn('upsert') !== undefined) return false;
-    return (await driver.pass?.(config.table_name, page, { key, commit, hold })) ?? false;
+  ): Promise<Passed | undefined> => {
+    if (!takesBlocks(config) || page.form.form === 'records' || page.count === 0) return undefined;
+    if (recording.runIn('upsert') !== undefined) return undefined;
+    return driver.pass?.(config.table_name, page, { key, commit, hold });
   };
 
   const write = async (
     page: Page,
     { partial, commit, hold }: WriteOptions & Binding,
   ): Promise<WriteResult> => {
-    if (await passes(page, commit, hold)) return { written: page.count, rejected: [] };
+    const passed = await passes(page, commit, hold);
+    if (passed !== undefined)
+      return { written: page.count, rejected: [], ...unknownOf(passed.unknown) };
     const records = page.records();
     const plan = planPage(records, mapping, spec);
     const result = settle(records.length, plan.rejected, partial);
     const live = await table.columnsFor(plan);
     // Deletions need no table.
-    const rows = live === undefined ? undefined : rowsOf(plan, { live, mapping, key });
+    const rows =
+      live === undefined ? undefined : rowsOf(plan, { live, mapping, key, rules: driver.names });
     if (rows !== undefined && rows.skipped > 0) {
       log.warn('records without any known column were skipped', {
         table: config.table_name,
@@ -66,7 +83,7 @@ export function createSqlSink(
     }
     if (
       commit !== undefined ||
-      (rows !== undefined && rows.rows.length + rows.deletes.length > 0)
+      (rows !== undefined && rows.writes.length + rows.deletes.length > 0)
     ) {
       const loggedFor = recording.runIn('upsert');
       const change = {
@@ -83,7 +100,11 @@ export function createSqlSink(
       });
     }
     const skipped = rows?.skipped ?? 0;
-    return skipped === 0 ? result : { ...result, written: result.written - skipped, skipped };
+    return {
+      ...result,
+      ...(skipped === 0 ? {} : { written: result.written - skipped, skipped }),
+      ...unknownOf(rows?.unknown ?? new Map()),
+    };
   };
 
   // Appended pages need no separate commit as long as an error ends the run.
@@ -110,7 +131,12 @@ export function createSqlSink(
     close: () => driver.close(),
   };
   if (config.write_mode === 'overwrite')
-    return mapping.kind === 'auto' ? { ...sink, schema: { current: () => table.current() } } : sink;
+    return mapping.kind === 'auto'
+      ? {
+          ...sink,
+          schema: { current: () => table.current(), ignoresCase: driver.names.ignoresCase },
+        }
+      : sink;
   const held = driver.settle === undefined ? heldInMemory(write) : heldByDriver(write);
   const tokens: TokenWriter = {
     last: (scope) => {
@@ -165,16 +191,23 @@ const NOTHING: WriteResult = { written: 0, rejected: [] };
 
 function sum(one: WriteResult, other: WriteResult): WriteResult {
   const skipped = (one.skipped ?? 0) + (other.skipped ?? 0);
+  const unknown = new Map(one.unknownFields);
+  for (const [field, records] of other.unknownFields ?? [])
+    unknown.set(field, (unknown.get(field) ?? 0) + records);
   return {
     written: one.written + other.written,
     rejected: [],
     ...(skipped === 0 ? {} : { skipped }),
+    ...unknownOf(unknown),
   };
 }
 
+function unknownOf(unknown: UnknownFields): Pick<WriteResult, 'unknownFields'> {
+  return unknown.size === 0 ? {} : { unknownFields: unknown };
+}
+
 const NO_ROWS = {
-  columns: [],
-  rows: [],
+  writes: [],
   mode: 'insert',
   finished: false,
   key: [],
@@ -233,7 +266,7 @@ function createTableAccess(
     if (!config.create_table || config.write_mode === 'delete') throw noTable(table);
     await driver.createTable(
       target,
-      newColumns(config, records),
+      newColumns(config, records, driver.names),
       config.write_mode === 'upsert' ? config.key : [],
     );
     isMade = overwrite;
@@ -250,7 +283,12 @@ function createTableAccess(
       return load();
     },
     current: () => driver.columns(table),
+    ignoresCase: driver.names.ignoresCase,
     async evolve(change) {
+      refuseLongNames(
+        change.add.map(({ name }) => name),
+        driver.names,
+      );
       await driver.evolve(table, change);
       live = undefined;
     },
@@ -305,10 +343,18 @@ function noTable(table: string): ConnectorError {
   });
 }
 
-function newColumns(config: SqlSinkConfig, records: readonly JsonValue[]): NewColumn[] {
+function newColumns(
+  config: SqlSinkConfig,
+  records: readonly JsonValue[],
+  rules: NameRules,
+): NewColumn[] {
   if (config.column_mapping.kind === 'json')
     return [{ name: config.column_mapping.column, type: 'object' }];
-  const columns = inferColumns(records);
+  const columns = inferColumns(rules.ignoresCase ? inFirstCase(records) : records);
+  refuseLongNames(
+    columns.map(({ name }) => name),
+    rules,
+  );
   if (columns.length > 0) return columns;
   throw new ConnectorError(
     'data',

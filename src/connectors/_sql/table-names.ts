@@ -4,12 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 /**
  * PostgreSQL truncates longer names, and a truncated name could be the name of the table itself.
  */
-const NAME_BYTES = 63;
-
-/** For databases that ignore the case of letters in names; they do not all agree beyond ASCII. */
-export function inOneCase(table: string): string {
-  return table.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
-}
+export const NAME_BYTES = 63;
 
 /** The name with an ending, or a name made from a hash when that is too long. */
 export function endedName(table: string, ending: string): string {

@@ -18,6 +18,7 @@ import {
   TOKEN_TABLE,
   type CommitToken,
   type LiveColumn,
+  type RowSet,
   type SqlDriver,
   type TableChange,
 } from '../_sql/driver.ts';
@@ -50,6 +51,7 @@ export async function openDuckdbDriver(
   const execute = async (sql: string): Promise<void> => void (await connection.run(sql));
 
   return {
+    names: { ignoresCase: true },
     columns: (table) =>
       run(`reading the columns of \`${table}\``, () => readColumns(connection, table)),
     createTable: (table, columns, key) =>
@@ -119,11 +121,13 @@ async function inTransaction(
  * columns.
  */
 async function apply(connection: DuckDBConnection, change: TableChange): Promise<void> {
-  if (change.rows.length > 0) await fill(connection, INCOMING, change.columns, change);
   if (change.deletes.length > 0)
-    await fill(connection, LEAVING, change.key, { rows: change.deletes, finished: false });
+    await fill(connection, LEAVING, { columns: change.key, rows: change.deletes }, false);
   await inTransaction(connection, async () => {
-    if (change.rows.length > 0) await insert(connection, change);
+    for (const set of change.writes) {
+      await fill(connection, INCOMING, set, change.finished);
+      await insert(connection, change, set);
+    }
     if (change.deletes.length > 0) await connection.run(deletion(change));
     if (change.commit !== undefined) await storeToken(connection, change.commit);
   });
@@ -135,8 +139,8 @@ const LEAVING = 'svc_leaving';
 function fill(
   connection: DuckDBConnection,
   table: string,
-  columns: readonly LiveColumn[],
-  { rows, finished }: Pick<TableChange, 'rows' | 'finished'>,
+  { columns, rows }: RowSet,
+  finished: boolean,
 ): Promise<void> {
   const toText = (value: JsonValue, { sqlType }: LiveColumn): string | null => {
     if (value === null) return null;
@@ -156,7 +160,8 @@ function fill(
 
 async function insert(
   connection: DuckDBConnection,
-  { table, columns, key, mode }: TableChange,
+  { table, key, mode }: TableChange,
+  { columns }: RowSet,
 ): Promise<void> {
   const names = columns.map((column) => column.name);
   const values = columns.map((column, index) => typed(`c${index}`, column.sqlType));

@@ -6,7 +6,7 @@ import { defineSink } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { createSqlSink } from '../_sql/sink.ts';
 import { readTable, sqlSinkCapabilities } from '../_sql/sink-fields.ts';
-import { inOneCase } from '../_sql/table-names.ts';
+import { inOneCase } from '../../lib/sql/sql-name.ts';
 import {
   duckdbSinkConfig,
   duckdbSourceConfig,

@@ -34,6 +34,7 @@ export async function readColumns(
     types: typesOf(jsonText(row['data_type'] ?? null)),
     nullable: row['is_nullable'] === true,
     fallback: typeof row['column_default'] === 'string' ? row['column_default'] : undefined,
+    ...(typeof row['column_default'] === 'string' ? { hasDefault: true } : {}),
   }));
 }
 

@@ -14,11 +14,14 @@ import type { SchemaChange } from '../../kit/sink.ts';
 import {
   TOKEN_TABLE,
   type LiveColumn,
+  type RowSet,
   type SqlDriver,
   type TableChange,
   type TableSweep,
 } from '../_sql/driver.ts';
 import { ROLLBACK_LOG_TABLE } from '../_sql/rollback-log.ts';
+import { refuseLongNames } from '../_sql/column-names.ts';
+import { keysOf } from '../_sql/row-sets.ts';
 import { partName } from '../_sql/table-names.ts';
 import { BINARY_TYPES } from './types/binary-text.ts';
 import { planCopy, sendCopy } from './write/copy-plan.ts';
@@ -29,6 +32,7 @@ import { copyLines, encoderOf, finishedText, type Encoder } from './types/encode
 import { rollbackDialect, ROLLBACK_LOG_LINES, logKeys, sweepAndLog } from './write/rollback-log.ts';
 import { replaceRows } from './write/overwrite.ts';
 import {
+  NAMES,
   POSTGRES_TYPES,
   readColumns,
   readCopyTarget,
@@ -57,6 +61,7 @@ export async function openPostgresDriver(
   config: PostgresSinkConfig,
   context: SinkContext,
 ): Promise<SqlDriver> {
+  refuseConfiguredNames(config);
   const pool = await openPostgresPool({ url: config.connection_url, max: config.max_connections });
   const qualified = (table: string): string =>
     (config.schema === undefined ? '' : `${quoteName(config.schema)}.`) + quoteName(table);
@@ -104,6 +109,7 @@ export async function openPostgresDriver(
   };
   await checkConnection(pool, context.signal);
   return {
+    names: NAMES,
     columns: (table) =>
       run(`reading the columns of \`${table}\``, (client) => readColumns(client, qualified(table))),
     createTable: (table, columns, key) =>
@@ -143,7 +149,7 @@ export async function openPostgresDriver(
       const target =
         targets.get(name) ?? (await run('reading the table', (client) => copyTarget(client, name)));
       const plan = target === undefined ? undefined : planCopy(page, target, { key, json, buffer });
-      if (plan === undefined) return false;
+      if (plan === undefined) return undefined;
       if (commit !== undefined || hold === 'token') await makeTokens();
       await writes.work(
         `writing to \`${name}\``,
@@ -158,7 +164,7 @@ export async function openPostgresDriver(
           }
         },
       );
-      return true;
+      return { unknown: plan.unknown };
     },
     settle: () => writes.commit(),
     sweep: (one) =>
@@ -239,6 +245,17 @@ export async function openPostgresDriver(
   };
 }
 
+function refuseConfiguredNames({
+  table_name,
+  schema,
+  column_mapping,
+  key,
+}: PostgresSinkConfig): void {
+  refuseLongNames([table_name], NAMES, 'table');
+  refuseLongNames(schema === undefined ? [] : [schema], NAMES, 'schema');
+  refuseLongNames(column_mapping.kind === 'json' ? [column_mapping.column] : key, NAMES);
+}
+
 /** Finds a wrong address or password when the row starts, before its first page. */
 async function checkConnection(pool: Pool, signal: AbortSignal): Promise<void> {
   try {
@@ -282,21 +299,31 @@ const COPY_FROM = { insert: 500, upsert: 4000 } as const;
 async function apply(transaction: Transaction, change: TableChange, target: Target): Promise<void> {
   if (change.loggedFor !== undefined)
     await logChanged(transaction, change, target, change.loggedFor);
-  if (change.rows.length > 0)
-    await (copies(change, target) ? copyRows : insertRows)(transaction, change, target);
+  for (const set of change.writes)
+    await (copies(change, set, target) ? copyRows : insertRows)(
+      transaction,
+      { ...change, ...set },
+      target,
+    );
   if (change.deletes.length > 0) await deleteRows(transaction, change, target);
   if (change.commit !== undefined)
     await storeToken(await transaction.client(), target.tokens, change.commit);
 }
 
-function copies({ mode, rows }: TableChange, { write_method, copyable }: Target): boolean {
+function copies(
+  { mode }: TableChange,
+  { rows }: RowSet,
+  { write_method, copyable }: Target,
+): boolean {
   if (write_method !== 'auto') return write_method === 'copy';
   return rows.length >= COPY_FROM[mode] && (copyable || mode === 'upsert');
 }
 
+type Write = TableChange & RowSet;
+
 async function insertRows(
   transaction: Transaction,
-  change: TableChange,
+  change: Write,
   { table, batch_size }: Target,
 ): Promise<void> {
   const { columns, rows } = change;
@@ -311,11 +338,7 @@ async function insertRows(
   }
 }
 
-async function copyRows(
-  transaction: Transaction,
-  change: TableChange,
-  { table }: Target,
-): Promise<void> {
+async function copyRows(transaction: Transaction, change: Write, { table }: Target): Promise<void> {
   const { columns, rows } = change;
   const lines = copyLines(rows, encodersOf(change));
   if (change.mode === 'insert') {
@@ -336,7 +359,7 @@ async function arrive(
   lines: string,
 ): Promise<string> {
   const arrival = arrivalTable(columns);
-  await (await transaction.client()).query(arrival.create);
+  await transaction.arrival(arrival);
   await (await transaction.copy({ sql: arrival.copy })).write(Buffer.from(lines));
   await transaction.client();
   return arrival.from;
@@ -367,9 +390,8 @@ async function logChanged(
   { table, logTable }: Target,
   runId: string,
 ): Promise<void> {
-  const { key, columns, rows, deletes } = change;
-  const places = key.map(({ name }) => columns.findIndex((column) => column.name === name));
-  const keys = [...rows.map((row) => places.map((place) => row[place] ?? null)), ...deletes];
+  const { key } = change;
+  const keys = keysOf(change);
   const client = await transaction.client();
   const live = (await readColumns(client, table)) ?? [];
   await logKeys(
@@ -402,7 +424,7 @@ async function sweep(
   return rowCount ?? 0;
 }
 
-function encodersOf({ columns, finished }: TableChange): Encoder[] {
+function encodersOf({ columns, finished }: Write): Encoder[] {
   return columns.map((column) => (finished ? finishedText : encoderOf(column)));
 }
 

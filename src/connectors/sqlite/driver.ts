@@ -12,15 +12,19 @@ import {
   sqliteError,
 } from '../../lib/sql/sqlite.ts';
 import type { SinkContext } from '../../kit/context.ts';
+import type { Page } from '../../kit/page.ts';
 import {
   TOKEN_TABLE,
   type CommitToken,
   type LiveColumn,
+  type RowSet,
   type SqlDriver,
   type TableChange,
   type TableSweep,
   type RollbackSession,
 } from '../_sql/driver.ts';
+import { nearColumn, type UnknownFields } from '../_sql/column-names.ts';
+import { keysOf } from '../_sql/row-sets.ts';
 import type { SqliteSinkConfig } from './config.ts';
 import {
   addRollbackFunctions,
@@ -32,12 +36,14 @@ import {
   createRollbackLog,
 } from './rollback-log.ts';
 import { AttachCopy } from '../../fast/sqlite/attach-copy.ts';
+import { rowsOfPage } from '../../fast/sqlite/row-blocks.ts';
 import { readColumns, SQLITE_TYPES } from './schema.ts';
 import { writeLockOf } from './write-lock.ts';
 import { toSqlite } from '../../lib/sql/sqlite-values.ts';
 
 /** Rows written between two pauses when `batch_size` sets no bound. */
 const PAUSE_EVERY = 10_000;
+const NAMES = { ignoresCase: true };
 
 export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext): SqlDriver {
   const connect = (): DatabaseSync =>
@@ -63,6 +69,7 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
   };
 
   return {
+    names: NAMES,
     columns: (table) => run(`reading the columns of \`${table}\``, () => readColumns(db, table)),
     createTable: (table, columns, key) =>
       run(`making the table \`${table}\``, () => {
@@ -77,16 +84,19 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
     pass: (table, page, options) =>
       run(`writing to \`${table}\``, () => {
         const live = attachCopy === undefined ? undefined : readColumns(db, table);
-        if (attachCopy === undefined || live === undefined) return false;
+        const unknown = unknownColumns(page, live);
+        if (attachCopy === undefined || live === undefined || unknown === undefined)
+          return undefined;
         const finish = (open: DatabaseSync): void => {
           if (options.commit !== undefined) storeToken(open, options.commit);
         };
-        return attachCopy.write(page, {
+        const isDone = attachCopy.write(page, {
           table,
           live: live.map(({ name }) => name),
           key: options.key,
           finish,
         });
+        return isDone ? { unknown } : undefined;
       }),
     sweep: (one) =>
       run(`removing rows of \`${one.table}\``, () =>
@@ -125,6 +135,23 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
   };
 }
 
+/**
+ * The columns of the page that the table does not have; `undefined` when the names need the look at
+ * single records.
+ */
+function unknownColumns(
+  page: Page,
+  live: readonly LiveColumn[] | undefined,
+): UnknownFields | undefined {
+  const names = live?.map(({ name }) => name) ?? [];
+  const unknown = (rowsOfPage(page)?.source.columns ?? [])
+    .map(({ name }) => name)
+    .filter((name) => !names.includes(name));
+  return unknown.some((name) => nearColumn(name, names, NAMES) !== undefined)
+    ? undefined
+    : new Map(unknown.map((name) => [name, page.count]));
+}
+
 function prepared(db: DatabaseSync): DatabaseSync {
   try {
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
@@ -152,7 +179,7 @@ async function apply(db: DatabaseSync, change: TableChange, pace: Pace): Promise
   try {
     if (change.loggedFor !== undefined)
       await logChanged(db, change, { runId: change.loggedFor, pace });
-    if (change.rows.length > 0) await runAll(prepareWrite(db, change), change.rows, pace);
+    for (const set of change.writes) await runAll(prepareWrite(db, change, set), set.rows, pace);
     if (change.deletes.length > 0) await runAll(prepareDelete(db, change), change.deletes, pace);
     if (change.commit !== undefined) storeToken(db, change.commit);
     db.exec('COMMIT');
@@ -168,9 +195,8 @@ async function logChanged(
   change: TableChange,
   { runId, pace }: { runId: string; pace: Pace },
 ): Promise<void> {
-  const { table, key, columns, rows, deletes } = change;
-  const places = key.map(({ name }) => columns.findIndex((column) => column.name === name));
-  const keys = [...rows.map((row) => places.map((place) => row[place] ?? null)), ...deletes];
+  const { table, key } = change;
+  const keys = keysOf(change);
   await runAll(db.prepare(emptyKeys(db, key)), keys, pace);
   logKeys(db, { table, runId, key });
 }
@@ -198,7 +224,7 @@ async function atOnce<T>(
 /** Runs a statement for every row, with pauses for other work. */
 async function runAll(
   statement: StatementSync,
-  rows: TableChange['rows'],
+  rows: RowSet['rows'],
   { pauseEvery, signal }: Pace,
 ): Promise<void> {
   for (const [index, row] of rows.entries()) {
@@ -209,7 +235,11 @@ async function runAll(
   }
 }
 
-function prepareWrite(db: DatabaseSync, { table, columns, key, mode }: TableChange): StatementSync {
+function prepareWrite(
+  db: DatabaseSync,
+  { table, key, mode }: TableChange,
+  { columns }: RowSet,
+): StatementSync {
   const names = columns.map((column) => column.name);
   const insert = `INSERT INTO ${quoteName(table)} (${quoteNames(names)}) VALUES (${names.map(() => '?').join(', ')})`;
   if (mode === 'insert') return db.prepare(insert);

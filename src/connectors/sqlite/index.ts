@@ -7,7 +7,7 @@ import { defineSink, type SinkCapabilities } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { createSqlSink } from '../_sql/sink.ts';
 import { canSweep, readTable, sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
-import { inOneCase } from '../_sql/table-names.ts';
+import { inOneCase } from '../../lib/sql/sql-name.ts';
 import {
   sqliteSinkConfig,
   sqliteSourceConfig,

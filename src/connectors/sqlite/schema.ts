@@ -20,9 +20,10 @@ export interface SqliteColumn extends LiveColumn {
 /** The columns that can be written; `undefined` when the table does not exist. */
 export function readColumns(db: DatabaseSync, table: string): SqliteColumn[] | undefined {
   const rows = db
-    .prepare('SELECT name, type, "notnull", dflt_value, hidden FROM pragma_table_xinfo(?)')
+    .prepare('SELECT name, type, "notnull", dflt_value, hidden, pk FROM pragma_table_xinfo(?)')
     .all(table);
   if (rows.length === 0) return undefined;
+  const keys = rows.filter((row) => row['pk'] !== 0).length;
   return rows
     .filter((row) => row['hidden'] === 0)
     .map((row) => ({
@@ -30,8 +31,14 @@ export function readColumns(db: DatabaseSync, table: string): SqliteColumn[] | u
       sqlType: String(row['type']),
       types: typesOf(String(row['type'])),
       nullable: row['notnull'] === 0,
+      ...(row['dflt_value'] !== null || isRowId(row, keys) ? { hasDefault: true } : {}),
       fallback: row['dflt_value'] === null ? undefined : String(row['dflt_value']),
     }));
+}
+
+/** The column is the row id, which SQLite makes up. */
+function isRowId(row: Readonly<Record<string, unknown>>, keys: number): boolean {
+  return keys === 1 && row['pk'] === 1 && /^integer$/i.test(String(row['type']));
 }
 
 /** The types that a column of this declared type stores unchanged (type affinity). */

@@ -73,6 +73,11 @@ export function reportEnd(
     ...(outputs.length === 0
       ? {}
       : { outputs: { dataset_uri: sinkUriOf(request), files: outputs } }),
+    ...(tally.unknownFields.size === 0
+      ? {}
+      : {
+          dropped_fields: [...tally.unknownFields].map(([field, records]) => ({ field, records })),
+        }),
     ...(violations.length === 0 ? {} : { sla_violations: violations }),
   };
 }

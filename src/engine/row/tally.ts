@@ -13,6 +13,8 @@ export class Tally {
   breaches = 0;
   bytes = 0;
   pages = 0;
+  /** How many records had a field that was not written, by name. */
+  readonly unknownFields = new Map<string, number>();
   /** Of those written, the ones that are known to be durable. */
   #durable = 0;
   readonly #withheld = new Map<WithheldReason, number>();

@@ -4,6 +4,7 @@
  */
 import { hasField, isObject, type JsonValue } from '../../lib/text/json.ts';
 import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
+import { inOneCase } from '../../lib/sql/sql-name.ts';
 import { FieldTypes, withoutNarrower, type FieldTypesOf } from '../field-types.ts';
 
 export interface Widening {
@@ -18,6 +19,8 @@ export interface Drift {
   readonly added: readonly { readonly name: string; readonly type: ColumnType }[];
   readonly widened: readonly Widening[];
   readonly incompatible: readonly string[];
+  /** Of the widened and the incompatible ones those whose values fit: only null is new there. */
+  readonly onlyNull: readonly string[];
   /** Required columns that no record of the page has. */
   readonly missing: readonly string[];
 }
@@ -46,6 +49,7 @@ export function compareColumns(
   const added: Drift['added'][number][] = [];
   const widened: Widening[] = [];
   const incompatible: string[] = [];
+  const onlyNull: string[] = [];
   for (const column of page) {
     const there = live.get(column.name);
     if (there === undefined) {
@@ -53,23 +57,43 @@ export function compareColumns(
       continue;
     }
     if (fits(column, there)) continue;
+    if (holds(there, column)) onlyNull.push(column.name);
     const widening = allowWidening ? wideningOf(column, there) : undefined;
     if (widening === undefined) incompatible.push(column.name);
     else widened.push(widening);
   }
   const present = new Set(page.map((column) => column.name));
   const missing = destination.filter(
-    ({ name, nullable }) => !nullable && !present.has(name) && !supplied.has(name),
+    (column) => isRequired(column) && !present.has(column.name) && !supplied.has(column.name),
   );
-  return { added, widened, incompatible, missing: missing.map((column) => column.name).sort() };
+  return {
+    added,
+    widened,
+    incompatible,
+    onlyNull,
+    missing: missing.map((column) => column.name).sort(),
+  };
 }
 
 export function hasDrift({ added, widened, incompatible, missing }: Drift): boolean {
   return added.length + widened.length + incompatible.length + missing.length > 0;
 }
 
-function fits({ types, nulls }: FieldTypesOf, there: DestinationColumn): boolean {
-  return (!nulls || there.nullable) && [...types].every((type) => takes(there, type));
+/** A record has to bring a value: the destination makes up none. */
+function isRequired({ nullable, hasDefault }: DestinationColumn): boolean {
+  return !nullable && hasDefault !== true;
+}
+
+function fits(column: FieldTypesOf, there: DestinationColumn): boolean {
+  return !lacksValues(column, there) && holds(there, column);
+}
+
+function lacksValues({ nulls, hasNull }: FieldTypesOf, there: DestinationColumn): boolean {
+  return isRequired(there) ? nulls : hasNull && !there.nullable;
+}
+
+function holds(there: DestinationColumn, { types }: FieldTypesOf): boolean {
+  return [...types].every((type) => takes(there, type));
 }
 
 function takes({ types }: DestinationColumn, type: ColumnType): boolean {
@@ -77,12 +101,10 @@ function takes({ types }: DestinationColumn, type: ColumnType): boolean {
 }
 
 /** One type that holds the column and the page; a destination calls its own type first. */
-function wideningOf(
-  { name, types, nulls }: FieldTypesOf,
-  there: DestinationColumn,
-): Widening | undefined {
-  const relaxNull = nulls && !there.nullable;
-  if ([...types].every((type) => takes(there, type))) return { name, type: undefined, relaxNull };
+function wideningOf(column: FieldTypesOf, there: DestinationColumn): Widening | undefined {
+  const { name, types } = column;
+  const relaxNull = lacksValues(column, there);
+  if (holds(there, column)) return { name, type: undefined, relaxNull };
   const [own] = there.types;
   const merged = withoutNarrower(new Set(own === undefined ? types : [own, ...types]));
   const [type] = merged;
@@ -128,8 +150,62 @@ export function holdsAny(record: JsonValue, names: readonly string[]): boolean {
   return isObject(record) && names.some((name) => hasField(record, name));
 }
 
-export function lacksAny(record: JsonValue, names: readonly string[]): boolean {
-  return isObject(record) && names.some((name) => !hasField(record, name));
+/** The columns that a record must bring a value for, and those in which it must not be null. */
+export interface RequiredColumns {
+  readonly present: readonly string[];
+  readonly notNull: readonly string[];
+}
+
+export function requiredColumns(
+  destination: readonly DestinationColumn[],
+  supplied: ReadonlySet<string>,
+): RequiredColumns {
+  const notNull = destination.filter(({ nullable, name }) => !nullable && !supplied.has(name));
+  return {
+    present: notNull.filter(isRequired).map(({ name }) => name),
+    notNull: notNull.map(({ name }) => name),
+  };
+}
+
+export function lacksAny(record: JsonValue, { present, notNull }: RequiredColumns): boolean {
+  if (!isObject(record)) return false;
+  return (
+    present.some((name) => !hasField(record, name)) ||
+    notNull.some((name) => hasField(record, name) && record[name] === null)
+  );
+}
+
+/**
+ * Records with their fields named as the columns, for a destination that ignores case; new names
+ * are spelled as they come first. A record with two fields for one column stays as it is: the sink
+ * refuses it.
+ */
+export function inColumnCase(
+  records: readonly JsonValue[],
+  destination: readonly DestinationColumn[],
+): readonly JsonValue[] {
+  const exact = new Set(destination.map(({ name }) => name));
+  const spellings = new Map(destination.map(({ name }) => [inOneCase(name), name]));
+  const nameOf = (field: string): string => {
+    if (exact.has(field)) return field;
+    const folded = inOneCase(field);
+    const spelling = spellings.get(folded);
+    if (spelling === undefined) spellings.set(folded, field);
+    return spelling ?? field;
+  };
+  let isChanged = false;
+  const renamed = records.map((record) => {
+    if (!isObject(record)) return record;
+    const fields = Object.keys(record);
+    const names = fields.map(nameOf);
+    if (names.every((name, index) => name === fields[index])) return record;
+    if (new Set(names).size < names.length) return record;
+    isChanged = true;
+    return Object.fromEntries(
+      names.map((name, index) => [name, record[fields[index] ?? ''] ?? null]),
+    );
+  });
+  return isChanged ? renamed : records;
 }
 
 function byName(a: { readonly name: string }, b: { readonly name: string }): number {

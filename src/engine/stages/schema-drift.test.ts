@@ -71,7 +71,7 @@ describe('a page is compared with the columns of the destination (spec 2.11)', (
     ];
     return compareColumns(columnsOf(records), { destination, allowWidening, supplied: new Set() });
   };
-  const none = { added: [], widened: [], incompatible: [], missing: [] };
+  const none = { added: [], widened: [], incompatible: [], onlyNull: [], missing: [] };
 
   it('finds nothing where types fit, also integers in a number column and nulls where they are allowed', () => {
     expect(compare([{ id: 1, ratio: 2, flag: null }, { id: 2n }, 'text', 7])).toEqual(none);
@@ -169,6 +169,74 @@ describe('on_drift', () => {
     expect(dead[1]?.error.message).toBe(
       'the schema drifted: `other` not in the destination; `id` required but absent',
     );
+  });
+
+  it.each([true, false])(
+    'quarantine takes the records without a value that is required, and only them (widening %s)',
+    async (allow_type_widening) => {
+      const { rows, dead, outcome } = await move(
+        'CREATE TABLE t (id INTEGER NOT NULL, v INTEGER NOT NULL, d INTEGER NOT NULL DEFAULT 7, n)',
+        { on_drift: 'quarantine', allow_type_widening },
+        [
+          [
+            { id: 1, v: 1, n: 1 },
+            { id: 2 },
+            { v: 3 },
+            { id: 4, v: null },
+            { id: 5, v: 5, d: null },
+          ],
+          [{ id: 6, v: 6, d: 6 }],
+        ],
+      );
+      expect(outcome.error).toBeNull();
+      expect(rows).toEqual([
+        { id: 1, v: 1, d: 7, n: 1 },
+        { id: 6, v: 6, d: 6, n: null },
+      ]);
+      expect(dead.map((one) => [one.payload, one.record_index])).toEqual([
+        [{ id: 2 }, 1],
+        [{ v: 3 }, 2],
+        [{ id: 4, v: null }, 3],
+        [{ id: 5, v: 5, d: null }, 4],
+      ]);
+    },
+  );
+
+  it('a column that the database fills itself is not missing', async () => {
+    const { drift, outcome } = await move(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY NOT NULL, v INTEGER, at TEXT NOT NULL DEFAULT 'x')",
+      { on_drift: 'fail' },
+      [[{ v: 1 }, { v: 2, at: 'y' }]],
+    );
+    expect([outcome.error, drift]).toEqual([null, {}]);
+  });
+
+  it.each(['evolve', 'ignore', 'fail', 'quarantine'] as const)(
+    '%s takes names that differ in case only for one column where the database does',
+    async (on_drift) => {
+      const { rows, columns, dead, outcome } = await move(T, { on_drift }, [[{ ID: 1, V: 2 }]]);
+      expect([outcome.error, dead]).toEqual([null, []]);
+      expect(columns).toEqual(['id INTEGER', 'v INTEGER']);
+      expect(rows).toEqual([{ id: 1, v: 2 }]);
+    },
+  );
+
+  it('without a `schema` block fields without a column are told once, counted and in the outcome', async () => {
+    const pages: JsonValue[][] = [
+      [{ id: 1, extra: 1 }],
+      [{ id: 2, extra: 2 }, { id: 3, other: 1 }, { id: 4 }],
+    ];
+    const { rows, drift, lines, outcome } = await move(T, {}, pages, { blocks: {} });
+    expect(rows).toHaveLength(4);
+    expect(outcome.invocations[0]?.dropped_fields).toEqual([
+      { field: 'extra', records: 2 },
+      { field: 'other', records: 1 },
+    ]);
+    expect(drift).toEqual({ '{test,row-0,sqlite,warn,added}': 3 });
+    expect(lines.filter((line) => line.includes('has no column for'))).toEqual([
+      expect.stringContaining('extra'),
+      expect.stringContaining('other'),
+    ]);
   });
 });
 

@@ -14,6 +14,7 @@ import type {
 } from '../../kit/sink.ts';
 import type { SchemaDriftConfig } from '../../blocks/schema-drift/schema.ts';
 import { wrapConnectorError } from '../failure.ts';
+import type { FieldTypesOf } from '../field-types.ts';
 import {
   changed,
   changeFor,
@@ -21,7 +22,9 @@ import {
   compareColumns,
   hasDrift,
   holdsAny,
+  inColumnCase,
   lacksAny,
+  requiredColumns,
   type Drift,
 } from './drift-columns.ts';
 import type { PageInWork, Stage, StageContext } from './stage.ts';
@@ -94,10 +97,11 @@ class SchemaDrift {
   }
 
   async run(page: PageInWork): Promise<void> {
-    const columns = columnsOf(page.records);
-    if (columns.length === 0) return;
+    const given = columnsOf(page.records);
+    if (given.length === 0) return;
     const live = await this.#columns();
     if (live === undefined) return;
+    const columns = this.#renamesFields(page, given, live) ? columnsOf(page.records) : given;
     const supplied = this.#suppliedNames;
     const found = compareColumns(columns, {
       destination: live,
@@ -108,6 +112,22 @@ class SchemaDrift {
     if (!hasDrift(drift)) return;
     this.#count(drift);
     await this.#settle(page, drift, live);
+  }
+
+  /** Whether fields were named as the columns that the destination takes them for. */
+  #renamesFields(
+    page: PageInWork,
+    given: readonly FieldTypesOf[],
+    live: readonly DestinationColumn[],
+  ): boolean {
+    if (this.#schema.ignoresCase !== true) return false;
+    const known = new Set(live.map(({ name }) => name));
+    if (given.every(({ name }) => known.has(name))) return false;
+    const { records } = page;
+    const renamed = inColumnCase(records, live);
+    if (renamed === records) return false;
+    page.records = renamed;
+    return true;
   }
 
   async #settle(page: PageInWork, drift: Drift, live: readonly DestinationColumn[]): Promise<void> {
@@ -122,12 +142,15 @@ class SchemaDrift {
       case 'fail':
         throw driftError(drift, this.#context.sinkType);
       case 'quarantine': {
+        const onlyNull = new Set(drift.onlyNull);
         const drifted = [...drift.added, ...drift.widened]
           .map((one) => one.name)
-          .concat(drift.incompatible);
+          .concat(drift.incompatible)
+          .filter((name) => !onlyNull.has(name));
+        const required = requiredColumns(live, this.#suppliedNames);
         quarantine(
           page,
-          (record) => holdsAny(record, drifted) || lacksAny(record, drift.missing),
+          (record) => holdsAny(record, drifted) || lacksAny(record, required),
           describe(drift),
         );
         return;
@@ -148,9 +171,14 @@ class SchemaDrift {
     if (change.add.length + change.widen.length + change.relaxNull.length > 0)
       await this.#change(change, live);
     if (incompatible.length === 0) return;
+    const misfits = incompatible.filter((name) => !drift.onlyNull.includes(name));
+    const required = requiredColumns(
+      live.filter(({ name }) => incompatible.includes(name)),
+      this.#suppliedNames,
+    );
     quarantine(
       page,
-      (record) => holdsAny(record, incompatible),
+      (record) => holdsAny(record, misfits) || lacksAny(record, required),
       describe({ ...NO_DRIFT, incompatible }),
     );
   }
@@ -223,7 +251,7 @@ class SchemaDrift {
   }
 }
 
-const NO_DRIFT: Drift = { added: [], widened: [], incompatible: [], missing: [] };
+const NO_DRIFT: Drift = { added: [], widened: [], incompatible: [], onlyNull: [], missing: [] };
 
 function describe({ added, widened, incompatible, missing }: Drift): string {
   const list = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');

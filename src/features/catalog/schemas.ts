@@ -32,6 +32,7 @@ export function compareSchemas(before: InferredSchema, after: InferredSchema): S
     name,
     types: new Set(types),
     nulls: nullable,
+    hasNull: nullable,
   }));
   const drift = compareColumns(page, {
     destination: old,

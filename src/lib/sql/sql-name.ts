@@ -14,3 +14,8 @@ export function onConflict(names: readonly string[], keys: readonly string[]): s
     ? 'DO NOTHING'
     : `DO UPDATE SET ${rest.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 }
+
+/** For databases that ignore the case of letters in names; they do not all agree beyond ASCII. */
+export function inOneCase(name: string): string {
+  return name.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}

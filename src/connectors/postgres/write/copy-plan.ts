@@ -7,7 +7,8 @@ import { BINARY_HEAD, BINARY_TAIL, binaryBlock, hasNull } from '../copy/binary-r
 import { copyCells as fastCells } from '../../../fast/fast-paths.ts';
 import { copyCells, type CellStyle, type PageBuffer } from '../../../fast/postgres/copy-cells.ts';
 import type { CopyColumn } from '../copy/text-fields.ts';
-import type { CopyTarget, TargetColumn } from './schema.ts';
+import { nearColumn, type UnknownFields } from '../../_sql/column-names.ts';
+import { NAMES, type CopyTarget, type TargetColumn } from './schema.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 import { encoderOf, escaped } from '../types/encode.ts';
 import { arrivalTable, insertInto } from './statements.ts';
@@ -18,7 +19,10 @@ export interface CopyPlan {
   readonly columns: readonly TargetColumn[];
   readonly form: 'binary' | 'text';
   readonly block: Uint8Array;
+  readonly unknown: UnknownFields;
 }
+
+const ALL_KNOWN: UnknownFields = new Map();
 
 interface CopyRequest {
   readonly key: readonly string[];
@@ -48,11 +52,12 @@ function planBinary(page: Page, target: CopyTarget, key: readonly string[]): Cop
   const places = key.map((name) => columns.findIndex((column) => column.name === name));
   if (columns.length < held.columns.length || places.includes(-1) || hasNull(held.block, places))
     return undefined;
-  return { columns, form: 'binary', block: held.block };
+  return { columns, form: 'binary', block: held.block, unknown: ALL_KNOWN };
 }
 
 /**
- * Fields without a column are left out; rows without any known field are written through records.
+ * Fields without a column are left out and counted. Rows without any known field, rows that get
+ * the default of a column, and names that are nearly those of columns go through records.
  */
 function planColumns(
   columns: Columns,
@@ -65,6 +70,11 @@ function planColumns(
     return from === undefined || !hasCells(columns, from) ? [] : [{ to, from }];
   });
   if (known.length === 0 || !known.some(({ from }) => columns.isWhole(from))) return undefined;
+  if (known.some(({ to, from }) => to.hasDefault && !columns.isWhole(from))) return undefined;
+  const unknown = unknownFields(columns, target);
+  const names = [...target.keys()];
+  if ([...unknown.keys()].some((field) => nearColumn(field, names, NAMES) !== undefined))
+    return undefined;
   return {
     columns: known.map(({ to }) => to),
     form: 'text',
@@ -73,7 +83,19 @@ function planColumns(
       known.map(({ to, from }) => ({ from, style: styleOf(to), encode: cellEncoder(to) })),
       buffer,
     ),
+    unknown,
   };
+}
+
+function unknownFields(columns: Columns, target: CopyTarget): UnknownFields {
+  const unknown = new Map<string, number>();
+  for (const [index, name] of columns.names.entries()) {
+    const column = columns.columns[index];
+    if (target.has(name) || column === undefined) continue;
+    const count = cellCount(columns, column);
+    if (count > 0) unknown.set(name, count);
+  }
+  return unknown;
 }
 
 /** Whether any record has the field. */
@@ -81,6 +103,14 @@ function hasCells({ rows }: Columns, { kinds }: Column): boolean {
   for (let index = 0; index < rows.length; index += 1)
     if (kinds[rows[index] as number] !== MISSING) return true;
   return false;
+}
+
+/** The number of records that have the field. */
+function cellCount({ rows }: Columns, { kinds }: Column): number {
+  let count = 0;
+  for (let index = 0; index < rows.length; index += 1)
+    if (kinds[rows[index] as number] !== MISSING) count += 1;
+  return count;
 }
 
 function styleOf({ sqlType }: TargetColumn): CellStyle {
@@ -109,7 +139,12 @@ function planLines(page: Page, target: CopyTarget, name: string): CopyPlan | und
   const column = target.get(name);
   if (page.form.form !== 'bytes' || page.form.encoding !== JSON_LINES.name || column === undefined)
     return undefined;
-  return { columns: [column], form: 'text', block: escapedLines(page.block(JSON_LINES)) };
+  return {
+    columns: [column],
+    form: 'text',
+    block: escapedLines(page.block(JSON_LINES)),
+    unknown: ALL_KNOWN,
+  };
 }
 
 /** Adds the rows to the table, or replaces the rows with the same keys. */
@@ -124,7 +159,7 @@ export async function sendCopy(
     return send(transaction, `COPY ${to.table} (${quoteNames(names)}) FROM STDIN`, plan);
   }
   const arrival = arrivalTable(columns);
-  await (await transaction.client()).query(arrival.create);
+  await transaction.arrival(arrival);
   await send(transaction, arrival.copy, plan);
   const key = to.key.flatMap((name) => columns.filter((column) => column.name === name));
   await (

@@ -1,6 +1,10 @@
 import type { ClientBase } from 'pg';
 import type { ColumnType } from '../../../kit/sink.ts';
+import type { NameRules } from '../../_sql/column-names.ts';
 import type { LiveColumn } from '../../_sql/driver.ts';
+import { NAME_BYTES } from '../../_sql/table-names.ts';
+
+export const NAMES: NameRules = { mostBytes: NAME_BYTES, ignoresCase: false };
 
 export const POSTGRES_TYPES: Readonly<Record<ColumnType, string>> = {
   boolean: 'boolean',
@@ -16,6 +20,7 @@ interface ColumnRow {
   readonly type: string;
   readonly nullable: boolean;
   readonly settable: boolean;
+  readonly has_default: boolean;
 }
 
 /**
@@ -23,7 +28,8 @@ interface ColumnRow {
  * assignment refuses.
  */
 const COLUMNS = `
-  SELECT attname AS name, format_type(atttypid, -1) AS type, NOT attnotnull AS nullable, attidentity <> 'a' AS settable
+  SELECT attname AS name, format_type(atttypid, -1) AS type, NOT attnotnull AS nullable, attidentity <> 'a' AS settable,
+    atthasdef OR attidentity <> '' AS has_default
   FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`;
 
 /**
@@ -43,12 +49,13 @@ export async function readColumns(
   const oid = found.rows[0]?.oid ?? null;
   if (oid === null) return undefined;
   const { rows } = await client.query<ColumnRow>(COLUMNS, [oid]);
-  return rows.map(({ name, type, nullable, settable }) => ({
+  return rows.map(({ name, type, nullable, settable, has_default: hasDefault }) => ({
     name,
     sqlType: type,
     types: typesOf(type),
     nullable,
     ...(settable ? {} : { settable }),
+    ...(hasDefault ? { hasDefault } : {}),
   }));
 }
 
@@ -74,11 +81,13 @@ export interface TargetColumn {
   readonly name: string;
   readonly oid: number;
   readonly sqlType: string;
+  readonly hasDefault: boolean;
 }
 
 /** Views, foreign tables, rules and row security only work with INSERT. */
 const COPY_TARGET = `
-  SELECT a.attname AS name, a.atttypid::int8::text AS oid, format_type(a.atttypid, -1) AS type
+  SELECT a.attname AS name, a.atttypid::int8::text AS oid, format_type(a.atttypid, -1) AS type,
+    a.atthasdef OR a.attidentity <> '' AS has_default
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
   WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p') AND NOT c.relhasrules AND NOT row_security_active(c.oid)`;
 
@@ -86,12 +95,20 @@ export async function readCopyTarget(
   client: ClientBase,
   table: string,
 ): Promise<CopyTarget | undefined> {
-  const { rows } = await client.query<{ name: string; oid: string; type: string }>(COPY_TARGET, [
-    table,
-  ]);
+  const { rows } = await client.query<{
+    name: string;
+    oid: string;
+    type: string;
+    has_default: boolean;
+  }>(COPY_TARGET, [table]);
   return rows.length === 0
     ? undefined
-    : new Map(rows.map(({ name, oid, type }) => [name, { name, oid: Number(oid), sqlType: type }]));
+    : new Map(
+        rows.map(({ name, oid, type, has_default: hasDefault }) => [
+          name,
+          { name, oid: Number(oid), sqlType: type, hasDefault },
+        ]),
+      );
 }
 
 function typesOf(type: string): readonly ColumnType[] {

@@ -21,11 +21,13 @@ export function fromArrays(width: number): string {
 }
 
 /**
- * A temporary table for rows of a COPY stream, with their final types; it is emptied at the end of
- * the transaction.
+ * A temporary table for rows of a COPY stream, with their final types. It is emptied at the end of
+ * the transaction; rows of the same types use the same one.
  */
 export function arrivalTable(columns: readonly Column[]): {
   readonly create: string;
+  /** For a further use in the same transaction. */
+  readonly empty: string;
   readonly copy: string;
   readonly from: string;
 } {
@@ -34,6 +36,7 @@ export function arrivalTable(columns: readonly Column[]): {
   const definitions = types.map((type, index) => `c${index} ${type}`);
   return {
     create: `CREATE TEMP TABLE IF NOT EXISTS ${name} (${definitions.join(', ')}) ON COMMIT DELETE ROWS`,
+    empty: `TRUNCATE pg_temp.${name}`,
     copy: `COPY pg_temp.${name} FROM STDIN`,
     // A table that was empty keeps rows in the order of their insertion.
     from: `(SELECT ctid AS n, * FROM pg_temp.${name}) AS r`,

@@ -5,6 +5,9 @@
 import type { ClientBase, Pool } from 'pg';
 import { lend, type Lent } from '../../../lib/sql/postgres.ts';
 import { CopyIn } from '../copy/copy-in.ts';
+import type { arrivalTable } from './statements.ts';
+
+export type ArrivalTable = Pick<ReturnType<typeof arrivalTable>, 'create' | 'empty'>;
 
 /** The bytes of a COPY statement before and after its rows. */
 export interface CopyStatement {
@@ -22,6 +25,8 @@ export interface Transaction {
    * statement is the same.
    */
   copy(statement: CopyStatement): Promise<CopyIn>;
+  /** Creates a temporary table for rows, or empties it when the transaction has used it. */
+  arrival(table: ArrivalTable): Promise<void>;
 }
 
 interface OpenTransaction {
@@ -31,6 +36,8 @@ interface OpenTransaction {
   copy: { readonly statement: CopyStatement; readonly stream: CopyIn } | undefined;
   /** Whether BEGIN was sent; it is sent with the first statement. */
   begun: boolean;
+  /** Statements that have created temporary tables. */
+  readonly arrivals: Set<string>;
 }
 
 export class WriteTransaction {
@@ -65,6 +72,7 @@ export class WriteTransaction {
       doing,
       copy: undefined,
       begun: false,
+      arrivals: new Set(),
     });
     try {
       return await open.lent.do(doing, async () => {
@@ -114,14 +122,19 @@ export class WriteTransaction {
 }
 
 function transactionOf(open: OpenTransaction): Transaction {
+  const client = async (): Promise<ClientBase> => {
+    await endCopy(open);
+    if (!open.begun) {
+      open.begun = true;
+      await open.lent.client.query('BEGIN');
+    }
+    return open.lent.client;
+  };
   return {
-    async client() {
-      await endCopy(open);
-      if (!open.begun) {
-        open.begun = true;
-        await open.lent.client.query('BEGIN');
-      }
-      return open.lent.client;
+    client,
+    async arrival({ create, empty }) {
+      await (await client()).query(open.arrivals.has(create) ? empty : create);
+      open.arrivals.add(create);
     },
     async copy(statement) {
       if (open.copy?.statement.sql === statement.sql) return open.copy.stream;
