@@ -26,7 +26,7 @@ const external = [
   're2js',
   'luxon',
   'fflate',
-  'fast-xml-parser',
+  'saxes',
   'hyparquet*',
   'read-excel-file',
   'write-excel-file',

@@ -9,7 +9,8 @@ import { jsonBody, LONGEST_ANSWER_BYTES, utf8 } from './body.ts';
 import type { DecodeStep, ParseStep } from './decode-config.ts';
 import { compilePath, isSingular } from './json-path.ts';
 import { sheetRecords } from '../_files/excel/sheet-records.ts';
-import { elementsAt, parseXml } from '../_files/xml/parse-xml.ts';
+import { elementsAt, parseXml } from '../_files/xml/xml-document.ts';
+import { xmlText } from '../_files/xml/xml-text.ts';
 import { unzipMember } from '../_files/compression/zip.ts';
 
 const QUOTE = 34;
@@ -36,7 +37,7 @@ export async function* decodeAnswer(
   let material: Material = bytes;
   for (const step of steps) {
     if (typeof step === 'object' && 'parse' in step) {
-      yield* parse(asBytes(material), step.parse, options);
+      yield* parse(material, step.parse, options);
       return;
     }
     material = await apply(material, step, options);
@@ -97,16 +98,17 @@ async function fromGzip(bytes: Uint8Array, name: string): Promise<Uint8Array> {
 }
 
 async function* parse(
-  bytes: Uint8Array,
+  material: Material,
   step: ParseStep,
   options: DecodeOptions,
 ): AsyncGenerator<readonly JsonValue[]> {
+  const bytes = asBytes(material);
   switch (step.format) {
     case 'json':
       yield jsonRecords(jsonBody(bytes, options.name), step.records_path);
       return;
     case 'xml': {
-      const document = parseXml(utf8(bytes), options.name);
+      const document = parseXml(xmlOf(material, options.name), options.name);
       yield step.records_path === undefined ? [document] : elementsAt(document, step.records_path);
       return;
     }
@@ -123,6 +125,13 @@ async function* parse(
     default:
       step.format satisfies never;
   }
+}
+
+/** Text out of JSON is decoded already, whatever encoding its declaration names. */
+function xmlOf(material: Material, name: string): string {
+  return material instanceof Uint8Array || typeof material.value !== 'string'
+    ? xmlText(asBytes(material), name)
+    : material.value;
 }
 
 function jsonRecords(body: JsonValue, path: string | undefined): JsonValue[] {

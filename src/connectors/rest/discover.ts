@@ -2,9 +2,9 @@ import type { SourceContext } from '../../kit/context.ts';
 import type { Discovered } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, jsonText, type JsonObject } from '../../lib/text/json.ts';
-import { utf8 } from '../_http/body.ts';
 import { joinUrl } from '../_http/url.ts';
-import { elementsAt, parseXml } from '../_files/xml/parse-xml.ts';
+import { elementsAt, parseXml } from '../_files/xml/xml-document.ts';
+import { xmlText } from '../_files/xml/xml-text.ts';
 import type { RestConfig } from './config/config.ts';
 import { setUp } from './request/setup.ts';
 
@@ -26,7 +26,8 @@ export async function discoverEntities(
       url,
       headers: { ...config.headers, accept: 'application/xml' },
     });
-    const document = parseXml(utf8(answer.bytes), 'the metadata of the service');
+    const name = 'the metadata of the service';
+    const document = parseXml(xmlText(answer.bytes, name), name);
     const types = new Map(
       elementsAt(document, 'Schema.EntityType')
         .filter(isObject)

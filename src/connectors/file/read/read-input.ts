@@ -13,7 +13,8 @@ import { avroRecords } from '../../_files/avro/avro-records.ts';
 import type { FileSourceConfig } from './source-config.ts';
 import type { Input } from './inputs.ts';
 import { xlsxRecords } from '../../_files/excel/xlsx-records.ts';
-import { xmlRecords, xmlText } from '../../_files/xml/xml-records.ts';
+import { xmlRecords } from '../../_files/xml/xml-records.ts';
+import { xmlText } from '../../_files/xml/xml-text.ts';
 
 /** What one run of the source carries from file to file. */
 export interface Reading {
@@ -73,7 +74,7 @@ async function* wholeFile(input: Input, { config }: Reading): AsyncGenerator<rea
   }
   if (input.format === 'xml') {
     const content = xmlText(await wholeOf(input.blocks(), name), name);
-    yield await xmlRecords(content, { recordElement: config.xml.record_element, name });
+    yield xmlRecords(content, { recordElement: config.xml.record_element, name });
     return;
   }
   const text = await textOf(input.blocks(), name);

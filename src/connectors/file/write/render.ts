@@ -13,7 +13,7 @@ import type { ColumnKind } from '../../_files/parquet/parquet-types.ts';
 import { createParquetFile } from '../../_files/parquet/create-parquet.ts';
 import { sealsLines, sinkFormat, type FileSinkConfig } from './sink-config.ts';
 import type { Spool } from './spool.ts';
-import { xmlElement } from '../../_files/xml/xml-element.ts';
+import { xmlElement } from '../../_files/xml/write-xml.ts';
 
 export interface RenderOptions {
   readonly config: FileSinkConfig;

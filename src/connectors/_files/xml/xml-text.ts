@@ -1,0 +1,30 @@
+import { ConnectorError } from '../../../lib/errors.ts';
+
+/** The text of a document in the encoding that it declares, or that its first bytes show. */
+export function xmlText(bytes: Uint8Array, name: string): string {
+  const label = encodingOf(bytes);
+  try {
+    return new TextDecoder(label, { fatal: true }).decode(bytes);
+  } catch (error) {
+    const isUnknown = error instanceof RangeError;
+    throw new ConnectorError(
+      'data',
+      isUnknown
+        ? `${name} declares the encoding ${JSON.stringify(label)}, which is not known`
+        : `${name} is not text in ${label}`,
+      { hint: 'convert the file to UTF-8', cause: error },
+    );
+  }
+}
+
+/** The declaration stands at the start, in characters that most encodings share. */
+const DECLARATION_BYTES = 200;
+
+function encodingOf(bytes: Uint8Array): string {
+  const [first, second] = bytes;
+  if ((first === 0xff && second === 0xfe) || (first === 0x3c && second === 0)) return 'utf-16le';
+  if ((first === 0xfe && second === 0xff) || (first === 0 && second === 0x3c)) return 'utf-16be';
+  if (first === 0xef) return 'utf-8';
+  const start = Buffer.from(bytes.subarray(0, DECLARATION_BYTES)).toString('latin1');
+  return /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']+)["']/.exec(start)?.[1] ?? 'utf-8';
+}

@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import type { JsonValue } from '../../../lib/text/json.ts';
+import { parseXml } from './xml-document.ts';
+import { xmlRecords } from './xml-records.ts';
+
+const NAME = 'orders.xml';
+
+function only(content: string, head = ''): JsonValue | undefined {
+  return xmlRecords(`${head}<all>${content}</all>`, { recordElement: undefined, name: NAME })[0];
+}
+
+describe('the text of an element', () => {
+  it.each<[string, string, JsonValue]>([
+    ['is trimmed', '<a>\n  one two \n</a>', 'one two'],
+    [
+      'is kept under xml:space',
+      '<a xml:space="preserve"> x </a>',
+      { '@xml:space': 'preserve', '#text': ' x ' },
+    ],
+    [
+      'is kept within an element under xml:space, until a default',
+      '<a xml:space="preserve"><b> x </b><c xml:space="default"> y </c></a>',
+      { '@xml:space': 'preserve', b: ' x ', c: { '@xml:space': 'default', '#text': 'y' } },
+    ],
+    ['keeps the spaces of CDATA', '<a> <![CDATA[ x ]]> </a>', ' x '],
+    ['is one text across CDATA', '<a>1<![CDATA[<2>]]>3</a>', '1<2>3'],
+    ['is one text across comments', '<a>12<!-- no --> 3</a>', '12 3'],
+    ['is one text across instructions', '<a>1<?pi no?>2</a>', '12'],
+    ['is joined around children', '<a>one <b/> two</a>', { b: null, '#text': 'one two' }],
+    ['has line ends of one kind', '<a>1\r\n2\r3</a>', '1\n2\n3'],
+    ['keeps a referenced carriage return', '<a>1&#13;2</a>', '1\r2'],
+    ['keeps what looks like a number', '<a>007</a>', '007'],
+    ['has references decoded once', '<a>&amp;lt;&#x1F600;&#65;</a>', '&lt;\u{1F600}A'],
+  ])('%s', (_title, content, value) => {
+    expect(only(content)).toEqual(value);
+  });
+
+  it('may be long', () => {
+    const text = 'x &amp; y '.repeat(300_000);
+    expect(only(`<a>${text}</a>`)).toBe('x & y '.repeat(300_000).trim());
+  });
+});
+
+describe('a document', () => {
+  it('gives its records in its order, whatever they are called', () => {
+    const text = '<all><a>1</a><b>2</b><a>3</a><g><a>4</a></g></all>';
+    expect(xmlRecords(text, { recordElement: undefined, name: NAME })).toEqual([
+      '1',
+      '2',
+      '3',
+      { a: '4' },
+    ]);
+    expect(xmlRecords(text, { recordElement: 'a', name: NAME })).toEqual(['1', '3', '4']);
+    expect(xmlRecords(text, { recordElement: 'all', name: NAME })).toEqual([
+      { a: ['1', '3'], b: '2', g: { a: '4' } },
+    ]);
+  });
+
+  it('keeps prefixes, whether or not they are declared', () => {
+    expect(parseXml('<p:r xmlns:p="urn:x"><q:a p:b="1"/></p:r>', NAME)).toEqual({
+      'p:r': { '@xmlns:p': 'urn:x', 'q:a': { '@p:b': '1' } },
+    });
+  });
+
+  it('may use the entities that it declares', () => {
+    const head = `<!DOCTYPE all [<!-- <!ENTITY c "no"> --><!ENTITY c "A &amp; &#66;"><!ENTITY c 'later'>]>`;
+    expect(only('<a b="&c;">&c;</a>', head)).toEqual({ '@b': 'A & B', '#text': 'A & B' });
+  });
+
+  it.each([
+    ['<!ENTITY a "&b;"><!ENTITY b "x">', 'the entity `&a;` contains markup or other entities'],
+    ['<!ENTITY a "<b/>">', 'the entity `&a;` contains markup or other entities'],
+    ['<!ENTITY a SYSTEM "file:///etc/passwd">', 'the entity `&a;` is not defined'],
+    ['<!ENTITY % a "x">', 'the entity `&a;` is not defined'],
+  ])('is refused with an entity declared as %s', (declaration, why) => {
+    expect(() => only('<x>&a;</x>', `<!DOCTYPE all [${declaration}]>`)).toThrow(
+      `line 1 of ${NAME} is not well-formed XML: ${why}`,
+    );
+  });
+
+  it('is refused when entities would make too much text of it', () => {
+    const head = `<!DOCTYPE all [<!ENTITY a "${'x'.repeat(100_000)}">]>`;
+    expect(() => only(`<x>${'&a;'.repeat(101)}</x>`, head)).toThrow(
+      'the entity `&a;` expands to more than 10000000 characters',
+    );
+  });
+
+  it('is refused when it is nested too deeply', () => {
+    expect(() => only('<x>'.repeat(1001) + '</x>'.repeat(1001))).toThrow(
+      'nested more than 1000 levels deep',
+    );
+  });
+
+  it.each([
+    ['', 'document must contain a root element'],
+    ['<r>\n<a></r>', '<a> is open, and another element is closed'],
+    ['</r>', 'unmatched closing tag: r'],
+    ['<r><a>', '<r>, <a> are not closed'],
+    ['<r a="1" a="2"/>', 'duplicate attribute: a'],
+    ['<r/><r/>', 'documents may contain only one root'],
+    ['<r>\u0001</r>', 'disallowed character'],
+    ['<r>a & b</r>', '<r> is not closed; an `&` that starts no reference'],
+    ['<r>a & b; c</r>', 'an `&` that starts no reference must be written `&amp;`'],
+  ])('%j is refused', (text, why) => {
+    expect(() => xmlRecords(text, { recordElement: undefined, name: NAME })).toThrow(
+      new RegExp(`^line \\d+ of ${NAME} is not well-formed XML: .*${why}`),
+    );
+  });
+});
