@@ -24,7 +24,7 @@ export function inProcessJobs({ env, parts }: { env: Env; parts: Parts }): InPro
     get redactor() {
       return redactor;
     },
-    run: async (definition, request, { signal, hear }) => {
+    run: async (definition, request, { signal = new AbortController().signal, hear }) => {
       requests.push(request);
       redactor = new Redactor();
       const context: JobContext = {

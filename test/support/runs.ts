@@ -119,7 +119,7 @@ export class ScriptedExecutor implements JobExecutor {
     if (this.ready) hear({ kind: 'begun' });
     const line = 'INFO headgate::engine: pipeline run starting';
     hear({ kind: 'log', lines: [{ ts: '2026-08-01T12:00:00.000Z', level: 'INFO', line }] });
-    return { done, stop: (why, graceMs) => run.stops.push({ why, graceMs }) };
+    return { done, stop: (why, graceMs) => run.stops.push({ why, graceMs }), giveWay: () => {} };
   }
 
   /** The run started last. */

@@ -70,7 +70,11 @@ const inThisProcess: JobExecutor = {
     const { signal } = new AbortController();
     const plan = planTo(0);
     const rolledBack = rollBackRun({ plan, parts: noParts, env, runId, dryRun, force, signal });
-    return { done: rolledBack.then((answer) => ({ type: 'finished', answer })), stop: () => {} };
+    return {
+      done: rolledBack.then((answer) => ({ type: 'finished', answer })),
+      stop: () => {},
+      giveWay: () => {},
+    };
   },
   close: () => Promise.resolve(),
 };

@@ -42,7 +42,8 @@ function world(end: JobEnd | Promise<JobEnd>): World {
   const executor: JobExecutor = {
     start: (job) => {
       jobs.push(job);
-      return { done: Promise.resolve(end), stop: (why) => void stopped.push(why) };
+      const stop = (why: string): void => void stopped.push(why);
+      return { done: Promise.resolve(end), stop, giveWay: () => {} };
     },
     close: () => Promise.resolve(),
   };

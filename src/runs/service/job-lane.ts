@@ -24,8 +24,8 @@ export class JobLane {
   }
 
   /** Rejects with `RefusedError` (429) when too many wait, or with the reason of the signal. */
-  async enter(signal: AbortSignal): Promise<JobPlace> {
-    signal.throwIfAborted();
+  async enter(signal?: AbortSignal): Promise<JobPlace> {
+    signal?.throwIfAborted();
     const { atOnce, waiting } = this.#limits;
     if (this.#quick >= atOnce || this.#waiting.size > 0) {
       if (this.#waiting.size >= waiting)
@@ -39,19 +39,19 @@ export class JobLane {
     return this.#place();
   }
 
-  #turn(signal: AbortSignal): Promise<void> {
+  #turn(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         this.#waiting.delete(go);
-        reject(signal.reason as Error);
+        reject(signal?.reason as Error);
       };
       const go = (): void => {
-        signal.removeEventListener('abort', leave);
+        signal?.removeEventListener('abort', leave);
         this.#quick += 1;
         resolve();
       };
       this.#waiting.add(go);
-      signal.addEventListener('abort', leave, { once: true });
+      signal?.addEventListener('abort', leave, { once: true });
     });
   }
 

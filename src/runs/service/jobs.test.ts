@@ -13,6 +13,8 @@ interface Started {
   readonly hear: HearEvent;
   readonly end: (end: JobEnd) => void;
   readonly stops: { readonly why: StopCause; readonly graceMs: number }[];
+  /** Jobs behind it are given to others. */
+  hasGivenWay: boolean;
 }
 
 const LIMITS: JobLimits = {
@@ -31,9 +33,14 @@ function world(limits: Partial<JobLimits> = {}) {
     start: (job, hear) => {
       const done = Promise.withResolvers<JobEnd>();
       const stops: Started['stops'] = [];
-      started.push({ job, hear, end: done.resolve, stops });
+      const one = { job, hear, end: done.resolve, stops, hasGivenWay: false };
+      started.push(one);
       hear({ kind: 'begun' });
-      return { done: done.promise, stop: (why, graceMs) => void stops.push({ why, graceMs }) };
+      return {
+        done: done.promise,
+        stop: (why, graceMs) => void stops.push({ why, graceMs }),
+        giveWay: () => void (one.hasGivenWay = true),
+      };
     },
     close: () => Promise.resolve(),
   };
@@ -110,8 +117,10 @@ describe('a job', () => {
   it('that is slow gives its place to the next, and a few of them do not hold up the others', async () => {
     const { clock, started, run } = world({ slowAfterMs: 100, slowAtOnce: 1, waiting: 9 });
     const answers = [run(), run(), run()];
-    await clock.advance(100);
-    expect(started).toHaveLength(2);
+    await clock.advance(99);
+    expect(started.map(({ hasGivenWay }) => hasGivenWay)).toEqual([false]);
+    await clock.advance(1);
+    expect(started.map(({ hasGivenWay }) => hasGivenWay)).toEqual([true, false]);
     await clock.advance(1000);
     expect(started).toHaveLength(2);
     finish(started[1], 'two');

@@ -9,6 +9,7 @@ import type { RunEvent } from '../../wire/run-event.ts';
 import type { JobDefinition, JobLimits } from '../worker/define-job.ts';
 import type { HearEvent, JobExecutor, JobHandle } from '../worker/executor.ts';
 import { errorOf } from '../worker/job-fault.ts';
+import { Deadlines, type Deadline } from './deadlines.ts';
 import { JobLane, type JobPlace } from './job-lane.ts';
 import { RunMeter, type ApplyMetrics } from './run-meter.ts';
 
@@ -21,8 +22,8 @@ export interface JobsOptions {
 }
 
 export interface JobCall {
-  /** Fires when nobody waits for it any more. */
-  readonly signal: AbortSignal;
+  /** Fires when nobody waits for it any more; absent: somebody does as long as it takes. */
+  readonly signal?: AbortSignal | undefined;
   /** Takes what the job tells on its way. */
   readonly hear?: HearEvent;
   /** In place of what its kind says; counts from this event. */
@@ -50,6 +51,8 @@ class WorkerLost extends RefusedError {}
 
 export function createJobs(options: JobsOptions): Jobs {
   const lanes = new Map<JobKind, JobLane>();
+  const deadlines = new Deadlines(options.env.clock);
+  const log = options.env.log.at('headgate::jobs');
   return {
     run: async (definition, request, call) => {
       const { kind, word, limits } = definition;
@@ -59,7 +62,7 @@ export function createJobs(options: JobsOptions): Jobs {
       const place = await lane.enter(call.signal);
       try {
         const attempt = (): Promise<unknown> =>
-          new Execution(options, { word, limits, place }).run(request, call);
+          new Execution({ ...options, deadlines, log }, { word, limits, place }).run(request, call);
         const answer = await attempt().catch((error: unknown) => {
           if (limits.isRepeatable === true && error instanceof WorkerLost) return attempt();
           throw error;
@@ -79,17 +82,23 @@ interface Kind {
   readonly place: JobPlace;
 }
 
+interface ExecutionOptions extends JobsOptions {
+  readonly deadlines: Deadlines;
+  readonly log: Env['log'];
+}
+
 /** One job with a worker. */
 class Execution {
-  readonly #options: JobsOptions;
+  readonly #options: ExecutionOptions;
   readonly #kind: Kind;
   readonly #meter: RunMeter;
   #handle: JobHandle | undefined;
-  /** Ends the time that runs now. */
-  #timing = new AbortController();
+  /** When it is ended by force. */
+  #limit: Deadline | undefined;
+  #slow: Deadline | undefined;
   #overdueMs: number | undefined;
 
-  constructor(options: JobsOptions, kind: Kind) {
+  constructor(options: ExecutionOptions, kind: Kind) {
     this.#options = options;
     this.#kind = kind;
     this.#meter = new RunMeter(options.applyMetrics);
@@ -97,10 +106,10 @@ class Execution {
 
   async run(request: RequestOf<JobKind>, call: JobCall): Promise<unknown> {
     const { signal, hear } = call;
-    const { env, executor, isLevelChosen = false } = this.#options;
+    const { env, log, executor, deadlines, isLevelChosen = false } = this.#options;
     const { word, limits } = this.#kind;
     const id = env.ids.next();
-    env.log.at('headgate::jobs').debug(`${word} started`, { id });
+    log.debug(`${word} started`, { id });
     const handle = executor.start(
       {
         version: JOB_VERSION,
@@ -113,14 +122,16 @@ class Execution {
         this.#hear(event, call);
         hear?.(event);
       },
+      limits.ahead,
     );
     this.#handle = handle;
     const stop = (): void => handle.stop('cancel', limits.graceMs);
-    signal.addEventListener('abort', stop, { once: true });
-    if (signal.aborted) stop();
+    signal?.addEventListener('abort', stop, { once: true });
+    if (signal?.aborted === true) stop();
     const end = await handle.done;
-    signal.removeEventListener('abort', stop);
-    this.#timing.abort();
+    signal?.removeEventListener('abort', stop);
+    deadlines.delete(this.#limit);
+    deadlines.delete(this.#slow);
     return this.#answerOf(end);
   }
 
@@ -130,28 +141,26 @@ class Execution {
     const isBegun = event.kind === 'begun';
     if (isBegun || limits.countsFrom === 'last_event')
       this.#time(limitMs?.(event) ?? limits.limitMs);
-    if (isBegun) void this.#makeRoom();
+    if (isBegun) this.#noticeSlow();
   }
 
   /** Begins to count anew. */
   #time(limitMs: number): void {
-    this.#timing.abort();
-    this.#timing = new AbortController();
-    void this.#expire(limitMs, this.#timing.signal);
+    const { deadlines } = this.#options;
+    deadlines.delete(this.#limit);
+    this.#limit = deadlines.add(limitMs, () => {
+      this.#overdueMs = limitMs;
+      this.#handle?.stop('timeout', this.#kind.limits.graceMs);
+    });
   }
 
-  async #expire(limitMs: number, over: AbortSignal): Promise<void> {
-    await this.#options.env.clock.sleep(limitMs, over);
-    if (over.aborted) return;
-    this.#overdueMs = limitMs;
-    this.#handle?.stop('timeout', this.#kind.limits.graceMs);
-  }
-
-  async #makeRoom(): Promise<void> {
-    const { slowAfterMs } = this.#kind.limits;
-    if (slowAfterMs === undefined) return;
-    await this.#options.env.clock.sleep(slowAfterMs, this.#timing.signal);
-    this.#kind.place.slow();
+  #noticeSlow(): void {
+    const { place, limits } = this.#kind;
+    if (limits.slowAfterMs === undefined) return;
+    this.#slow = this.#options.deadlines.add(limits.slowAfterMs, () => {
+      this.#handle?.giveWay();
+      place.slow();
+    });
   }
 
   #answerOf(end: JobEnd): unknown {

@@ -20,7 +20,7 @@ export interface PrepareOptions {
 export function createPrepare({ env, jobs, base, isRange = false }: PrepareOptions): Prepare {
   const { variables, clock } = env;
   const cache = new PreparedCache(clock);
-  return async (submission, signal = new AbortController().signal) => {
+  return async (submission, signal) => {
     const baseNow = base?.();
     const surroundings = { variables, base: baseNow?.hash };
     const key = keyOf(submission);

@@ -6,9 +6,10 @@ import type { RefusalCode } from '../../lib/errors.ts';
 import type { LogLevel } from '../../lib/log.ts';
 import type { JobKind, RequestOf } from '../../wire/job.ts';
 import type { RunEvent } from '../../wire/run-event.ts';
+import type { WorkAhead } from './executor.ts';
 
 export interface JobLimits {
-  /** Executing at the same time. */
+  /** With a worker at the same time. */
   readonly atOnce: number;
   /** Waiting for a place beyond those; more are refused. */
   readonly waiting: number;
@@ -21,9 +22,11 @@ export interface JobLimits {
   readonly overdue?: RefusalCode;
   /** Changes nothing: one whose worker was ended from outside is given to another one. */
   readonly isRepeatable?: boolean;
+  /** Jobs that take a millisecond: a worker is given several. Only for repeatable ones. */
+  readonly ahead?: WorkAhead;
   /** One that takes longer gives its place to the next, so that a few cannot hold up all others. */
   readonly slowAfterMs?: number;
-  /** Executing beyond `atOnce` because they are slow. */
+  /** With a worker beyond `atOnce` because they are slow. */
   readonly slowAtOnce?: number;
 }
 

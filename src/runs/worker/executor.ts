@@ -16,10 +16,21 @@ export interface JobHandle {
    * the grace period is killed.
    */
   stop(why: StopCause, graceMs: number): void;
+  /** It takes long: jobs that wait behind it are given to another worker. */
+  giveWay(): void;
+}
+
+/** A worker may be given several jobs of one kind, so that it need not wait for the next. */
+export interface WorkAhead {
+  /** That it has at most, the one that it executes included. */
+  readonly jobs: number;
+  /** That have jobs of this kind at the same time. */
+  readonly workers: number;
 }
 
 export interface JobExecutor {
-  start(job: Job, hear: HearEvent): JobHandle;
+  /** With `ahead` only jobs that may be given to another worker before one has begun them. */
+  start(job: Job, hear: HearEvent, ahead?: WorkAhead): JobHandle;
   /** Ends idle workers and kills what is left. */
   close(): Promise<void>;
 }

@@ -1,51 +1,15 @@
 /** One worker as the pool sees it. */
 import type { Access } from '../../lib/access.ts';
 import type { Env } from '../../lib/env.ts';
-import type { CrashCause, Job, JobEnd, StopCause } from '../../wire/job.ts';
-import type { HearEvent, JobHandle } from './executor.ts';
+import type { JobEnd, JobKind, StopCause } from '../../wire/job.ts';
+import { CrashReason } from './crash-reason.ts';
+import { Pace } from './pace.ts';
+import type { JobHolder, PoolJob } from './pool-job.ts';
 import type { Batch, FromWorker, ToWorker } from './protocol.ts';
 import { startProcess, type ProcessEnd, type WorkerProcess } from './worker-process.ts';
 
-/** Enough of the last output of a dying process to find its reason. */
-const STDERR_TAIL = 4096;
-const OUT_OF_MEMORY = /heap out of memory|invalid array length Allocation failed/i;
-
-/** A job on its way through the pool. */
-export class PoolJob implements JobHandle {
-  readonly job: Job;
-  readonly hear: HearEvent;
-  readonly done: Promise<JobEnd>;
-  #settle: (end: JobEnd) => void = () => {};
-  #worker: PoolWorker | undefined;
-  readonly #onStopWaiting: (job: PoolJob) => void;
-
-  constructor(job: Job, hear: HearEvent, onStopWaiting: (job: PoolJob) => void) {
-    this.job = job;
-    this.hear = hear;
-    this.#onStopWaiting = onStopWaiting;
-    this.done = new Promise((resolve) => {
-      this.#settle = resolve;
-    });
-  }
-
-  /** The worker that executes it from now on. */
-  assign(worker: PoolWorker): void {
-    this.#worker = worker;
-  }
-
-  stop(why: StopCause, graceMs: number): void {
-    if (this.#worker !== undefined) {
-      this.#worker.stop(this, why, graceMs);
-      return;
-    }
-    this.#onStopWaiting(this);
-    this.settle({ type: 'crashed', reason: 'it had not started yet', why: 'stopped' });
-  }
-
-  settle(end: JobEnd): void {
-    this.#settle(end);
-  }
-}
+/** A job that nobody waits for any more holds up those behind it for so long at most. */
+const UNWANTED_MS = 1000;
 
 export interface PoolWorkerOptions {
   /** Where relative paths start, and what the process sees of the environment. */
@@ -55,43 +19,52 @@ export interface PoolWorkerOptions {
   readonly heapMb: number;
   readonly threads: number;
   readonly purpose: 'runs' | 'jobs';
+  /** It takes no more than these. */
+  readonly jobsPerWorker: number;
+  /** It is given jobs ahead that take so long together. */
+  readonly aheadMs: number;
   readonly onReady: (worker: PoolWorker) => void;
   readonly onDone: (worker: PoolWorker) => void;
+  /** Jobs that it had not begun, in their order. */
+  readonly onGivenBack: (jobs: readonly PoolJob[]) => void;
   /** After the process has ended; `tail` is the end of what it wrote to its standard error. */
   readonly onGone: (worker: PoolWorker, reason: string, tail: string) => void;
 }
 
-export class PoolWorker {
+export class PoolWorker implements JobHolder {
   readonly #options: PoolWorkerOptions;
   readonly #process: WorkerProcess;
-  readonly #gone: Promise<void>;
-  #job: PoolJob | undefined;
-  #jobs = 0;
+  readonly #gone = Promise.withResolvers<void>();
+  readonly #crash: CrashReason;
+  readonly #pace: Pace;
+  /** Given to it and not answered, in their order: it executes the first. */
+  readonly #jobs: PoolJob[] = [];
+  /** Of those, the ones that are not sent yet. */
+  #unsent: PoolJob[] = [];
+  #begunAt = 0;
+  #count = 0;
+  #lastKind: JobKind | undefined;
   #ready = false;
   #wasReady = false;
   #ended = false;
-  #stderr = '';
-  #broken: string | undefined;
-  #killedAfterMs: number | undefined;
-  #wasStopped = false;
-  #graceTimer: NodeJS.Timeout | undefined;
+  #isFilling = false;
+  #isSlow = false;
+  #isSpent = false;
+  #killTimer: NodeJS.Timeout | undefined;
 
   constructor(options: PoolWorkerOptions) {
     this.#options = options;
-    const { access } = options;
+    const { access, entry, heapMb, env } = options;
+    this.#crash = new CrashReason(heapMb);
+    this.#pace = new Pace(options.aheadMs);
     const words = [String(options.threads), options.purpose, JSON.stringify(access)];
-    const gone = Promise.withResolvers<void>();
-    this.#gone = gone.promise;
-    const { entry, heapMb, env } = options;
     const variables = withoutCredentials(env.variables, access);
     this.#process = startProcess(
       { entry, words, heapMb, cwd: env.cwd, variables },
       {
         onMessage: (message) => this.#hear(message),
-        onStderr: (text) => {
-          this.#stderr = (this.#stderr + text).slice(-STDERR_TAIL);
-        },
-        onEnd: (end) => this.#end(this.#whyGone(end), gone.resolve),
+        onStderr: (text) => this.#crash.wrote(text),
+        onEnd: (end) => this.#end(end),
       },
     );
   }
@@ -101,7 +74,7 @@ export class PoolWorker {
   }
 
   get idle(): boolean {
-    return this.#ready && this.#job === undefined;
+    return this.#ready && this.#jobs.length === 0;
   }
 
   /** Whether it got as far as taking jobs. */
@@ -110,34 +83,65 @@ export class PoolWorker {
   }
 
   /**
-   * Whether a job of it was asked to stop; it may have left a source behind that is blocked in a
-   * call of the system.
+   * It must not be used again: it has jobs that others were given, or a job of it was asked to stop
+   * and may have left a source behind that is blocked in a call of the system.
    */
-  get wasStopped(): boolean {
-    return this.#wasStopped;
+  get isSpent(): boolean {
+    return this.#isSpent;
   }
 
-  get jobs(): number {
-    return this.#jobs;
+  /** It has had its share of jobs. */
+  get isUsedUp(): boolean {
+    return this.#count >= this.#options.jobsPerWorker;
+  }
+
+  /** What it executes, or executed last: it is quicker with more of them. */
+  get kind(): JobKind | undefined {
+    return this.#lastKind;
+  }
+
+  /** Whether what it executes takes long. */
+  get isSlow(): boolean {
+    return this.#isSlow;
+  }
+
+  /** Whether it takes the job behind those that it has. Many at a time cost less than one by one. */
+  takes({ ahead, kind }: PoolJob): boolean {
+    const { length } = this.#jobs;
+    if (ahead === undefined || length === 0 || this.#isSlow || this.#isSpent) return false;
+    if (this.#lastKind !== kind || !this.#ready || this.isUsedUp) return false;
+    const depth = this.#pace.depth(ahead.jobs);
+    if (length <= depth / 2) this.#isFilling = true;
+    if (length >= depth) this.#isFilling = false;
+    return this.#isFilling;
   }
 
   run(job: PoolJob): void {
-    this.#job = job;
-    this.#jobs += 1;
+    this.#count += 1;
+    this.#lastKind = job.kind;
     job.assign(this);
-    this.#say({ type: 'job', job: job.job });
-    job.hear({ kind: 'begun' });
+    if (this.#unsent.push(job) === 1) setImmediate(() => this.#send());
+    if (this.#jobs.push(job) === 1) this.#begin();
   }
 
   stop(job: PoolJob, why: StopCause, graceMs: number): void {
-    if (this.#job !== job) return;
-    this.#wasStopped = true;
+    // Not begun: it is executed in its turn, and nobody hears of it.
+    if (this.#jobs[0] !== job) return job.settleUnbegun();
+    this.#isSpent = true;
+    this.#giveBack();
+    this.#send();
     this.#say({ type: 'stop', why });
-    clearTimeout(this.#graceTimer);
-    this.#graceTimer = setTimeout(() => {
-      this.#killedAfterMs = graceMs;
+    clearTimeout(this.#killTimer);
+    this.#killTimer = setTimeout(() => {
+      this.#crash.killedAfterMs = graceMs;
       this.#process.kill();
     }, graceMs);
+  }
+
+  giveWay(job: PoolJob): void {
+    if (this.#jobs[0] !== job) return;
+    this.#isSlow = true;
+    this.#giveBack();
   }
 
   /** Ends an idle worker. */
@@ -150,7 +154,7 @@ export class PoolWorker {
   kill(): Promise<void> {
     this.#ready = false;
     this.#process.kill();
-    return this.#gone;
+    return this.#gone.promise;
   }
 
   #hear(message: FromWorker): void {
@@ -161,58 +165,78 @@ export class PoolWorker {
         this.#options.onReady(this);
         return;
       case 'batch':
-        this.#pass(message.batch);
+        this.#pass(message.id, message.batch);
         if (message.isAwaited) this.#say({ type: 'ack' });
         return;
       case 'done':
-        this.#pass(message.rest);
-        this.#settle(message.end);
-        this.#options.onDone(this);
+        this.#pass(message.id, message.rest);
+        this.#answered(message.id, message.end);
         return;
       case 'broken':
-        this.#broken = message.reason;
+        this.#crash.broken = message.reason;
         return;
       default:
         message satisfies never;
     }
   }
 
-  #pass(batch: Batch): void {
-    for (const event of batch) this.#job?.hear(event);
+  #pass(id: string, batch: Batch): void {
+    const [head] = this.#jobs;
+    if (head === undefined || head.isSettled || head.job.id !== id) return;
+    for (const event of batch) head.hear(event);
+  }
+
+  /** One that was given to another worker is no longer in the list. */
+  #answered(id: string, end: JobEnd): void {
+    if (this.#jobs[0]?.job.id !== id) return;
+    this.#pace.done(performance.now() - this.#begunAt);
+    this.#settle(end);
+    this.#begin();
+    this.#options.onDone(this);
+  }
+
+  #begin(): void {
+    const [head] = this.#jobs;
+    if (head === undefined) return;
+    this.#begunAt = performance.now();
+    if (!head.isSettled) return head.hear({ kind: 'begun' });
+    this.#killTimer = setTimeout(() => {
+      this.#giveBack();
+      this.#process.kill();
+    }, UNWANTED_MS);
   }
 
   #settle(end: JobEnd): void {
-    clearTimeout(this.#graceTimer);
-    const job = this.#job;
-    this.#job = undefined;
-    job?.settle(end);
+    clearTimeout(this.#killTimer);
+    this.#isSlow = false;
+    this.#jobs.shift()?.settle(end);
   }
 
-  #end(reason: string, resolve: () => void): void {
+  #giveBack(): void {
+    const behind = this.#jobs.splice(1);
+    if (behind.length === 0) return;
+    this.#isSpent = true;
+    this.#unsent = this.#unsent.filter((job) => this.#jobs.includes(job));
+    for (const job of behind) job.assign(undefined);
+    this.#options.onGivenBack(behind.filter((job) => !job.isSettled));
+  }
+
+  #end(end: ProcessEnd): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#ready = false;
-    this.#settle({ type: 'crashed', reason, why: this.#crashCause() });
-    resolve();
-    this.#options.onGone(this, reason, this.#stderr);
+    const reason = this.#crash.sentence(end);
+    this.#giveBack();
+    this.#settle({ type: 'crashed', reason, why: this.#crash.cause(this.#wasReady) });
+    this.#gone.resolve();
+    this.#options.onGone(this, reason, this.#crash.tail);
   }
 
-  #crashCause(): CrashCause {
-    if (this.#killedAfterMs !== undefined) return 'stopped';
-    if (OUT_OF_MEMORY.test(this.#stderr)) return 'memory';
-    return this.#wasReady ? 'died' : 'not_started';
-  }
-
-  #whyGone({ error, code = null, signal = null }: ProcessEnd): string {
-    if (error !== undefined) return `it could not be started: ${error.message}`;
-    if (this.#killedAfterMs !== undefined)
-      return `it did not stop within ${this.#killedAfterMs / 1000} s and was ended by force`;
-    if (OUT_OF_MEMORY.test(this.#stderr)) {
-      return `it needed more memory than the limit of ${this.#options.heapMb} MB; smaller pages (\`batch_size\`) need less`;
-    }
-    if (this.#broken !== undefined) return `its worker process broke down: ${this.#broken}`;
-    if (signal !== null) return `its worker process was ended by ${signal}`;
-    return `its worker process ended unexpectedly with exit status ${code}`;
+  /** What it was given in one turn of the event loop is one message. */
+  #send(): void {
+    if (this.#unsent.length === 0) return;
+    this.#say({ type: 'jobs', jobs: this.#unsent.map(({ job }) => job) });
+    this.#unsent = [];
   }
 
   #say(message: ToWorker): void {

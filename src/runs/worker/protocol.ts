@@ -3,7 +3,9 @@ import type { Job, JobEnd, StopCause } from '../../wire/job.ts';
 import type { RunEvent } from '../../wire/run-event.ts';
 
 export type ToWorker =
-  | { readonly type: 'job'; readonly job: Job }
+  /** Executed one after the other, behind those that it has. */
+  | { readonly type: 'jobs'; readonly jobs: readonly Job[] }
+  /** Is about the job that it executes. */
   | { readonly type: 'stop'; readonly why: StopCause }
   /** A batch whose acknowledgement was awaited was taken; the worker may send the next. */
   | { readonly type: 'ack' }
@@ -16,8 +18,16 @@ export type Batch = readonly RunEvent[];
 export type FromWorker =
   | { readonly type: 'ready' }
   /** At most one awaited batch is on the way, so that a slow server is never flooded. */
-  | { readonly type: 'batch'; readonly batch: Batch; readonly isAwaited: boolean }
-  /** `rest`: the last events of the job. */
-  | { readonly type: 'done'; readonly end: JobEnd; readonly rest: Batch }
+  | {
+      readonly type: 'batch';
+      readonly id: string;
+      readonly batch: Batch;
+      readonly isAwaited: boolean;
+    }
+  /**
+   * Sent before the next job is begun, so that it is always known which job a worker is at; `rest`:
+   * the last events of the job.
+   */
+  | { readonly type: 'done'; readonly id: string; readonly end: JobEnd; readonly rest: Batch }
   /** The worker cannot go on and ends itself; the sentence is redacted. */
   | { readonly type: 'broken'; readonly reason: string };

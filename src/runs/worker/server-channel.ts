@@ -4,8 +4,11 @@ import { watchParent } from './watchdog.ts';
 
 export interface ServerChannel {
   hear(listener: (message: ToWorker) => void): void;
-  /** A server that is gone ends this process by itself: nothing can be reported. */
-  say(message: FromWorker): void;
+  /**
+   * Resolves when the system has it: whatever this process does then cannot keep it back. A server
+   * that is gone ends this process by itself: nothing can be reported.
+   */
+  say(message: FromWorker): Promise<void>;
   /** Says that the worker cannot go on, and ends it. */
   breakDown(reason: string): void;
 }
@@ -15,7 +18,7 @@ export function serverChannel(): ServerChannel {
   process.on('disconnect', dieNow);
   return {
     hear: (listener) => void process.on('message', (message) => listener(message as ToWorker)),
-    say: (message) => void process.send?.(message, () => {}),
+    say: (message) => new Promise((resolve) => void process.send?.(message, () => resolve())),
     breakDown: (reason) =>
       void process.send?.({ type: 'broken', reason } satisfies FromWorker, dieNow),
   };

@@ -1,4 +1,4 @@
-/** Life of a worker: one job at a time, until it is stopped or its server is gone. */
+/** Life of a worker: one job after the other, until it is stopped or its server is gone. */
 import { availableParallelism } from 'node:os';
 import { systemClock } from '../../lib/time/clock.ts';
 import type { Access } from '../../lib/access.ts';
@@ -44,10 +44,11 @@ export function runWorkerLoop(options: WorkerOptions): void {
   const worker = new WorkerLoop(options, channel);
   channel.hear((message) => worker.hear(message));
   process.on('uncaughtException', (error) => worker.breakDown(error));
-  channel.say({ type: 'ready' });
+  void channel.say({ type: 'ready' });
 }
 
 interface Current {
+  readonly id: string;
   readonly stop: AbortController;
   readonly sender: EventSender;
   readonly redactor: Redactor;
@@ -57,6 +58,8 @@ class WorkerLoop {
   readonly #options: WorkerOptions;
   readonly #channel: ServerChannel;
   readonly #relay: MetricRelay = createMetricRelay();
+  readonly #waiting: Job[] = [];
+  #isBusy = false;
   #current: Current | undefined;
 
   constructor(options: WorkerOptions, channel: ServerChannel) {
@@ -66,8 +69,9 @@ class WorkerLoop {
 
   hear(message: ToWorker): void {
     switch (message.type) {
-      case 'job':
-        void this.#execute(message.job);
+      case 'jobs':
+        this.#waiting.push(...message.jobs);
+        void this.#work();
         return;
       case 'stop':
         this.#current?.stop.abort(new StopReason(message.why, STOP_SENTENCES[message.why]));
@@ -86,29 +90,43 @@ class WorkerLoop {
   /** Nothing that happens after an uncaught error can be trusted. */
   breakDown(error: unknown): void {
     const text = messageOf(error);
-    if (this.#current !== undefined)
-      this.#channel.say({ type: 'batch', batch: this.#current.sender.end(), isAwaited: false });
-    const reason = this.#current === undefined ? text : this.#current.redactor.text(text);
-    this.#channel.breakDown(reason);
+    const current = this.#current;
+    if (current !== undefined) {
+      const batch = current.sender.end();
+      void this.#channel.say({ type: 'batch', id: current.id, batch, isAwaited: false });
+    }
+    this.#channel.breakDown(current === undefined ? text : current.redactor.text(text));
+  }
+
+  async #work(): Promise<void> {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    for (let job = this.#waiting.shift(); job !== undefined; job = this.#waiting.shift())
+      await this.#execute(job);
+    this.#isBusy = false;
   }
 
   async #execute(job: Job): Promise<void> {
+    const { id } = job;
     const sender = new EventSender({
       clock: systemClock,
       relay: this.#relay,
-      send: (batch, isAwaited) => this.#channel.say({ type: 'batch', batch, isAwaited }),
+      send: (batch, isAwaited) => void this.#channel.say({ type: 'batch', id, batch, isAwaited }),
     });
-    const current = { stop: new AbortController(), sender, redactor: new Redactor() };
+    const current = { id, stop: new AbortController(), sender, redactor: new Redactor() };
     this.#current = current;
     let end: JobEnd;
     try {
       end = { type: 'finished', answer: await this.#answer(job, current) };
     } catch (error) {
-      if (!(error instanceof AppError)) return this.breakDown(error);
+      if (!(error instanceof AppError)) {
+        this.#waiting.length = 0;
+        return this.breakDown(error);
+      }
       end = { type: 'refused', fault: faultOf(error, current.redactor) };
     }
     this.#current = undefined;
-    this.#channel.say({ type: 'done', end, rest: sender.end() });
+    await this.#channel.say({ type: 'done', id, end, rest: sender.end() });
   }
 
   #answer(job: Job, current: Current): Promise<unknown> {

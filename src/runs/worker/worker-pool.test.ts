@@ -286,7 +286,7 @@ describe('the signals of a terminal', () => {
     await until(() => heard.length > 0);
     worker.kill('SIGINT');
     worker.kill('SIGTERM');
-    worker.send({ type: 'job', job: runJobOf('quick') } satisfies ToWorker);
+    worker.send({ type: 'jobs', jobs: [runJobOf('quick')] } satisfies ToWorker);
     await until(() => heard.some((message) => message.type === 'done'));
     worker.send({ type: 'exit' } satisfies ToWorker);
     expect(await ended).toBe(0);

@@ -1,13 +1,16 @@
 /**
- * Jobs execute in workers, one at a time in each: a run that loops, blocks or runs out
+ * Jobs execute in worker processes, one at a time in each: a run that loops, blocks or runs out
  * of memory is a failed run, not a slow or dead control plane. Workers are kept for the next job,
- * and a spare one is started ahead.
+ * and a spare one is started ahead. Small jobs of a kind are given to one worker ahead, so that
+ * neither side waits for the other; whatever happens to one of them, others take those behind it.
  */
+import { availableParallelism } from 'node:os';
 import { OPEN_ACCESS, type Access } from '../../lib/access.ts';
 import type { Env } from '../../lib/env.ts';
-import type { Job } from '../../wire/job.ts';
-import type { HearEvent, JobExecutor, JobHandle } from './executor.ts';
-import { PoolJob, PoolWorker } from './pool-worker.ts';
+import type { Job, JobKind } from '../../wire/job.ts';
+import type { HearEvent, JobExecutor, JobHandle, WorkAhead } from './executor.ts';
+import { PoolJob } from './pool-job.ts';
+import { PoolWorker } from './pool-worker.ts';
 
 export interface WorkerPoolOptions {
   readonly env: Pick<Env, 'log' | 'cwd' | 'variables'>;
@@ -28,6 +31,12 @@ export interface WorkerPoolOptions {
   readonly idleMs?: number;
   /** A process is replaced after this many jobs. */
   readonly jobsPerWorker?: number;
+  /** Processes that execute quick jobs of one kind at the same time. */
+  readonly quickWorkers?: number;
+  /** What a worker is given ahead: jobs that take so long together. */
+  readonly aheadMs?: number;
+  /** A job that has waited for so long may have a worker of its own. */
+  readonly longWaitMs?: number;
 }
 
 export const DEFAULT_HEAP_MB = 2048;
@@ -63,13 +72,17 @@ class WorkerPool implements JobExecutor {
       spares: 1,
       idleMs: 60_000,
       jobsPerWorker: 1000,
+      // One is left for the server.
+      quickWorkers: Math.max(1, availableParallelism() - 1),
+      aheadMs: 20,
+      longWaitMs: 250,
       ...options,
     };
     this.#fill();
   }
 
-  start(request: Job, hear: HearEvent): JobHandle {
-    const job = new PoolJob(request, hear, (stopped) => {
+  start(request: Job, hear: HearEvent, ahead?: WorkAhead): JobHandle {
+    const job = new PoolJob(request, { hear, ahead }, (stopped) => {
       this.#waiting = this.#waiting.filter((waiting) => waiting !== stopped);
     });
     if (this.#closing) job.settle(CLOSED);
@@ -88,29 +101,66 @@ class WorkerPool implements JobExecutor {
     await Promise.all([...this.#workers].map((worker) => worker.kill()));
   }
 
+  /** Jobs of a kind are begun in their order. */
   #assign(): void {
-    for (const worker of this.#workers) {
-      if (!worker.idle) continue;
-      const job = this.#waiting.shift();
-      if (job === undefined) break;
+    const stuck = new Set<JobKind>();
+    this.#waiting = this.#waiting.filter((job) => {
+      const worker = stuck.has(job.kind) ? undefined : this.#workerFor(job);
+      if (worker === undefined) {
+        stuck.add(job.kind);
+        return true;
+      }
       clearTimeout(this.#idleTimers.get(worker));
       this.#idleTimers.delete(worker);
       worker.run(job);
-    }
+      return false;
+    });
     this.#fill();
   }
 
-  /** As many processes as runs wait for, and the spares. */
+  /** One that works on jobs of its kind takes it behind them. */
+  #workerFor(job: PoolJob): PoolWorker | undefined {
+    let idle: PoolWorker | undefined;
+    for (const worker of this.#workers) {
+      if (worker.takes(job)) return worker;
+      if (worker.idle && (idle === undefined || rank(worker, job) < rank(idle, job))) idle = worker;
+    }
+    return this.#mayBegin(job) ? idle : undefined;
+  }
+
+  /**
+   * Whether one more worker may begin with jobs of this kind. For quick ones it may when the machine
+   * has a processor for it, or when the job has waited for long: perhaps what takes most of their
+   * time is an answer from elsewhere.
+   */
+  #mayBegin({ kind, ahead, ageMs }: PoolJob): boolean {
+    if (ahead === undefined) return true;
+    const busy = [...this.#workers].filter((worker) => !worker.idle && worker.kind === kind);
+    if (busy.length >= ahead.workers) return false;
+    const quick = busy.filter((worker) => !worker.isSlow).length;
+    return quick < this.#options.quickWorkers || ageMs >= this.#options.longWaitMs;
+  }
+
+  /** As many processes as are needed for what waits, and the spares. */
   #fill(): void {
     if (this.#closing || this.#unfit) return;
-    const free = [...this.#workers].filter((worker) => worker.idle || !worker.ready).length;
-    const wanted = this.#waiting.length + this.#options.spares - free;
+    let free = 0;
+    for (const worker of this.#workers) if (worker.idle || !worker.ready) free += 1;
+    const kinds = new Set<JobKind>();
+    const needing = this.#waiting.filter(({ ahead, kind }) => {
+      if (ahead === undefined) return true;
+      const isFirst = !kinds.has(kind);
+      kinds.add(kind);
+      return isFirst;
+    });
+    const needed = needing.filter((job) => this.#mayBegin(job)).length;
+    const wanted = needed + this.#options.spares - free;
     const room = this.#options.maxWorkers - this.#workers.size;
     for (let started = 0; started < Math.min(wanted, room); started += 1) this.#spawn();
   }
 
   #spawn(): void {
-    const { env, access, entry, heapMb, threads, purpose } = this.#options;
+    const { env, access, entry, heapMb, threads, purpose, jobsPerWorker, aheadMs } = this.#options;
     const worker = new PoolWorker({
       env,
       access,
@@ -118,15 +168,25 @@ class WorkerPool implements JobExecutor {
       heapMb,
       threads,
       purpose,
+      jobsPerWorker,
+      aheadMs,
       onReady: (ready) => this.#rest(ready),
-      onDone: (done) => {
-        if (done.wasStopped) void done.kill();
-        else if (done.jobs >= this.#options.jobsPerWorker) done.retire();
-        else this.#rest(done);
+      onDone: (done) => this.#next(done),
+      onGivenBack: (jobs) => {
+        if (this.#closing) for (const job of jobs) job.settle(CLOSED);
+        else this.#waiting.unshift(...jobs);
+        this.#assign();
       },
       onGone: (gone, reason, tail) => this.#bury(gone, reason, tail),
     });
     this.#workers.add(worker);
+  }
+
+  /** A job of it has ended. */
+  #next(worker: PoolWorker): void {
+    if (worker.isSpent) void worker.kill();
+    else if (worker.idle && worker.isUsedUp) worker.retire();
+    else this.#rest(worker);
   }
 
   #rest(worker: PoolWorker): void {
@@ -166,4 +226,10 @@ class WorkerPool implements JobExecutor {
 function fatalLines(stderr: string): string {
   const lines = stderr.split('\n').filter((line) => /^(FATAL ERROR|#) /.test(line));
   return lines.join(' ');
+}
+
+/** An idle worker that knows the kind is quicker; one that knows another kind is left to that. */
+function rank({ kind }: PoolWorker, job: PoolJob): number {
+  if (kind === job.kind) return 0;
+  return kind === undefined ? 1 : 2;
 }

@@ -15,6 +15,11 @@ const RECORDS = defineMetric({
   labels: ['pipeline'],
 });
 
+let messages = 0;
+process.on('message', () => {
+  messages += 1;
+});
+
 function outcomeOf(pipeline: string, over: Partial<RunOutcome> = {}): RunOutcome {
   const now = new Date().toISOString();
   return {
@@ -57,6 +62,13 @@ const SCRIPTS: Readonly<
       pipeline: reason instanceof StopReason ? reason.why : 'unknown',
     });
   },
+  slow: async (name) => {
+    const end = performance.now() + 300;
+    while (performance.now() < end);
+    return outcomeOf(name, { records_written: process.pid });
+  },
+  /** How many messages came so far. */
+  messages: async (name) => outcomeOf(name, { records_written: messages }),
   spinning: () => {
     for (;;) Math.sqrt(2);
   },
