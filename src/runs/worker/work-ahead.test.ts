@@ -173,7 +173,7 @@ describe('a job with others behind it', () => {
   });
 
   it('holds up none of them when it is slow, and its process is not used again', async () => {
-    const executor = pool();
+    const executor = pool({ spares: 0 });
     const all = askAll(executor, ['quick', 'slow', 'pid', 'pid']);
     const [, slow, third, fourth] = all;
     await slow?.begun;
@@ -224,7 +224,9 @@ describe('a job behind another that nobody waits for any more', () => {
   });
 
   it('cannot hold them up, though its worker executes it', async () => {
-    const all = askAll(pool(), ['slow', 'spinning', 'pid', 'pid']);
+    const executor = pool();
+    await endsOf([ask(executor, 'quick')]);
+    const all = askAll(executor, ['slow', 'spinning', 'pid', 'pid']);
     all[1]?.handle.stop('cancel', 0);
     expect(await typesOf(all)).toEqual(['finished', 'stopped', 'finished', 'finished']);
     expect(all[1]?.events).toEqual([]);
