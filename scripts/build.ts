@@ -28,7 +28,6 @@ const external = [
   'fflate',
   'saxes',
   'hyparquet*',
-  'read-excel-file',
   'write-excel-file',
   '@aws-sdk/*',
   '@azure/*',

@@ -1,6 +1,6 @@
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
 import { lazyLibrary } from '../../../lib/lazy.ts';
-import { LONGEST_ANSWER_BYTES } from '../../_http/body.ts';
+import { MAX_WHOLE_BYTES } from '../output/whole.ts';
 
 const fflate = lazyLibrary<typeof import('fflate')>('fflate');
 
@@ -16,7 +16,7 @@ export function unzipFiles(
       filter(file) {
         if (file.name.endsWith('/') || !wanted(file.name)) return false;
         total += file.originalSize;
-        if (total > LONGEST_ANSWER_BYTES) throw tooLarge(name);
+        if (total > MAX_WHOLE_BYTES) throw tooLarge(name);
         return true;
       },
     });
@@ -67,6 +67,6 @@ function globTest(pattern: string): (file: string) => boolean {
 function tooLarge(name: string): ConnectorError {
   return new ConnectorError(
     'data',
-    `${name} unpacks to more than ${LONGEST_ANSWER_BYTES / (1024 * 1024)} MiB`,
+    `${name} unpacks to more than ${MAX_WHOLE_BYTES / (1024 * 1024)} MiB`,
   );
 }

@@ -1,79 +1,79 @@
-import { ConnectorError, messageOf } from '../../../lib/errors.ts';
-import { jsonText, setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
-import { unzipFiles } from '../compression/zip.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
+import { jsonText, setField, type JsonObject } from '../../../lib/text/json.ts';
+import { sheetRows, type SheetRow } from './sheet-rows.ts';
+import { Workbook } from './workbook.ts';
 
 export interface SheetOptions {
-  /** Name, or index from 0 (also as text); unset: the first sheet. */
-  readonly sheet: string | number | undefined;
-  /** Row that names the columns, counted from 0. */
+  /** By name; by index from 0 when no sheet has the name; the first when neither is given. */
+  readonly sheet: { readonly name?: string | undefined; readonly index?: number | undefined };
+  /** Number of the row that names the columns, from 1. */
   readonly headerRow: number;
   /** Name of the file in errors. */
   readonly name: string;
 }
 
-type Cell = string | number | boolean | Date | null;
-
 /**
  * One record per row below the header of a sheet; empty cells are null, empty rows are left out,
- * dates are ISO text.
+ * dates are ISO 8601 text.
  */
-export async function sheetRecords(
-  bytes: Uint8Array,
-  options: SheetOptions,
-): Promise<JsonObject[]> {
-  const rows = await rowsOf(bytes, options);
-  const header = rows[options.headerRow];
-  if (header === undefined) return [];
-  const names = columnNames(header, options);
-  return rows
-    .slice(options.headerRow + 1)
-    .filter((row) => row.some((cell) => cell !== null))
-    .map((row) => recordOf(row, names));
+export function sheetRecords(bytes: Uint8Array, options: SheetOptions): JsonObject[] {
+  const { headerRow, name } = options;
+  const workbook = new Workbook(bytes, name);
+  const rows = sheetRows(workbook, partOf(workbook, options), name);
+  const header = rows.get(headerRow);
+  const below = [...rows]
+    .filter(([number]) => number > headerRow)
+    .sort(([one], [other]) => one - other)
+    .map(([, cells]) => cells);
+  const names = columnNames(header ?? new Map(), below, options);
+  return below.map((cells) => recordOf(cells, names));
 }
 
-async function rowsOf(bytes: Uint8Array, options: SheetOptions): Promise<Cell[][]> {
-  // Only checks the sizes, because the reader has no limit for what it unpacks.
-  unzipFiles(bytes, options.name, () => false);
-  const { default: readSheets } = await import('read-excel-file/node');
-  let sheets: readonly { readonly sheet: string; readonly data: unknown }[];
-  try {
-    sheets = await readSheets(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-  } catch (error) {
-    throw new ConnectorError(
-      'data',
-      `${options.name} cannot be read as a spreadsheet: ${messageOf(error)}`,
-      { cause: error },
-    );
-  }
-  const wanted = String(options.sheet ?? 0);
+function partOf(workbook: Workbook, { sheet, name }: SheetOptions): string {
+  const { sheets } = workbook;
   const chosen =
-    sheets.find((one) => one.sheet === wanted) ??
-    (/^\d+$/.test(wanted) ? sheets[Number(wanted)] : undefined);
-  if (chosen !== undefined) return chosen.data as Cell[][];
-  const names = sheets.map((one) => one.sheet).join(', ');
-  throw new ConnectorError('missing', `${options.name} has no sheet \`${wanted}\``, {
-    hint: `its sheets are: ${names}`,
+    sheet.name === undefined && sheet.index === undefined
+      ? sheets.find((one) => one.hasCells)
+      : (sheets.find((one) => one.name === sheet.name) ?? sheets[sheet.index ?? -1]);
+  if (chosen?.hasCells === true) return chosen.part;
+  if (chosen !== undefined)
+    throw new ConnectorError('data', `the sheet \`${chosen.name}\` of ${name} has no cells`, {
+      hint: 'it is a chart or a dialog: choose another sheet',
+    });
+  const wanted = sheet.name ?? String((sheet.index ?? 0) + 1);
+  throw new ConnectorError('missing', `${name} has no sheet \`${wanted}\``, {
+    hint: `its sheets are: ${sheets.map((one) => one.name).join(', ')}`,
   });
 }
 
-function columnNames(header: readonly Cell[], { name }: SheetOptions): string[] {
-  const names = header.map((cell, index) =>
-    cell === null ? `column_${index}` : jsonText(jsonOf(cell)),
-  );
-  const double = names.find((one, index) => names.indexOf(one) !== index);
-  if (double === undefined) return names;
-  const hint = 'rename one of them, or choose another header row';
-  throw new ConnectorError('data', `${name} has two columns called ${JSON.stringify(double)}`, {
-    hint,
+/** Columns without a name are called by their index, as far to the right as there are values. */
+function columnNames(
+  header: SheetRow,
+  below: readonly SheetRow[],
+  { headerRow, name }: SheetOptions,
+): string[] {
+  let width = 0;
+  for (const row of [header, ...below])
+    for (const column of row.keys()) width = Math.max(width, column + 1);
+  const names = Array.from({ length: width }, (_, column) => {
+    const cell = header.get(column);
+    return cell === undefined || cell === '' ? `column_${column}` : jsonText(cell);
   });
+  const seen = new Set<string>();
+  for (const one of names) {
+    if (seen.has(one))
+      throw new ConnectorError(
+        'data',
+        `row ${headerRow} of ${name} has two columns called ${JSON.stringify(one)}`,
+        { hint: 'rename one of them, or choose another header row' },
+      );
+    seen.add(one);
+  }
+  return names;
 }
 
-function recordOf(row: readonly Cell[], names: readonly string[]): JsonObject {
+function recordOf(row: SheetRow, names: readonly string[]): JsonObject {
   const record: JsonObject = {};
-  for (const [index, name] of names.entries()) setField(record, name, jsonOf(row[index] ?? null));
+  for (const [column, name] of names.entries()) setField(record, name, row.get(column) ?? null);
   return record;
-}
-
-function jsonOf(cell: Cell): JsonValue {
-  return cell instanceof Date ? cell.toISOString() : cell;
 }

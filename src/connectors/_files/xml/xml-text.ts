@@ -2,19 +2,34 @@ import { ConnectorError } from '../../../lib/errors.ts';
 
 /** The text of a document in the encoding that it declares, or that its first bytes show. */
 export function xmlText(bytes: Uint8Array, name: string): string {
+  return [...xmlChunks(bytes, name, bytes.length)].join('');
+}
+
+const CHUNK_BYTES = 1024 * 1024;
+
+/** The same piece by piece, for documents that are longer than a string can be. */
+export function* xmlChunks(
+  bytes: Uint8Array,
+  name: string,
+  chunkBytes = CHUNK_BYTES,
+): Generator<string> {
   const label = encodingOf(bytes);
   try {
-    return new TextDecoder(label, { fatal: true }).decode(bytes);
+    const decoder = new TextDecoder(label, { fatal: true });
+    for (let at = 0; at < bytes.length; at += chunkBytes)
+      yield decoder.decode(bytes.subarray(at, at + chunkBytes), { stream: true });
+    yield decoder.decode();
   } catch (error) {
-    const isUnknown = error instanceof RangeError;
-    throw new ConnectorError(
-      'data',
-      isUnknown
-        ? `${name} declares the encoding ${JSON.stringify(label)}, which is not known`
-        : `${name} is not text in ${label}`,
-      { hint: 'convert the file to UTF-8', cause: error },
-    );
+    throw notText(label, name, error);
   }
+}
+
+function notText(label: string, name: string, cause: unknown): ConnectorError {
+  const why =
+    cause instanceof RangeError
+      ? `${name} declares the encoding ${JSON.stringify(label)}, which is not known`
+      : `${name} is not text in ${label}`;
+  return new ConnectorError('data', why, { hint: 'convert the file to UTF-8', cause });
 }
 
 /** The declaration stands at the start, in characters that most encodings share. */

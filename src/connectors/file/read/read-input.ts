@@ -12,7 +12,7 @@ import { textOf, wholeOf } from '../../_files/output/whole.ts';
 import { avroRecords } from '../../_files/avro/avro-records.ts';
 import type { FileSourceConfig } from './source-config.ts';
 import type { Input } from './inputs.ts';
-import { xlsxRecords } from '../../_files/excel/xlsx-records.ts';
+import { sheetRecords } from '../../_files/excel/sheet-records.ts';
 import { xmlRecords } from '../../_files/xml/xml-records.ts';
 import { xmlText } from '../../_files/xml/xml-text.ts';
 
@@ -69,7 +69,11 @@ async function* wholeFile(input: Input, { config }: Reading): AsyncGenerator<rea
   const { name } = input;
   if (input.format === 'xlsx') {
     const { sheet, header_row: headerRow } = config.excel;
-    yield await xlsxRecords(await wholeOf(input.blocks(), name), { sheet, headerRow, name });
+    yield sheetRecords(await wholeOf(input.blocks(), name), {
+      sheet: typeof sheet === 'number' ? { index: sheet - 1 } : { name: sheet },
+      headerRow,
+      name,
+    });
     return;
   }
   if (input.format === 'xml') {

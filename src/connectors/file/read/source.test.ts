@@ -128,7 +128,9 @@ describe('the file source', () => {
       { id: 2, name: null, on: null },
     ];
     expect(await read({ path: 'a.xlsx', excel: { header_row: 2, sheet: 'S' } })).toEqual(records);
-    expect((await failureOf(read({ path: 'a.xlsx', excel: { sheet: 'none' } }))).kind).toBe('data');
+    expect((await failureOf(read({ path: 'a.xlsx', excel: { sheet: 'none' } }))).kind).toBe(
+      'missing',
+    );
   });
 
   it('reads Parquet with explicit nulls, in place and packed', async () => {

@@ -5,7 +5,7 @@ import { csvPages } from '../../_files/csv/csv-pages.ts';
 import { jsonLines } from '../../_files/json/json-lines-file.ts';
 import { jsonBody } from '../../_http/body.ts';
 import type { HttpRequest, HttpStream } from '../../_http/client.ts';
-import { decodeAnswer } from '../../_http/decode.ts';
+import { decodeAnswer, sheetChoice } from '../../_http/decode.ts';
 import { sheetRecords } from '../../_files/excel/sheet-records.ts';
 import type { RestSetup } from '../request/setup.ts';
 import { tolerating } from './tolerate.ts';
@@ -47,9 +47,9 @@ export async function* readSingleAnswer(
       yield { records };
   } else if (config.response_format === 'excel') {
     yield {
-      records: await sheetRecords(answer.bytes, {
-        sheet: config.excel_sheet,
-        headerRow: config.excel_header_row,
+      records: sheetRecords(answer.bytes, {
+        sheet: sheetChoice(config.excel_sheet),
+        headerRow: config.excel_header_row + 1,
         name,
       }),
     };
