@@ -208,9 +208,10 @@ function isAllowed(from: Room, to: Room): boolean {
 function isKnownByType(path: string, target: string): boolean {
   const types = MAY_IMPORT_TYPES[room(path).folder] ?? [];
   if (!types.includes(room(target).folder)) return false;
-  const name = target.slice(target.lastIndexOf('/'));
   const lines = readFileSync(path, 'utf8').matchAll(/^import (type )?[^;]*?from '([^']+)';/gm);
-  return [...lines].every(([, type, from]) => type !== undefined || from?.endsWith(name) !== true);
+  return [...lines].every(
+    ([, type, from = '']) => type !== undefined || resolve(dirname(path), from) !== target,
+  );
 }
 
 function importsOf(path: string): string[] {
