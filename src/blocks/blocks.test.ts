@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { check, jsonSchemaOf, type JsonSchema } from '../kit/schema.ts';
 import { DESCRIBED_BLOCKS } from './index.ts';
@@ -126,4 +127,22 @@ describe('circuit breaker and poison (spec 2.12)', () => {
       });
     }
   });
+});
+
+test('the plan knows blocks by their definitions, and names only those it asks something of', () => {
+  const files = globSync('../plan/**/*.ts', { cwd: import.meta.dirname });
+  const named = files
+    .filter((file) => !file.endsWith('.test.ts'))
+    .flatMap((file) => {
+      const text = readFileSync(`${import.meta.dirname}/${file}`, 'utf8');
+      return [...text.matchAll(/\/blocks\/([\w-]+)\//g)].map(
+        ([, block]) => `${file.slice('../plan/'.length)}: ${block}`,
+      );
+    });
+  expect(named.sort()).toEqual([
+    'plan-document.ts: resilience',
+    'plan-document.ts: selection',
+    'plan-topology.ts: state',
+    'select.ts: selection',
+  ]);
 });

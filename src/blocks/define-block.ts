@@ -7,7 +7,12 @@ import type { Placed } from '../document/parse/read-blocks.ts';
 import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { IssueList } from '../plan/issue-list.ts';
 import type { Plan, PlannedBlocks, PlannedRow, PlannedSource } from '../plan/plan.ts';
-import type { AssembledRow } from '../plan/assembled-row.ts';
+import type { FoundToken } from '../document/tokens/find-tokens.ts';
+import type { SinkDefinition } from '../kit/sink.ts';
+import type { StateStoreDefinition } from '../kit/state-store.ts';
+import type { AssembledRow, UnjudgedRow } from '../plan/assembled-row.ts';
+import type { AssembledPart } from '../plan/plan-part.ts';
+import type { ResolvedPart } from '../plan/resolve-part.ts';
 import type { EventKind } from '../kit/notification-event.ts';
 
 /**
@@ -22,15 +27,39 @@ export interface BlockDefinition<
 > extends BlockGrammar<Spec> {
   /**
    * Whose it is: each row has it (`blockOf(row, block)`), or the plan (`blockOf(plan, block)`).
-   * Absent for the blocks that shape rows themselves, such as `partition`: those have members of
-   * their own in the plan.
+   * `members` for the blocks that shape rows themselves, such as `partition`: what they find out is
+   * read as members of rows and plan (`row-members.ts`). Absent where only loading needs it.
    */
-  readonly plannedFor?: 'rows' | 'plan';
+  readonly plannedFor?: 'rows' | 'plan' | 'members';
+  /** Present when rows that run for the records or values of others do not inherit it. */
+  readonly inheritedBy?: 'roots';
 
   /** Called once for each occurrence of the block; the spec itself when absent. */
   prepare?(given: Placed<Spec>, tools: BlockTools): Prepared | undefined;
   /** What of it holds for one row, if anything; all of it when absent. */
   forRow?(prepared: Prepared, row: AssembledRow): Planned | undefined;
+  /**
+   * Finds the parts that it names; what it returns becomes members of the assembled row, which the
+   * rules of all blocks see. Rows that share the block share the result.
+   */
+  assemble?(given: Placed<Spec>, tools: BlockTools): Partial<AssembledRow>;
+  /** The same, for what depends on the row and on the parts of its other blocks. */
+  conclude?(
+    given: Placed<Spec> | undefined,
+    row: UnjudgedRow,
+    tools: BlockTools,
+  ): Partial<AssembledRow>;
+  /** Members of the planned row that this block alone decides. */
+  planRow?(given: Placed<Spec> | undefined, row: AssembledRow): Partial<PlannedRow>;
+  /** Members of the plan that this block alone decides. */
+  planDocument?(given: Placed<Spec> | undefined, tools: BlockTools): Partial<Plan>;
+
+  /** What must be true of the document, with the block or without it. */
+  checkDocument?(given: Placed<Spec> | undefined, tools: BlockTools): void;
+  /** What must be true of every row, with the block or without it. */
+  checkEveryRow?(given: Placed<Spec> | undefined, row: AssembledRow, place: RowPlace): void;
+  /** What must be true of all rows together. */
+  checkRows?(rows: readonly AssembledRow[], among: AssembledRows): void;
   /** What must be true of a row that has it. */
   checkRow?(planned: Planned, row: AssembledRow, place: BlockPlace): void;
   /** What must be true of the plan as a whole. */
@@ -46,11 +75,39 @@ export interface BlockDefinition<
   readonly events?: readonly BlockEvent<Planned>[];
   /** Why it cannot be combined with `pipeline.nodes`, as a hint; it can when absent. */
   readonly notBesideNodes?: string;
+  /** Keys of it that change nothing beside `pipeline.nodes`. */
+  withoutEffectBesideNodes?(spec: Spec): readonly WithoutEffect[];
+  /** Of a block of sources: what a node would not do that its preset asks for. */
+  readonly notOnNodes?: { readonly what: string; readonly hint: string };
+  /** Whether a row with this source runs in several parts, each an invocation of its own. */
+  cuts?(given: Placed<Spec>, source: Pick<ResolvedPart, 'config'> | undefined): Cut | undefined;
+  /** What it needs the column with the id of the run for. */
+  readonly needsRunId?: RunIdNeed;
+
+  /** Run-time tokens that it fills in for sources and sinks: `${<root>.<name>}`. */
+  readonly tokens?: {
+    readonly root: string;
+    /** Which there are is said in the block: nothing is known of them while it is faulty. */
+    readonly namedByBlock?: true;
+    /** Where else they cannot stand, as a hint. */
+    readonly hint: string;
+    granted(
+      this: void,
+      given: Placed<Spec> | undefined,
+      use: TokenScopeUse,
+    ): GrantedTokens | undefined;
+  };
+  /** Run-time tokens in the block itself, which the row fills in. */
+  tokensIn?(given: Placed<Spec>): TokenUse;
+  /** Keys of it whose tokens the block judges itself. */
+  readonly judgesTokensOf?: readonly string[];
 
   /** Of a block of the plan: a sentence for the head of `explain`. */
   introduce?(this: void, planned: Planned): string;
   /** Of a block of rows: what `plan`, `explain` and `--diff` show of it. */
   explain?(planned: Planned, row: PlannedRow): readonly Fact[];
+  /** The same, for its members of the row, which also a row without the block has. */
+  explainRow?(row: PlannedRow): readonly Fact[];
   /** What `--diff` compares key by key, besides the facts. */
   settings?(planned: Planned): unknown;
   /** Its member in `plan --json`; `null` where a row does not have it. */
@@ -69,9 +126,64 @@ export interface BlockPlace {
   readonly issues: IssueList;
 }
 
+/** What a rule for every row is given. */
+export interface RowPlace {
+  readonly issues: IssueList;
+  /** Name of the pipeline. */
+  readonly pipeline: string;
+  /** The blocks of the row that send records to the dead-letter queue. */
+  readonly quarantining: readonly { readonly name: string; readonly path: string }[];
+}
+
+export interface AssembledRows {
+  readonly issues: IssueList;
+  /** Whether a block stores something for the row besides bookmarks. */
+  storesMore(this: void, row: AssembledRow): boolean;
+}
+
+export interface WithoutEffect {
+  readonly key: string;
+  readonly message: string;
+}
+
+/** How the invocations of a row that is cut are told apart. */
+export interface Cut {
+  /** The root of tokens that differ; empty when there are none. */
+  readonly name: string;
+  readonly per: string;
+  readonly example?: string;
+}
+
+/** The issue when the column is not added. */
+export interface RunIdNeed {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string;
+}
+
+export interface TokenScopeUse {
+  /** Whether the document is looked at for a backfill. */
+  readonly backfill: boolean;
+}
+
+export interface GrantedTokens {
+  readonly names: readonly string[];
+  /** The message for a token that is not one of them. */
+  unknown(this: void, body: string): string;
+}
+
+export interface TokenUse {
+  readonly path: string;
+  readonly tokens: readonly FoundToken[];
+  /** Whether the row needs their values. */
+  readonly isFilledIn: boolean;
+}
+
 /** What a block may look at while it is prepared. */
 export interface BlockTools {
   readonly issues: IssueList;
+  /** CPUs of the machine that runs the plan. */
+  readonly cpus: number;
   /** The document as loaded. */
   readonly tree: JsonObject;
   /** Whether its one row has no name of its own: there are neither rows nor nodes. */
@@ -80,6 +192,13 @@ export interface BlockTools {
   readonly sinks: { readonly names: readonly string[]; has(name: string): boolean };
   /** Resolves and parses a source inside the block, like any other source. */
   planSource(this: void, given: Placed<PartSpec>): PlannedSource | undefined;
+  assembleSink(this: void, given: Placed<PartSpec>): AssembledPart<SinkDefinition> | undefined;
+  assembleState(
+    this: void,
+    given: Placed<PartSpec>,
+  ): AssembledPart<StateStoreDefinition> | undefined;
+  /** What a block of the document needs the id of the run for, if one does. */
+  needsRunId(this: void): RunIdNeed | undefined;
 }
 
 interface PartSpec {
@@ -91,6 +210,8 @@ interface PartSpec {
 export interface PlanInMaking {
   /** Every row that is declared. */
   readonly rows: readonly PlannedRow[];
+  /** Those that run. */
+  readonly chosen: readonly PlannedRow[];
   /** What the blocks of this build make happen; other events can always happen. */
   readonly events: readonly RowEvent[];
   readonly topology: Plan['topology'] | undefined;
@@ -120,7 +241,17 @@ export interface RowEvent {
 }
 
 /** The heading under which a fact is shown. */
-export type FactTopic = 'checks' | 'retries' | 'expects' | 'undo';
+export type FactTopic =
+  | 'checks'
+  | 'stamped'
+  | 'dead letters'
+  | 'state'
+  | 'guarantee'
+  | 'retries'
+  | 'expects'
+  | 'undo'
+  | 'chunks'
+  | 'shards';
 
 export interface Fact {
   readonly topic: FactTopic;

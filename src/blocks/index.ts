@@ -2,6 +2,7 @@ import { describedBlocks, grammarOf } from '../document/grammar.ts';
 import type { BlockDefinition } from './define-block.ts';
 import { backfillBlock } from './backfill/index.ts';
 import { catalogBlock } from './catalog/index.ts';
+import { completeForBlock } from './complete-for/index.ts';
 import { contractBlock } from './contract/index.ts';
 import { deliveryBlock } from './delivery/index.ts';
 import { dlqBlock } from './dlq/index.ts';
@@ -54,6 +55,7 @@ export const BLOCKS: readonly BlockDefinition[] = [
   localOutputsBlock,
   observabilityBlock,
   notificationsBlock,
+  completeForBlock,
 ];
 
 export const GRAMMAR = grammarOf(BLOCKS);

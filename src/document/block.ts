@@ -7,8 +7,11 @@ import type { ZodType } from 'zod';
 export interface BlockGrammar<Spec = unknown> {
   /** Its key in the document. */
   readonly name: string;
-  /** Its place: inside `pipeline` or at the top level. */
-  readonly placement: 'pipeline' | 'top';
+  /**
+   * Its place: inside `pipeline`, at the top level, or in a source preset, where a row may have one
+   * of its own for the source that it names.
+   */
+  readonly placement: 'pipeline' | 'top' | 'source';
   readonly description: string;
   /** Shorter text for its field in the schema of a document; the description when absent. */
   readonly summary?: string;
@@ -25,9 +28,20 @@ export interface BlockGrammar<Spec = unknown> {
    * Escapes stay as written: the block holds configs of parts, or tokens, that are completed later.
    */
   readonly asWritten?: true;
+  /** Why a document that is submitted to a server cannot have it; it can when absent. */
+  readonly notSubmitted?: {
+    readonly code: string;
+    readonly message: string;
+    readonly hint: string;
+  };
 }
 
+/** A block that is described by itself; those of sources are described with them. */
+export type DescribedBlock<Spec = unknown> = BlockGrammar<Spec> & {
+  readonly placement: 'pipeline' | 'top';
+};
+
 /** A required block: it holds the sources, sinks and rows. */
-export function defineStructure<Spec>(grammar: BlockGrammar<Spec>): BlockGrammar<Spec> {
+export function defineStructure<Spec>(grammar: DescribedBlock<Spec>): DescribedBlock<Spec> {
   return Object.freeze(grammar);
 }

@@ -1,6 +1,6 @@
 /** The grammar of documents: the structure that every document has, with the blocks of a build. */
 import type { ZodType } from 'zod';
-import type { BlockGrammar } from './block.ts';
+import type { BlockGrammar, DescribedBlock } from './block.ts';
 import { authBlock } from './structure/auth.ts';
 import { documentBlock, documentSchemaOf, type DocumentSchema } from './structure/document.ts';
 import { fanOutBlock } from './structure/fan-out.ts';
@@ -8,7 +8,7 @@ import { matrixBlock, rowSchemaOf, type RowSpec } from './structure/matrix.ts';
 import { paramsBlock } from './structure/params.ts';
 import { pipelineBlock, pipelineSchemaOf, type PipelineSchema } from './structure/pipeline.ts';
 import { sinkBlock } from './structure/sink.ts';
-import { sourceBlock } from './structure/source.ts';
+import { sourceBlock, sourceSchemaOf, type SourceSpec } from './structure/source.ts';
 import { edgesBlock, nodesBlock } from './structure/topology.ts';
 import { transformBlock } from './structure/transform.ts';
 import { varsBlock } from './structure/vars.ts';
@@ -18,15 +18,22 @@ export interface Grammar {
   readonly document: DocumentSchema;
   readonly pipeline: PipelineSchema;
   readonly row: ZodType<RowSpec>;
+  readonly source: ZodType<SourceSpec>;
+}
+
+function isDescribed(block: BlockGrammar): block is DescribedBlock {
+  return block.placement !== 'source';
 }
 
 export function grammarOf(blocks: readonly BlockGrammar[]): Grammar {
-  const pipeline = pipelineSchemaOf(blocks);
+  const source = sourceSchemaOf(blocks);
+  const pipeline = pipelineSchemaOf(blocks, { source });
   const row = rowSchemaOf(blocks);
   return Object.freeze({
     blocks,
     pipeline,
     row,
+    source,
     document: documentSchemaOf(blocks, { pipeline, row }),
   });
 }
@@ -37,8 +44,9 @@ export function describedBlocks({
   document,
   pipeline,
   row,
-}: Grammar): readonly BlockGrammar[] {
-  const structure: readonly BlockGrammar[] = [
+  source,
+}: Grammar): readonly DescribedBlock[] {
+  const structure: readonly DescribedBlock[] = [
     authBlock,
     documentBlock(document),
     edgesBlock,
@@ -48,9 +56,11 @@ export function describedBlocks({
     paramsBlock,
     pipelineBlock(pipeline),
     sinkBlock,
-    sourceBlock,
+    sourceBlock(source),
     transformBlock,
     varsBlock,
   ];
-  return [...structure, ...blocks].sort((one, other) => (one.name < other.name ? -1 : 1));
+  return [...structure, ...blocks.filter(isDescribed)].sort((one, other) =>
+    one.name < other.name ? -1 : 1,
+  );
 }

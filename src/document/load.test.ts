@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { load, loadOptions, refusalOf } from '../../test/fakes/documents.ts';
+import { BLOCKS } from '../blocks/index.ts';
 import { documentOfTree, loadDocumentFile } from './load.ts';
 import { localFiles } from './text/local-file.ts';
 
@@ -35,7 +36,9 @@ describe('stages of refusal', () => {
   });
 
   test('a schedule in a submitted document is told as `parse`; a file may hold one', () => {
-    const refusal = refusalOf(() => load('schedule: {cron: "* * * * *"}', { origin: submitted }));
+    const refusal = refusalOf(() =>
+      load('schedule: {cron: "* * * * *"}', { origin: submitted, blocks: BLOCKS }),
+    );
     expect([refusal.stage, refusal.issues[0]?.code, refusal.issues[0]?.line]).toEqual([
       'parse',
       'schedule_refused',

@@ -5,6 +5,7 @@
 import { basename, extname } from 'node:path';
 import { assert, ConfigError, type Issue } from '../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../lib/text/json.ts';
+import type { BlockGrammar } from './block.ts';
 import type { AskSecrets } from './tokens/ask-secrets.ts';
 import type { Binding } from './params/bind-params.ts';
 import {
@@ -38,6 +39,8 @@ export interface LoadOptions extends TokenSources, Binding {
    * document.
    */
   readonly base?: JsonObject;
+  /** The blocks of the build, of which a submitted document cannot have all. */
+  readonly blocks?: readonly Pick<BlockGrammar, 'name' | 'notSubmitted'>[];
   /** Overrides the name the document gives itself. */
   readonly name?: string;
   /** Files only: the overlay under `profiles` that is applied. */
@@ -104,7 +107,7 @@ function readTree(text: string, options: LoadOptions): ParsedText {
   if (origin.kind === 'file')
     return composeDocument({ path: origin.path, format, text }, compositionOf(options));
   const parsed = parseText(text, format, origin);
-  refuseSchedule(parsed.tree, parsed.locate);
+  refuseBlocks(parsed, options.blocks ?? []);
   return parsed;
 }
 
@@ -188,15 +191,17 @@ function nameOf(tree: JsonObject, from: { name?: string; origin: Origin }): stri
     : 'pipeline';
 }
 
-function refuseSchedule(tree: JsonObject, locate: Locate): void {
-  if (!Object.hasOwn(tree, 'schedule')) return;
-  const issue: Issue = {
-    code: 'schedule_refused',
-    path: 'schedule',
-    message: 'a submitted document cannot have a `schedule`: it runs once, now',
-    hint: 'remove the block, and submit on your schedule',
-  };
-  throw new ConfigError(withPlaces([issue], locate), { stage: 'parse' });
+/** Blocks that only a document in a file can have. */
+function refuseBlocks(
+  { tree, locate }: ParsedText,
+  blocks: NonNullable<LoadOptions['blocks']>,
+): void {
+  const issues = blocks.flatMap(({ name, notSubmitted }): Issue[] =>
+    notSubmitted === undefined || !Object.hasOwn(tree, name)
+      ? []
+      : [{ ...notSubmitted, path: name }],
+  );
+  if (issues.length > 0) throw new ConfigError(withPlaces(issues, locate), { stage: 'parse' });
 }
 
 function unique(issues: readonly Issue[]): Issue[] {

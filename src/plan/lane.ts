@@ -1,13 +1,12 @@
 import { COLUMNS_LANE, RECORDS_LANE } from '../kit/page.ts';
 import type { RecordReader } from '../blocks/define-block.ts';
 import type { RowBlock } from './plan-blocks.ts';
-import type { LaneChoice, PlannedRow } from './plan.ts';
+import type { LaneChoice } from './plan.ts';
 import type { AssembledRow } from './assembled-row.ts';
 
 export interface LaneFactors {
   /** The blocks of the row. */
   readonly own: readonly RowBlock[];
-  readonly metadataColumns: PlannedRow['metadataColumns'];
   /** Rows that run for the records of this one. */
   readonly children: readonly string[];
 }
@@ -63,10 +62,7 @@ function sinkNeedsRecords({ writes, sink }: AssembledRow): string | undefined {
   return writes.columns === true ? undefined : `sink \`${sink.plan.type}\` takes records`;
 }
 
-function readersOf(
-  row: AssembledRow,
-  { own, metadataColumns, children }: LaneFactors,
-): RecordReader[] {
+function readersOf(row: AssembledRow, { own, children }: LaneFactors): RecordReader[] {
   const [child] = children;
   const readers: (RecordReader | false | undefined)[] = [
     ...row.transforms.map((transform) => ({
@@ -76,7 +72,6 @@ function readersOf(
         transform.plan.definition.worksOnColumns?.(transform.judged) === true,
     })),
     ...own.map(({ definition, prepared }) => definition.readsRecords?.(prepared, row)),
-    metadataColumns && { why: '`metadata_columns` adds fields to every record', onColumns: false },
     child !== undefined && { why: `row \`${child}\` runs once for each record`, onColumns: false },
   ];
   return readers.filter((reader) => reader !== undefined && reader !== false);

@@ -2,16 +2,24 @@
 import type {
   BlockDefinition,
   BlockTools,
+  GrantedTokens,
   PlanInMaking,
   RowEvent,
+  RowPlace,
+  RunIdNeed,
+  TokenUse,
 } from '../blocks/define-block.ts';
+import type { AssembledMembers, PlanMembers, RowMembers } from '../blocks/row-members.ts';
 import type { Document } from '../document/document.ts';
 import { parsedBlock, type Placed } from '../document/parse/read-blocks.ts';
+import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
-import type { AssembledRow } from './assembled-row.ts';
-import type { RowContext } from './row-context.ts';
-import type { Plan, PlannedBlocks, PlannedRow } from './plan.ts';
+import type { StateStoreDefinition } from '../kit/state-store.ts';
+import type { AssembledRow, UnjudgedRow } from './assembled-row.ts';
+import type { Planning } from './planning.ts';
+import type { PlannedBlocks } from './plan.ts';
 import { plainPart } from './resolve-part.ts';
+import type { ResolvedRow } from './resolved-row.ts';
 import { checkAuthRef } from './rules/auth.ts';
 
 /** A block that holds for a row. */
@@ -24,14 +32,17 @@ export interface RowBlock {
 }
 
 export class BlockPlanner {
-  readonly #context: RowContext;
+  readonly #context: Planning;
   readonly #tools: BlockTools;
   /** By place: rows that share a block share what is worked out for it. */
   readonly #prepared = new Map<string, unknown>();
+  readonly #assembled = new Map<string, Partial<AssembledRow>>();
 
-  constructor(context: RowContext, { tree }: Pick<Document, 'tree'>) {
+  constructor(context: Planning, { tree }: Pick<Document, 'tree'>, cpus: number) {
     this.#context = context;
-    this.#tools = toolsOf(context, tree);
+    this.#tools = { ...toolsOf(context, tree), cpus, needsRunId: () => this.#runIdNeed() };
+    for (const definition of context.definitions)
+      definition.checkDocument?.(parsedBlock(context.blocks, definition), this.#tools);
     for (const definition of context.definitions) this.preparedOf(definition);
   }
 
@@ -41,6 +52,78 @@ export class BlockPlanner {
   ): Prepared | undefined {
     const placed = parsedBlock(this.#context.blocks, definition);
     return placed === undefined ? undefined : (this.#prepare(definition, placed) as Prepared);
+  }
+
+  /** The parts that the blocks of a row name. */
+  assemble({ blocks }: ResolvedRow): Partial<AssembledMembers> {
+    const members: Partial<AssembledRow>[] = [];
+    for (const definition of this.#context.definitions) {
+      const given = blocks.get(definition.name);
+      if (given === undefined || definition.assemble === undefined) continue;
+      const place = `${definition.name} ${given.path}`;
+      let found = this.#assembled.get(place);
+      if (found === undefined)
+        this.#assembled.set(place, (found = definition.assemble(given, this.#tools)));
+      members.push(found);
+    }
+    return Object.assign({}, ...members) as Partial<AssembledMembers>;
+  }
+
+  /** What follows once all of them are known. The block `delivery` is in every build. */
+  conclude(row: UnjudgedRow): AssembledRow {
+    const concluded = { ...row };
+    for (const definition of this.#context.definitions) {
+      const given = row.resolved.blocks.get(definition.name);
+      Object.assign(concluded, definition.conclude?.(given, row, this.#tools));
+    }
+    return concluded as AssembledRow;
+  }
+
+  /** The members of a planned row that its blocks decide. */
+  membersOfRow(row: AssembledRow): RowMembers {
+    const members = this.#context.definitions.map((definition) =>
+      definition.planRow?.(row.resolved.blocks.get(definition.name), row),
+    );
+    return Object.assign({}, ...members) as RowMembers;
+  }
+
+  membersOfPlan(): PlanMembers {
+    const members = this.#context.definitions.map((definition) =>
+      definition.planDocument?.(parsedBlock(this.#context.blocks, definition), this.#tools),
+    );
+    return Object.assign({}, ...members) as PlanMembers;
+  }
+
+  #runIdNeed(): RunIdNeed | undefined {
+    return this.#context.definitions.find(
+      (definition) =>
+        definition.needsRunId !== undefined && this.preparedOf(definition) !== undefined,
+    )?.needsRunId;
+  }
+
+  checkRow(row: AssembledRow, own: readonly RowBlock[]): void {
+    const { definitions, issues, name } = this.#context;
+    const place: RowPlace = {
+      issues,
+      pipeline: name,
+      quarantining: quarantining(own).map(({ definition, path }) => ({
+        name: definition.name,
+        path,
+      })),
+    };
+    for (const definition of definitions)
+      definition.checkEveryRow?.(row.resolved.blocks.get(definition.name), row, place);
+    for (const { definition, path, planned } of own)
+      if (planned !== undefined) definition.checkRow?.(planned, row, { path, issues });
+  }
+
+  checkRows(rows: readonly AssembledRow[]): void {
+    const { definitions, issues } = this.#context;
+    const usesState = this.#everyRowUsesState();
+    const storesMore = (row: AssembledRow): boolean =>
+      usesState ||
+      this.ofRow(row).some(({ definition, prepared }) => definition.usesState?.(prepared) === true);
+    for (const definition of definitions) definition.checkRows?.(rows, { issues, storesMore });
   }
 
   ofRow(row: AssembledRow): readonly RowBlock[] {
@@ -62,16 +145,16 @@ export class BlockPlanner {
   }
 
   /** Whether a block makes every row remember something. */
-  everyRowUsesState(): boolean {
+  #everyRowUsesState(): boolean {
     return this.#ofDocument().some(
       ({ definition, prepared }) =>
         definition.plannedFor === 'plan' && definition.usesState?.(prepared) === true,
     );
   }
 
-  checkPlan(rows: readonly PlannedRow[], topology: Plan['topology']): void {
+  checkPlan(found: Omit<PlanInMaking, 'events'>): void {
     const { definitions, issues } = this.#context;
-    const plan: PlanInMaking = { rows, topology, events: definitions.flatMap(eventsOf) };
+    const plan: PlanInMaking = { ...found, events: definitions.flatMap(eventsOf) };
     for (const { definition, path, prepared } of this.#ofDocument())
       definition.checkPlan?.(prepared, plan, { path, issues });
   }
@@ -96,9 +179,9 @@ export class BlockPlanner {
 }
 
 function toolsOf(
-  { blocks, parts, planner, issues }: RowContext,
+  { blocks, parts, planner, issues }: Planning,
   tree: Document['tree'],
-): BlockTools {
+): Omit<BlockTools, 'cpus' | 'needsRunId'> {
   const presets = [...blocks.pipeline.sinks.keys()];
   return {
     issues,
@@ -113,6 +196,9 @@ function toolsOf(
       checkAuthRef(part, blocks, issues);
       return planner.plan<SourceDefinition>(part, parts.sources, 'source')?.plan;
     },
+    assembleSink: (given) => planner.plan<SinkDefinition>(plainPart(given), parts.sinks, 'sink'),
+    assembleState: (given) =>
+      planner.plan<StateStoreDefinition>(plainPart(given), parts.states, 'state store'),
   };
 }
 
@@ -123,7 +209,8 @@ function eventsOf({ name, plannedFor, events = [] }: BlockDefinition): RowEvent[
     needs,
     canHappen: (row) => {
       const planned = row.blocks[name];
-      return (plannedFor === undefined || planned !== undefined) && canHappen(planned, row);
+      const isMember = plannedFor === undefined || plannedFor === 'members';
+      return (isMember || planned !== undefined) && canHappen(planned, row);
     },
   }));
 }
@@ -133,16 +220,42 @@ export function plannedBlocks(own: readonly RowBlock[]): PlannedBlocks {
   return Object.freeze(
     Object.fromEntries(
       own
-        .filter(({ planned }) => planned !== undefined)
+        .filter(
+          ({ definition, planned }) => definition.plannedFor === 'rows' && planned !== undefined,
+        )
         .map(({ definition, planned }) => [definition.name, planned]),
     ),
   );
 }
 
 /** Blocks of a row that send records to the dead-letter queue. */
-export function quarantining(own: readonly RowBlock[]): readonly RowBlock[] {
+function quarantining(own: readonly RowBlock[]): readonly RowBlock[] {
   return own.filter(
     ({ definition, planned }) =>
       planned !== undefined && definition.quarantines?.(planned) === true,
   );
+}
+
+/** The tokens that the blocks of a build fill in for a row, by their root. */
+export function grantedTokens(
+  { definitions, backfill }: Pick<Planning, 'definitions' | 'backfill'>,
+  blocks: ReadonlyMap<string, Placed<unknown>>,
+): ReadonlyMap<string, GrantedTokens> {
+  const granted = new Map<string, GrantedTokens>();
+  for (const { name, tokens } of definitions) {
+    const found = tokens?.granted(blocks.get(name), { backfill });
+    if (tokens !== undefined && found !== undefined) granted.set(tokens.root, found);
+  }
+  return granted;
+}
+
+/** Tokens that stand in the blocks of a row. */
+export function tokensInBlocks(
+  definitions: readonly BlockDefinition[],
+  blocks: ReadonlyMap<string, Placed<unknown>>,
+): readonly TokenUse[] {
+  return definitions.flatMap((definition) => {
+    const given = blocks.get(definition.name);
+    return given === undefined ? [] : (definition.tokensIn?.(given) ?? []);
+  });
 }

@@ -3,11 +3,7 @@
  * moves.
  */
 import { BLOCKS, GRAMMAR } from '../blocks/index.ts';
-import { backfillBlock } from '../blocks/backfill/index.ts';
-import { executionBlock } from '../blocks/execution/index.ts';
-import { metadataColumnsBlock } from '../blocks/metadata-columns/index.ts';
 import { resilienceBlock } from '../blocks/resilience/index.ts';
-import { rollbackBlock } from '../blocks/rollback/index.ts';
 import { selectionBlock } from '../blocks/selection/index.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Check } from '../kit/schema.ts';
@@ -16,30 +12,27 @@ import { isAtOrBelow, joinPath } from '../lib/text/text-path.ts';
 import type { Document } from '../document/document.ts';
 import { isFull, withPlaces } from '../document/text/locate.ts';
 import { parsedBlock, readBlocks } from '../document/parse/read-blocks.ts';
+import { findTokens } from '../document/tokens/find-tokens.ts';
 import { restoreEscapes } from '../document/tokens/tokens.ts';
 import { planProviders } from './rules/auth.ts';
-import { checkBackfill } from './rules/backfill.ts';
 import { checkOutputs } from './rules/outputs.ts';
-import { checkWaiting, planPartitions } from './rules/partition.ts';
-import { warnAboutUnusedShard } from './rules/shard.ts';
-import { warnAboutUnusedStates } from './rules/state.ts';
 import { checkPresets } from './rules/presets.ts';
-import type { ValueList } from './for-each.ts';
+import { checkWaiting } from './rules/waiting.ts';
 import { IssueList } from './issue-list.ts';
 import { PartPlanner } from './plan-part.ts';
 import { planTopology } from './plan-topology.ts';
 import { planFanOut } from './plan-fan-out.ts';
-import { finishRow, planRowParts } from './plan-row.ts';
+import { finishRow, planRowParts, type RowPlanning } from './plan-row.ts';
 import { BlockPlanner } from './plan-blocks.ts';
+import type { Planning } from './planning.ts';
 import type { Plan, PlannedRow } from './plan.ts';
 import type { RowContext } from './row-context.ts';
-import { stampedColumns } from './stamped-columns.ts';
 import type { BlockDefinition } from '../blocks/define-block.ts';
 import { grammarOf } from '../document/grammar.ts';
 import type { AssembledRow } from './assembled-row.ts';
 import { resolveRows } from './resolve-rows.ts';
 import type { ResolvedRow } from './resolved-row.ts';
-import { checkTokenScopes, findTokens } from './run-time-tokens.ts';
+import { checkTokenScopes } from './run-time-tokens.ts';
 import { selectRows, type SelectionFlags } from './select.ts';
 
 export interface PlanOptions {
@@ -71,10 +64,10 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     checking: options.check,
   });
   if (isFull(issues.errors)) throw new ConfigError(withPlaces(issues.errors, document.locate));
-  checkTokenScopes(document.tree, issues);
+  checkTokenScopes(document.tree, { definitions, issues });
   const auth = planProviders(blocks, parts, issues);
   const name = restoreEscapes(document.name);
-  const context: RowContext = {
+  const planning: Planning = {
     name,
     blocks,
     definitions,
@@ -82,13 +75,9 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     issues,
     planner: new PartPlanner(issues, options.check),
     backfill: options.backfill === 'kept',
-    metadataColumns: stampedColumns(
-      parsedBlock(blocks, metadataColumnsBlock)?.value,
-      parsedBlock(blocks, rollbackBlock)?.value,
-      issues,
-    ),
   };
-  const blockPlanner = new BlockPlanner(context, document);
+  const blockPlanner = new BlockPlanner(planning, document, options.cpus);
+  const context: RowContext = { ...planning, blockPlanner };
   const graph = planTopology(context);
   const { rows: resolved, fanOuts: lists, ...named } = graph?.resolved ?? resolveRows(context);
   // Tokens name rows; nodes have no records that others run for.
@@ -98,10 +87,9 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     graph?.rows ??
     resolved.map((row) => planRowParts(row, context)).filter((row) => row !== undefined);
   checkWaiting([...resolved, ...lists], resolved, issues);
-  if (graph === undefined) warnAboutUnusedShard(blocks, resolved, issues);
   const scope = { ids, lists: named.lists };
-  const rows = finishRows(assembled, resolved, { ...context, ...scope, blockPlanner });
-  blockPlanner.checkPlan(rows, graph?.topology);
+  blockPlanner.checkRows(assembled);
+  const rows = finishRows(assembled, resolved, { ...context, ...scope });
   const retry = blockPlanner.preparedOf(resilienceBlock)?.retry;
   const fanOuts = lists.flatMap((list) => planFanOut(list, { ...context, ...scope, retry }) ?? []);
   const selectable = [...resolved, ...lists].sort((one, other) => one.index - other.index);
@@ -118,22 +106,17 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   );
   const chosen = rows.filter((row) => selection.run.has(row.id));
   const topology = graph?.topology === undefined ? {} : { topology: graph.topology };
-  if (parsedBlock(blocks, backfillBlock) !== undefined)
-    checkBackfill({ rows: chosen, ...topology }, issues);
+  blockPlanner.checkPlan({ rows, chosen, topology: graph?.topology });
   const wrong = issues.errors.length === 0 ? [] : withoutThoseOfSecrets(issues.errors, document);
   if (wrong.length > 0) throw new ConfigError(withPlaces(wrong, document.locate));
-  const execution = parsedBlock(blocks, executionBlock)?.value;
   return Object.freeze({
+    ...blockPlanner.membersOfPlan(),
     name,
     rows: chosen,
     unselected: rows.filter((row) => !selection.run.has(row.id)),
     fanOuts: fanOuts.filter((row) => selection.run.has(row.id)),
     unselectedFanOuts: fanOuts.filter((row) => !selection.run.has(row.id)),
     selectionActive: selection.active,
-    maxConcurrent:
-      execution?.max_concurrent ?? Math.min(Math.max(Math.floor(options.cpus) || 4, 1), 8),
-    onError: execution?.on_error ?? 'continue',
-    schedule: execution?.schedule ?? 'declared',
     auth,
     warnings: withPlaces(issues.warnings, document.locate),
     blocks: blockPlanner.ofPlan(),
@@ -150,30 +133,16 @@ function withoutThoseOfSecrets(errors: readonly Issue[], { tree }: Document): re
     : errors.filter(({ path }) => !places.some((place) => isAtOrBelow(path, place)));
 }
 
-interface Finishing extends RowContext {
-  readonly ids: readonly string[];
-  readonly lists: ReadonlyMap<string, ValueList>;
-  readonly blockPlanner: BlockPlanner;
-}
-
 function finishRows(
   assembled: readonly AssembledRow[],
   resolved: readonly ResolvedRow[],
-  finishing: Finishing,
+  planning: Omit<RowPlanning, 'children'>,
 ): PlannedRow[] {
-  const { blocks, blockPlanner, issues } = finishing;
   const children = Map.groupBy(resolved, (row) => row.parent?.row);
-  const partitions = planPartitions(resolved, finishing);
-  const adaptive = parsedBlock(blocks, executionBlock)?.value.adaptive_batch_size;
-  const adaptiveBatch = adaptive?.enabled === true ? adaptive : undefined;
-  warnAboutUnusedStates(assembled, blockPlanner, issues);
   return assembled.map((row) =>
     finishRow(row, {
-      ...finishing,
+      ...planning,
       children: (children.get(row.resolved.id) ?? []).map(({ id }) => id),
-      partition: partitions.get(row.resolved.id),
-      blocks: blockPlanner,
-      adaptiveBatch,
     }),
   );
 }

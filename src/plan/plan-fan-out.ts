@@ -2,6 +2,7 @@ import type { SourceDefinition } from '../kit/source.ts';
 import { checkAuthRef } from './rules/auth.ts';
 import { checkTokens, collectedOf } from './rules/row-tokens.ts';
 import type { ValueList } from './for-each.ts';
+import { grantedTokens } from './plan-blocks.ts';
 import type { ResolvedFanOut } from './resolve-fan-out.ts';
 import type { RowContext } from './row-context.ts';
 import type { FanOutPlan } from './plan.ts';
@@ -15,9 +16,9 @@ interface FanOutPlanning extends RowContext {
 /** `undefined` when its source cannot be known. */
 export function planFanOut(
   resolved: ResolvedFanOut,
-  setting: FanOutPlanning,
+  planning: FanOutPlanning,
 ): FanOutPlan | undefined {
-  const { blocks, parts, planner, issues, ids, lists, retry, backfill } = setting;
+  const { blocks, parts, planner, issues, ids, lists, retry, definitions } = planning;
   if (resolved.source === undefined) return undefined;
   checkAuthRef(resolved.source, blocks, issues);
   const source = planner.plan<SourceDefinition>(resolved.source, parts.sources, 'source');
@@ -26,8 +27,8 @@ export function planFanOut(
     owner: `the fan-out row \`${resolved.id}\``,
     parent: undefined,
     forEach: resolved.forEach,
-    partition: undefined,
-    backfill,
+    granted: grantedTokens(planning, new Map()),
+    definitions,
     ids,
     lists,
   };

@@ -13,7 +13,8 @@ import { restoreEscapes } from '../document/tokens/tokens.ts';
 import type { IssueList } from './issue-list.ts';
 import type { PlannedPart } from './plan.ts';
 import { placeInConfig, type ResolvedPart } from './resolve-part.ts';
-import { findTokens, isGroup, type FoundToken } from './run-time-tokens.ts';
+import { findTokens, type FoundToken } from '../document/tokens/find-tokens.ts';
+import { isGroup } from './run-time-tokens.ts';
 
 /** A part that this build does not have. */
 export function reportUnknownType(

@@ -1,28 +1,14 @@
-/** One row: its parts are found and parsed, the gates judge them, and the lane is chosen. */
+/** One row: its parts are found and parsed, the rules judge them, and the lane is chosen. */
 import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
-import type { StateStoreDefinition } from '../kit/state-store.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
-import type { JsonObject } from '../lib/text/json.ts';
-import { joinPath } from '../lib/text/text-path.ts';
-import type { DlqSpec } from '../blocks/dlq/schema.ts';
-import type { Placed } from '../document/parse/read-blocks.ts';
 import { checkAuthRef } from './rules/auth.ts';
-import { planCleanUp } from './rules/clean-up.ts';
-import { checkDeadLetters } from './rules/dead-letters.ts';
-import { checkDelivery, guaranteeOf } from './rules/delivery.ts';
-import { checkPartition } from './rules/partition.ts';
-import { checkTokens, collectedOf, parentLinkOf } from './rules/row-tokens.ts';
-import { checkShard } from './rules/shard.ts';
-import { checkState, stateKeyOf } from './rules/state.ts';
+import { checkTokens, checkTokensAt, collectedOf, parentLinkOf } from './rules/row-tokens.ts';
 import { checkWriteMode } from './rules/write-mode.ts';
 import type { ValueList } from './for-each.ts';
-import type { IssueList } from './issue-list.ts';
-import { isCut } from './cut.ts';
 import { chooseLane } from './lane.ts';
-import { plannedBlocks, type BlockPlanner } from './plan-blocks.ts';
+import { grantedTokens, plannedBlocks, tokensInBlocks } from './plan-blocks.ts';
 import { plainPart } from './resolve-part.ts';
-import { checkAdaptiveBatch } from './rules/adaptive-batch.ts';
 import type { AssembledPart } from './plan-part.ts';
 import type { PlannedRow } from './plan.ts';
 import type { RowContext } from './row-context.ts';
@@ -52,80 +38,44 @@ export function planRowParts(
   const transforms = resolved.transforms.map((entry) =>
     planner.plan<TransformDefinition>(plainPart(entry), parts.transforms, 'transform'),
   );
-  const state =
-    resolved.state === undefined
-      ? undefined
-      : planner.plan<StateStoreDefinition>(plainPart(resolved.state), parts.states, 'state store');
-  const dlq = resolved.dlq === undefined ? undefined : planDlq(resolved.dlq, context);
+  const members = context.blockPlanner.assemble(resolved);
   if (source === undefined || sink === undefined) return undefined;
-  const cut = isCut(resolved);
-  const row = {
+  const isCut = resolved.cuts.length > 0;
+  return context.blockPlanner.conclude({
+    ...members,
     resolved,
     name: rowName(resolved),
-    stateKey: stateKeyOf(context.name, resolved.id),
+    stateKey: `${context.name}::${resolved.id}`,
     source,
     sink,
     transforms: transforms.filter((transform) => transform !== undefined),
-    state,
-    dlq,
     reads: judge(source, (config) => source.plan.definition.capabilities(config)),
     writes: judge(sink, (config) => sink.plan.definition.capabilities(config)),
-    isCut: cut,
-    runsOnce: resolved.parent === undefined && resolved.forEach.length === 0 && !cut,
-    runIdColumn: context.metadataColumns?.find(({ column }) => column === 'run_id')?.name,
-  };
-  return { ...row, guarantee: guaranteeOf(row) };
+    isCut,
+    runsOnce: resolved.parent === undefined && resolved.forEach.length === 0 && !isCut,
+  });
 }
 
 function judge<D, T>(part: AssembledPart<D>, capabilities: (config: unknown) => T): T | undefined {
   return part.judged === undefined ? undefined : capabilities(part.judged);
 }
 
-function planDlq(
-  { path, value }: Placed<DlqSpec>,
-  { planner, parts }: RowContext,
-): AssembledRow['dlq'] {
-  const written = plainPart({ path: joinPath(path, 'sink'), value: value.sink });
-  const sink = planner.plan<SinkDefinition>(
-    { ...written, config: appending(written.config) },
-    parts.sinks,
-    'sink',
-  );
-  return sink === undefined ? undefined : { spec: value, path, sink };
-}
-
-/** A dead-letter queue always appends, whatever the config of its sink is. */
-function appending(config: JsonObject): JsonObject {
-  if (config['write_mode'] === undefined || config['write_mode'] === 'append') return config;
-  const { write_mode: _mode, key: _key, delete_marker: _marker, ...rest } = config;
-  return rest;
-}
-
-export interface RowPlanning {
-  readonly name: string;
+export interface RowPlanning extends RowContext {
   readonly ids: readonly string[];
   readonly lists: ReadonlyMap<string, ValueList>;
   /** Rows that run for the records of this one. */
   readonly children: readonly string[];
-  readonly partition: PlannedRow['partition'];
-  readonly blocks: BlockPlanner;
-  readonly metadataColumns: PlannedRow['metadataColumns'];
-  readonly adaptiveBatch: PlannedRow['adaptiveBatch'];
-  readonly backfill: boolean;
-  readonly issues: IssueList;
 }
 
-export function finishRow(row: AssembledRow, setting: RowPlanning): PlannedRow {
-  const { issues } = setting;
+export function finishRow(row: AssembledRow, planning: RowPlanning): PlannedRow {
+  const { issues, blockPlanner, ids, lists, definitions } = planning;
   const { resolved } = row;
-  const { ids, lists, backfill } = setting;
-  const partition = resolved.partition?.value.kind;
   const scope = {
     owner: row.name,
     parent: resolved.parent?.row,
     forEach: resolved.forEach,
-    partition,
-    backfill,
+    granted: grantedTokens(planning, resolved.blocks),
+    definitions,
     ids,
     lists,
   };
@@ -139,52 +89,30 @@ export function finishRow(row: AssembledRow, setting: RowPlanning): PlannedRow {
     issues,
   );
   checkTokens({ resolved: resolved.sink, tokens: row.sink.tokens, own: undefined }, scope, issues);
-  checkPartition(row, issues);
-  checkShard(row, issues);
   checkWriteMode(row, issues);
-  checkDelivery(row, issues);
-  checkAdaptiveBatch(row, setting.adaptiveBatch, issues);
-  checkState(row, setting.name, issues);
-  const own = setting.blocks.ofRow(row);
-  checkDeadLetters(row, own, issues);
-  for (const { definition, path, planned } of own)
-    if (planned !== undefined) definition.checkRow?.(planned, row, { path, issues });
-  const cleanUp = planCleanUp(row, own, scope, issues);
+  const own = blockPlanner.ofRow(row);
+  blockPlanner.checkRow(row, own);
+  const uses = tokensInBlocks(definitions, resolved.blocks);
+  for (const { path, tokens } of uses) checkTokensAt(tokens, path, scope, issues);
+  const filledIn = uses.filter(({ isFilledIn }) => isFilledIn).flatMap(({ tokens }) => tokens);
   return Object.freeze({
+    ...blockPlanner.membersOfRow(row),
     id: resolved.id,
     index: resolved.index,
     role:
       resolved.forEach.length > 0 ? 'product' : resolved.parent === undefined ? 'root' : 'child',
-    parent: parentLinkOf(row, cleanUp?.tokens),
+    parent: parentLinkOf(row, filledIn),
     dependsOn: resolved.dependsOn,
     forEach: resolved.forEach,
     collected: collectedOf([row.source, row.sink], lists),
-    partition: setting.partition,
-    ...(resolved.shard === undefined ? {} : { shard: resolved.shard }),
     source: row.source.plan,
     sink: row.sink.plan,
     transforms: row.transforms.map((transform) => transform.plan),
-    state: row.state?.plan,
-    dlq: row.dlq === undefined ? undefined : dlqPlan(row.dlq),
-    delivery: resolved.delivery,
-    guarantee: row.guarantee,
     blocks: plannedBlocks(own),
-    adaptiveBatch: setting.adaptiveBatch,
-    metadataColumns: setting.metadataColumns,
-    ...(cleanUp === undefined ? {} : { cleanUp }),
-    lane: chooseLane(row, { ...setting, own }),
+    lane: chooseLane(row, { children: planning.children, own }),
     stateKey: row.stateKey,
     weight: resolved.weight,
     tags: resolved.tags,
     status: resolved.status,
   });
-}
-
-function dlqPlan({ spec, sink }: NonNullable<AssembledRow['dlq']>): PlannedRow['dlq'] {
-  return {
-    sink: sink.plan,
-    onBatchError: spec.on_batch_error,
-    maxFailuresPerPage: spec.max_failures_per_page,
-    maxFailuresTotal: spec.max_failures_total,
-  };
 }

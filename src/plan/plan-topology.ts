@@ -6,8 +6,6 @@ import { z } from 'zod';
 import { defineSource, type SourceCapabilities, type SourceDefinition } from '../kit/source.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
 import type { NodeSpec } from '../document/structure/topology.ts';
-import { deliveryBlock } from '../blocks/delivery/index.ts';
-import { dlqBlock } from '../blocks/dlq/index.ts';
 import { stateBlock } from '../blocks/state/index.ts';
 import { parsedBlock, type Placed } from '../document/parse/read-blocks.ts';
 import { joinPath } from '../lib/text/text-path.ts';
@@ -17,6 +15,7 @@ import { checkTokens, type TokenScope } from './rules/row-tokens.ts';
 import { checkBesideNodes, checkNodePreset } from './rules/topology.ts';
 import { resolvePart, type ResolvedPart } from './resolve-part.ts';
 import type { AssembledPart } from './plan-part.ts';
+import { grantedTokens } from './plan-blocks.ts';
 import { planRowParts } from './plan-row.ts';
 import { plainPart } from './resolve-part.ts';
 import type { RowContext } from './row-context.ts';
@@ -92,10 +91,9 @@ export function planTopology(context: RowContext): PlannedTopology | undefined {
 }
 
 /** Nodes run once: there are no rows whose records a token could name. */
-const NO_RECORDS: Omit<TokenScope, 'owner' | 'backfill'> = {
+const NO_RECORDS: Omit<TokenScope, 'owner' | 'granted' | 'definitions'> = {
   parent: undefined,
   forEach: [],
-  partition: undefined,
   ids: [],
   lists: new Map(),
 };
@@ -103,8 +101,8 @@ const NO_RECORDS: Omit<TokenScope, 'owner' | 'backfill'> = {
 function planSource({ id, path, value }: NodeOf<'source'>, context: RowContext): SourceNode {
   const { blocks, issues, planner, parts } = context;
   const { sources: presets, present } = blocks.pipeline;
-  const template = presets.get(value.ref ?? 'default');
-  if (template !== undefined) checkNodePreset(template, id, issues);
+  const preset = presets.get(value.ref ?? 'default');
+  if (preset !== undefined) checkNodePreset(preset, id, context);
   const resolved = resolvePart(
     { role: 'source', own: value, presets, registry: parts.sources, path, ownPath: path, present },
     issues,
@@ -114,11 +112,13 @@ function planSource({ id, path, value }: NodeOf<'source'>, context: RowContext):
   const planned = planner.plan<SourceDefinition>(resolved, parts.sources, 'source');
   if (planned !== undefined) {
     const user = { resolved, tokens: planned.tokens, own: planned.plan.definition.ownTokens };
-    checkTokens(
-      user,
-      { ...NO_RECORDS, owner: `source node \`${id}\``, backfill: context.backfill },
-      issues,
-    );
+    const scope = {
+      ...NO_RECORDS,
+      owner: `source node \`${id}\``,
+      granted: grantedTokens(context, new Map()),
+      definitions: context.definitions,
+    };
+    checkTokens(user, scope, issues);
   }
   return { id, resolved, planned };
 }
@@ -148,7 +148,6 @@ function resolveSink(
     parent: undefined,
     dependsOn: [],
     forEach: [],
-    partition: undefined,
     source: undefined,
     sink: resolvePart(
       {
@@ -163,11 +162,8 @@ function resolveSink(
       issues,
     ),
     transforms: [],
-    state: parsedBlock(blocks, stateBlock),
-    dlq: parsedBlock(blocks, dlqBlock),
     blocks: blocksOfDocument(context),
-    delivery: parsedBlock(blocks, deliveryBlock)?.value ?? 'at_least_once',
-    deliveryPath: 'delivery',
+    cuts: [],
     weight: undefined,
     tags: [],
     status: 'active',

@@ -2,11 +2,9 @@
  * What the plan is: everything decided before the first record moves. Plain data and frozen
  * definitions; no effects.
  */
-import type { AdaptiveBatchSpec } from '../blocks/execution/schema.ts';
-import type { NamedColumn } from '../blocks/metadata-columns/schema.ts';
+import type { PlanMembers, RowMembers } from '../blocks/row-members.ts';
 import type { RowStatus } from '../document/structure/source.ts';
 import type { JoinSpec } from '../document/structure/topology.ts';
-import type { Chunk, PartitionSpec } from '../document/ranges/chunks.ts';
 import type { Issue } from '../lib/errors.ts';
 import type { JsonObject } from '../lib/text/json.ts';
 import type { RetryPolicy } from '../kit/context.ts';
@@ -15,14 +13,13 @@ import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
 import type { StateStoreDefinition } from '../kit/state-store.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
-import type { FoundToken } from './run-time-tokens.ts';
 
 /** A named part with its config, ready to open once the run-time tokens are filled in. */
 export interface PlannedPart<D> {
   /** Its path in the document, for issues: `matrix[2].sink`. */
   readonly path: string;
   readonly type: string;
-  /** Template it came from; `default` for the singular block. */
+  /** Preset it came from; `default` for the singular block. */
   readonly template: string;
   readonly definition: D;
   /** After load-time interpolation; may still hold run-time tokens and escape marks. Not parsed. */
@@ -46,14 +43,6 @@ export type PlannedSink = PlannedPart<SinkDefinition>;
 export type PlannedState = PlannedPart<StateStoreDefinition>;
 export type PlannedTransform = PlannedPart<TransformDefinition>;
 
-/** The dead-letter queue of a row. */
-export interface DlqPlan {
-  readonly sink: PlannedSink;
-  readonly onBatchError: 'propagate' | 'dlq_all';
-  readonly maxFailuresPerPage: number | undefined;
-  readonly maxFailuresTotal: number | undefined;
-}
-
 /**
  * The lane of a row and the reason that decided it: `records: transform "filter" reads "amount"`.
  */
@@ -67,12 +56,6 @@ export interface LaneChoice {
   readonly sideBySide?: true;
 }
 
-/** Guarantee a row really gives, judged from its parts. */
-export type Guarantee =
-  | 'at-least-once'
-  | 'effectively-once (keyed upsert)'
-  | 'effectively-once (atomic watermark)';
-
 export interface ParentLink {
   readonly row: string;
   /** Dotted path in the parent record; its value suffixes the child's state key. Default `id`. */
@@ -85,7 +68,7 @@ export interface ParentLink {
 export type PlannedBlocks = Readonly<Record<string, unknown>>;
 
 /** One matrix row (or the implicit single row `row-0`). */
-export interface PlannedRow {
+export interface PlannedRow extends RowMembers {
   readonly id: string;
   /** Place in the declared order. */
   readonly index: number;
@@ -100,25 +83,12 @@ export interface PlannedRow {
   readonly forEach: readonly string[];
   /** Fan-out rows whose collected lists its tokens name. */
   readonly collected: readonly string[];
-  readonly partition: PartitionPlan | undefined;
-  /** Present when its result is read in ranges. */
-  readonly shard?: ShardPlan | undefined;
   readonly source: PlannedSource;
   readonly sink: PlannedSink;
   /** Already layered: pipeline, source preset, row. */
   readonly transforms: readonly PlannedTransform[];
-  readonly state: PlannedState | undefined;
-  readonly dlq: DlqPlan | undefined;
-  readonly delivery: 'at_least_once' | 'exactly_once';
-  readonly guarantee: Guarantee;
   /** What it has of the blocks of the document; read with `blockOf`. */
   readonly blocks: PlannedBlocks;
-  /** How batch sizes adapt; `undefined` when pages are written whole. */
-  readonly adaptiveBatch: AdaptiveBatchSpec | undefined;
-  /** Fields that records get just before the sink takes them. */
-  readonly metadataColumns: readonly NamedColumn[] | undefined;
-  /** Present when rows that vanished at the source are removed after a complete read. */
-  readonly cleanUp?: CleanUpPlan;
   readonly lane: LaneChoice;
   /**
    * `{name}::{row}`; an invocation appends `::{parent key value}` or `::{alias=value&…}`, and
@@ -133,31 +103,6 @@ export interface PlannedRow {
   readonly tags: readonly string[];
   /** Tier of the row: by default only `mandatory` and `active` rows run. */
   readonly status: RowStatus;
-}
-
-/** The rows of the destination that a complete read covers. */
-export interface CleanUpPlan {
-  readonly path: string;
-  /** Destination columns and their values; may hold run-time tokens. */
-  readonly scope: JsonObject;
-  readonly tokens: readonly FoundToken[];
-}
-
-/** Into how many ranges of which column of its source a row is cut. */
-export interface ShardPlan {
-  /** At most. */
-  readonly count: number;
-  readonly key: string;
-}
-
-/** The range of a row, cut into chunks. */
-export interface PartitionPlan {
-  readonly path: string;
-  readonly spec: PartitionSpec;
-  /** `undefined` when a bound is found out only at run time. */
-  readonly chunks: readonly Chunk[] | undefined;
-  /** Who knows the bound. */
-  readonly probe: { readonly source: PlannedSource; readonly valuePath: string } | undefined;
 }
 
 /** A row that lists values instead of moving records (`fan_out`). */
@@ -221,7 +166,7 @@ export interface TopologyPlan {
   readonly startsOver: string | undefined;
 }
 
-export interface Plan {
+export interface Plan extends PlanMembers {
   /** Drives state keys and metric labels. */
   readonly name: string;
   /** The rows that run, in declared order. */
@@ -233,10 +178,6 @@ export interface Plan {
   readonly unselectedFanOuts: readonly FanOutPlan[];
   /** Whether flags or statuses decided which rows run. */
   readonly selectionActive: boolean;
-  readonly maxConcurrent: number;
-  readonly onError: 'continue' | 'stop';
-  /** Order in which ready rows queue: as declared, or heaviest first. */
-  readonly schedule: 'declared' | 'lpt';
   /** The document's `auth` map: provider name to `{type, config}`. */
   readonly auth: Readonly<Record<string, { readonly type: string; readonly config: JsonObject }>>;
   /** Doubts that do not stop a run. */

@@ -1,13 +1,10 @@
 /** Rows with their presets, layers and inherited blocks settled; parts are not looked up yet. */
 import { joinPath } from '../lib/text/text-path.ts';
-import type { CompleteFor } from '../document/structure/complete-for.ts';
+import { findTokens } from '../document/tokens/find-tokens.ts';
 import type { SourceSpec } from '../document/structure/source.ts';
 import type { TransformSpec } from '../document/structure/transform.ts';
 import type { BlockGrammar } from '../document/block.ts';
-import { deliveryBlock } from '../blocks/delivery/index.ts';
-import { dlqBlock } from '../blocks/dlq/index.ts';
-import { partitionBlock } from '../blocks/partition/index.ts';
-import { stateBlock } from '../blocks/state/index.ts';
+import type { BlockDefinition, Cut } from '../blocks/define-block.ts';
 import {
   ownBlock,
   parsedBlock,
@@ -15,13 +12,11 @@ import {
   type ParsedRow,
   type Placed,
 } from '../document/parse/read-blocks.ts';
-import { shardOf } from './cut.ts';
 import { resolveFanOut, resolveListSource, type ResolvedFanOut } from './resolve-fan-out.ts';
 import { fanOutOf, type ValueList } from './for-each.ts';
 import { resolvePart, type Resolving, type ResolvedPart } from './resolve-part.ts';
 import type { ResolvedRow } from './resolved-row.ts';
 import { readIds, readLinks, type RowLinks } from './row-graph.ts';
-import { findTokens } from './run-time-tokens.ts';
 
 const IMPLICIT_ROW: ParsedRow = { path: '', index: 0, spec: {} };
 
@@ -37,7 +32,7 @@ export interface ResolvedRows {
 export function resolveRows(resolving: Resolving): ResolvedRows {
   const { blocks, issues } = resolving;
   const rows = blocks.matrix ?? [IMPLICIT_ROW];
-  const ids = readIds(rows, issues);
+  const ids = readIds(rows, resolving);
   const lists = listsOf(rows, ids);
   const parts = rows.map((row) => resolveParts(row, resolving));
   const links = readLinks(
@@ -134,15 +129,15 @@ function resolveRow(
   parts: ResolvedParts,
   resolving: Resolving,
 ): ResolvedRow {
-  const { blocks } = resolving;
-  const { pipeline } = blocks;
+  const { pipeline } = resolving.blocks;
   const { spec, path } = row;
   const ref = spec.source?.ref ?? 'default';
   const placed = pipeline.sources.get(ref);
-  const template = placed?.value;
-  const completeFor = completeForOf(row, placed);
-  const delivery = inherit(row, deliveryBlock, blocks);
-  const isRoot = link.parent === undefined && link.forEach.length === 0;
+  const preset = placed?.value;
+  const own = blocksOfRow(row, resolving, {
+    isRoot: link.parent === undefined && link.forEach.length === 0,
+    preset: placed,
+  });
   return {
     id: link.id,
     index: row.index,
@@ -154,55 +149,77 @@ function resolveRow(
     source: parts.source,
     sink: parts.sink,
     transforms: layerTransforms(pipeline.transforms, pipeline.sources.get(ref), row),
-    state: inherit(row, stateBlock, blocks),
-    dlq: inherit(row, dlqBlock, blocks),
-    partition: inherit(row, partitionBlock, isRoot ? blocks : NOTHING_ABOVE),
-    shard: isRoot ? shardOf(blocks, parts.source) : undefined,
-    blocks: blocksOfRow(row, resolving),
-    delivery: delivery?.value ?? 'at_least_once',
-    deliveryPath: delivery?.path ?? 'delivery',
-    ...(completeFor === undefined ? {} : { completeFor }),
+    blocks: own,
+    cuts: cutsOf(own, parts.source, resolving),
     weight: spec.weight,
-    tags: [...new Set([...(template?.tags ?? []), ...(spec.tags ?? [])])],
-    status: spec.source?.status ?? template?.status ?? 'active',
+    tags: [...new Set([...(preset?.tags ?? []), ...(spec.tags ?? [])])],
+    status: spec.source?.status ?? preset?.status ?? 'active',
   };
-}
-
-/** What the row says replaces what the template says. */
-function completeForOf(
-  { path, spec }: ParsedRow,
-  template: Placed<SourceSpec> | undefined,
-): Placed<CompleteFor> | undefined {
-  const own = spec.source?.complete_for;
-  if (own !== undefined) return { path: joinPath(path, 'source', 'complete_for'), value: own };
-  const value = template?.value.complete_for;
-  return template === undefined || value === undefined
-    ? undefined
-    : { path: joinPath(template.path, 'complete_for'), value };
 }
 
 /** Blocks that a row has of which nothing can be said for it alone, such as a sink node. */
 export function blocksOfDocument(
   resolving: Pick<Resolving, 'blocks' | 'definitions'>,
 ): ReadonlyMap<string, Placed<unknown>> {
-  return blocksOfRow(IMPLICIT_ROW, resolving);
+  const { blocks, definitions } = resolving;
+  return blocksOfRow(
+    IMPLICIT_ROW,
+    { blocks, definitions: definitions.filter((block) => block.cuts === undefined) },
+    { isRoot: true, preset: undefined },
+  );
 }
 
-/** Blocks that rows have as they are: each row its own, or that of the document. */
+interface Above {
+  /** Whether the row runs neither for records nor for values of others. */
+  readonly isRoot: boolean;
+  readonly preset: Placed<SourceSpec> | undefined;
+}
+
+/** The blocks that hold for a row: each its own, or that of the document. */
 function blocksOfRow(
   row: ParsedRow,
   { blocks, definitions }: Pick<Resolving, 'blocks' | 'definitions'>,
+  { isRoot, preset }: Above,
 ): ReadonlyMap<string, Placed<unknown>> {
   const found = new Map<string, Placed<unknown>>();
   for (const definition of definitions) {
-    if (definition.plannedFor !== 'rows') continue;
+    if (definition.plannedFor !== 'rows' && definition.plannedFor !== 'members') continue;
+    const above = definition.inheritedBy === 'roots' && !isRoot ? NOTHING_ABOVE : blocks;
     const placed =
-      definition.inRows === undefined
-        ? parsedBlock(blocks, definition)
-        : inherit(row, definition, blocks);
+      definition.placement === 'source'
+        ? blockOfSource(row, definition, preset)
+        : definition.inRows === undefined
+          ? parsedBlock(above, definition)
+          : inherit(row, definition, above);
     if (placed !== undefined) found.set(definition.name, placed);
   }
   return found;
+}
+
+/** What the row says of its source replaces what the preset says. */
+function blockOfSource(
+  { path, spec }: ParsedRow,
+  definition: BlockDefinition,
+  preset: Placed<SourceSpec> | undefined,
+): Placed<unknown> | undefined {
+  const { name } = definition;
+  const own = spec.source === undefined ? undefined : ownBlock({ spec: spec.source }, definition);
+  if (own !== undefined) return { path: joinPath(path, 'source', name), value: own };
+  const value = preset === undefined ? undefined : ownBlock({ spec: preset.value }, definition);
+  return preset === undefined || value === undefined
+    ? undefined
+    : { path: joinPath(preset.path, name), value };
+}
+
+function cutsOf(
+  own: ReadonlyMap<string, Placed<unknown>>,
+  source: ResolvedPart | undefined,
+  { definitions }: Resolving,
+): readonly Cut[] {
+  return definitions.flatMap((definition) => {
+    const given = own.get(definition.name);
+    return given === undefined ? [] : (definition.cuts?.(given, source) ?? []);
+  });
 }
 
 /** Absent inherits, null means none, a value replaces. */
@@ -223,16 +240,16 @@ const NOTHING_ABOVE = { named: new Map<string, never>() };
  */
 function layerTransforms(
   pipeline: readonly Placed<TransformSpec>[],
-  template: Placed<SourceSpec> | undefined,
+  preset: Placed<SourceSpec> | undefined,
   row: ParsedRow,
 ): readonly Placed<TransformSpec>[] {
   const own = placedList(row.spec.transforms, joinPath(row.path, 'transforms'));
   if (row.spec.inherit_transforms === false) return own;
   const middle =
-    template === undefined
+    preset === undefined
       ? []
-      : placedList(template.value.transforms, joinPath(template.path, 'transforms'));
-  return template?.value.inherit_transforms === false
+      : placedList(preset.value.transforms, joinPath(preset.path, 'transforms'));
+  return preset?.value.inherit_transforms === false
     ? [...middle, ...own]
     : [...pipeline, ...middle, ...own];
 }

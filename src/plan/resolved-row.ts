@@ -1,12 +1,7 @@
-import type { Delivery } from '../blocks/delivery/schema.ts';
-import type { DlqSpec } from '../blocks/dlq/schema.ts';
-import type { StateSpec } from '../blocks/state/schema.ts';
+import type { Cut } from '../blocks/define-block.ts';
 import type { Placed } from '../document/parse/read-blocks.ts';
-import type { PartitionSpec } from '../document/ranges/chunks.ts';
-import type { CompleteFor } from '../document/structure/complete-for.ts';
 import type { RowStatus } from '../document/structure/source.ts';
 import type { TransformSpec } from '../document/structure/transform.ts';
-import type { ShardPlan } from './plan.ts';
 import type { ResolvedPart } from './resolve-part.ts';
 
 /** A row with its presets, layers and inherited blocks settled; parts are not looked up yet. */
@@ -21,16 +16,10 @@ export interface ResolvedRow {
   readonly source: ResolvedPart | undefined;
   readonly sink: ResolvedPart | undefined;
   readonly transforms: readonly Placed<TransformSpec>[];
-  readonly state: Placed<StateSpec> | undefined;
-  readonly dlq: Placed<DlqSpec> | undefined;
   /** The blocks that hold for it, its own or those above, by name. */
   readonly blocks: ReadonlyMap<string, Placed<unknown>>;
-  readonly partition: Placed<PartitionSpec> | undefined;
-  readonly shard?: ShardPlan | undefined;
-  /** What a read of the source is complete for. */
-  readonly completeFor?: Placed<CompleteFor>;
-  readonly delivery: Delivery;
-  readonly deliveryPath: string;
+  /** Blocks that have it run in parts; none for a row that is read in one. */
+  readonly cuts: readonly Cut[];
   readonly weight: number | undefined;
   readonly tags: readonly string[];
   readonly status: RowStatus;

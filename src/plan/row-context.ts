@@ -1,20 +1,7 @@
-import type { BlockDefinition } from '../blocks/define-block.ts';
-import type { ParsedBlocks } from '../document/parse/read-blocks.ts';
-import type { Parts } from '../kit/parts.ts';
-import type { IssueList } from './issue-list.ts';
-import type { PartPlanner } from './plan-part.ts';
-import type { PlannedRow } from './plan.ts';
+import type { BlockPlanner } from './plan-blocks.ts';
+import type { Planning } from './planning.ts';
 
 /** What rows are planned with. */
-export interface RowContext {
-  readonly blocks: ParsedBlocks;
-  readonly parts: Parts;
-  readonly planner: PartPlanner;
-  readonly issues: IssueList;
-  /** Whether the tokens of backfills stay as they are. */
-  readonly backfill: boolean;
-  /** Name of the pipeline. */
-  readonly name: string;
-  readonly definitions: readonly BlockDefinition[];
-  readonly metadataColumns: PlannedRow['metadataColumns'];
+export interface RowContext extends Planning {
+  readonly blockPlanner: BlockPlanner;
 }

@@ -5,9 +5,8 @@ import { checkFanOut, readForEach, type ValueList } from './for-each.ts';
 import type { IssueList } from './issue-list.ts';
 import type { Resolving } from './resolve-part.ts';
 
-/** Names that mean something else inside `${…}`. */
+/** Names that mean something else inside `${…}`, besides those of blocks that fill in tokens. */
 const RESERVED = [
-  'backfill',
   'bookmark',
   'env',
   'file',
@@ -16,7 +15,6 @@ const RESERVED = [
   'matrix',
   'now',
   'param',
-  'partition',
   'pipeline',
   'secret',
   'sinks',
@@ -46,9 +44,12 @@ export interface Naming {
 }
 
 /** The ids of all rows in order; reports ids that are used twice or reserved. */
-export function readIds(rows: readonly ParsedRow[], issues: IssueList): string[] {
+export function readIds(
+  rows: readonly ParsedRow[],
+  resolving: Pick<Resolving, 'definitions' | 'issues'>,
+): string[] {
   const ids = rows.map((row) => row.spec.id ?? `row-${row.index}`);
-  checkIds(rows, ids, issues);
+  checkIds(rows, ids, resolving);
   return ids;
 }
 
@@ -100,13 +101,21 @@ export function readLinks(
   return links;
 }
 
-function checkIds(rows: readonly ParsedRow[], ids: readonly string[], issues: IssueList): void {
+function checkIds(
+  rows: readonly ParsedRow[],
+  ids: readonly string[],
+  { definitions, issues }: Pick<Resolving, 'definitions' | 'issues'>,
+): void {
+  const reserved = new Set([
+    ...RESERVED,
+    ...definitions.flatMap(({ tokens }) => (tokens === undefined ? [] : [tokens.root])),
+  ]);
   const first = new Map<string, number>();
   for (const [index, id] of ids.entries()) {
     const row = rows[index];
     if (row === undefined) continue;
     const path = row.spec.id === undefined ? row.path : joinPath(row.path, 'id');
-    if (RESERVED.includes(id)) {
+    if (reserved.has(id)) {
       issues.error(
         'reserved_row_id',
         path,

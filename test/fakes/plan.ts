@@ -16,7 +16,8 @@ import {
 import { defineSource, type SourceDefinition } from '../../src/kit/source.ts';
 import { defineStateStore } from '../../src/kit/state-store.ts';
 import { createParts } from '../../src/kit/parts.ts';
-import type { DlqPlan, PlannedPart, Plan, PlannedRow } from '../../src/plan/plan.ts';
+import type { DlqPlan } from '../../src/blocks/dlq/plan.ts';
+import type { PlannedPart, Plan, PlannedRow } from '../../src/plan/plan.ts';
 
 /**
  * Everything the doubles were asked to do, in order: `write 3`, `flush`, `put 7`, `ack 7`, `finish

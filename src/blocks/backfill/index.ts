@@ -1,4 +1,5 @@
 import { defineBlock } from '../define-block.ts';
+import { checkBackfill, UNIT_TOKENS } from './rules.ts';
 import { backfillSchema, type BackfillSpec } from './schema.ts';
 
 export const backfillBlock = defineBlock<BackfillSpec>({
@@ -9,6 +10,12 @@ export const backfillBlock = defineBlock<BackfillSpec>({
   schema: backfillSchema,
   examples: [{ window: '1d', timezone: 'Europe/Berlin' }, { window: '6h', concurrency: 4 }, {}],
   plannedFor: 'plan',
+  tokens: {
+    root: 'backfill',
+    hint: 'it is filled in by `headgate backfill` and `POST /v1/backfill`, in sources and sinks',
+    granted: (_given, { backfill }) => (backfill ? UNIT_TOKENS : undefined),
+  },
+  checkPlan: (_spec, plan, place) => checkBackfill(plan, place),
   // Units that are done are remembered in every store.
   usesState: () => true,
   introduce: ({ window, timezone }) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { issuesOf, plan, refusalOf } from '../../../test/fakes/documents.ts';
-import { unscopedSources } from './backfill.ts';
+import { unscopedSources } from './rules.ts';
 
 const document = (source: string, more: object = {}) =>
   JSON.stringify({

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { parts } from '../../parts.ts';
 import { issuesOf, load } from '../../../test/fakes/documents.ts';
-import { planDocument } from '../plan-document.ts';
-import type { Plan } from '../plan.ts';
+import { planDocument } from '../../plan/plan-document.ts';
+import type { Plan } from '../../plan/plan.ts';
 
 const SQLITE = {
   database_url: 'sqlite:a.db',

@@ -4,13 +4,13 @@ import { contractQuarantines, type ContractConfig } from './schema.ts';
 
 export function checkContract(
   contract: ContractConfig,
-  { resolved }: AssembledRow,
-  { issues }: BlockPlace,
+  { delivery, resolved }: AssembledRow,
+  { path, issues }: BlockPlace,
 ): void {
-  if (resolved.delivery !== 'exactly_once' || !contractQuarantines(contract)) return;
+  if (delivery !== 'exactly_once' || !contractQuarantines(contract)) return;
   issues.error(
     'exactly_once_quarantine',
-    resolved.deliveryPath,
+    resolved.blocks.get('delivery')?.path ?? path,
     '`on_breach: quarantine` of the contract cannot be combined with `exactly_once`',
     'use `on_breach: fail` or `at_least_once`',
   );

@@ -1,4 +1,5 @@
 import { defineBlock } from '../define-block.ts';
+import { checkDelivery, explainDelivery, planDelivery } from './plan.ts';
 import { deliverySchema, type Delivery } from './schema.ts';
 
 export const deliveryBlock = defineBlock<Delivery>({
@@ -9,4 +10,9 @@ export const deliveryBlock = defineBlock<Delivery>({
   inRows: { description: 'What is promised about repeated records.', nullable: false },
   schema: deliverySchema,
   examples: ['at_least_once', 'exactly_once'],
+  plannedFor: 'members',
+  conclude: planDelivery,
+  checkEveryRow: checkDelivery,
+  planRow: (_given, { delivery, guarantee }) => ({ delivery, guarantee }),
+  explainRow: explainDelivery,
 });

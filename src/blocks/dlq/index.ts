@@ -1,4 +1,7 @@
 import { defineBlock } from '../define-block.ts';
+import { explainDlq } from './explain.ts';
+import { assembleDlq, planDlq } from './plan.ts';
+import { checkDlq } from './rules.ts';
 import { dlqSchema, type DlqSpec } from './schema.ts';
 
 export const dlqBlock = defineBlock<DlqSpec>({
@@ -14,6 +17,11 @@ export const dlqBlock = defineBlock<DlqSpec>({
   examples: [
     { sink: { type: 'jsonl', config: { path: 'rejected.jsonl' } }, max_failures_total: 100 },
   ],
+  plannedFor: 'members',
+  assemble: assembleDlq,
+  checkEveryRow: checkDlq,
+  planRow: (_given, row) => planDlq(row),
+  explainRow: explainDlq,
   events: [
     {
       kind: 'dlq_threshold',

@@ -1,4 +1,5 @@
 import { defineBlock } from '../define-block.ts';
+import { checkBatches, executionBesideNodes, planBatches, planExecution } from './plan.ts';
 import { executionSchema, type ExecutionSpec } from './schema.ts';
 
 export const executionBlock = defineBlock<ExecutionSpec>({
@@ -12,4 +13,9 @@ export const executionBlock = defineBlock<ExecutionSpec>({
     { schedule: 'lpt' },
     { adaptive_batch_size: { enabled: true, target_latency_ms: 500 } },
   ],
+  plannedFor: 'members',
+  checkEveryRow: checkBatches,
+  planRow: planBatches,
+  planDocument: planExecution,
+  withoutEffectBesideNodes: executionBesideNodes,
 });

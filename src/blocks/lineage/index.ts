@@ -27,5 +27,6 @@ export const lineageBlock = defineBlock<LineageSpec, LineagePlan, LineagePlan>({
     },
   ],
   plannedFor: 'plan',
+  judgesTokensOf: ['job_name'],
   prepare: planLineage,
 });

@@ -2,9 +2,9 @@ import * as fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { describe, expect, test } from 'vitest';
 import { check } from '../../kit/schema.ts';
-import { partitionSchema } from '../../blocks/partition/schema.ts';
+import { partitionSchema } from './schema.ts';
 import { CHUNK_TOKENS, cut, type Chunk } from './chunks.ts';
-import { parseWindow } from './windows.ts';
+import { parseWindow } from '../../document/ranges/windows.ts';
 
 function chunks(spec: unknown, found?: bigint): readonly Chunk[] {
   const result = cut(partitionSchema.parse(spec), found);

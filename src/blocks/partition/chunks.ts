@@ -1,6 +1,6 @@
 /** Splits the range of `partition` into chunks, once its bounds are known. */
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
-import { cutSpan, WINDOW_TOKENS, windowTokens } from './windows.ts';
+import { cutSpan, WINDOW_TOKENS, windowTokens } from '../../document/ranges/windows.ts';
 
 /** A source whose first record holds a bound. */
 export interface ProbeSpec {

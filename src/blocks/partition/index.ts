@@ -1,5 +1,7 @@
 import { defineBlock } from '../define-block.ts';
-import type { PartitionSpec } from '../../document/ranges/chunks.ts';
+import type { PartitionSpec } from './chunks.ts';
+import { explainPartition } from './explain.ts';
+import { assemblePartition, checkPartition, chunkTokens } from './plan.ts';
 import { partitionSchema } from './schema.ts';
 
 export const partitionBlock = defineBlock<PartitionSpec>({
@@ -36,5 +38,18 @@ export const partitionBlock = defineBlock<PartitionSpec>({
     },
     { kind: 'offset', total: 2500, chunk_size: 1000 },
   ],
+  plannedFor: 'members',
+  inheritedBy: 'roots',
+  cuts: () => ({ name: 'partition', per: 'per chunk', example: 'partition.id' }),
+  assemble: assemblePartition,
+  checkEveryRow: checkPartition,
+  planRow: (_given, { partition }) => ({ partition }),
+  explainRow: explainPartition,
+  tokens: {
+    root: 'partition',
+    namedByBlock: true,
+    hint: 'it is filled in only in the source and sink of a row that `partition` cuts into chunks',
+    granted: chunkTokens,
+  },
   notBesideNodes: 'the nodes of a graph run once',
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isZone } from '../../document/tokens/strftime.ts';
 import { boolean, finding, optional, text, nullAsAbsent } from '../../kit/schema.ts';
 import { parseFieldPath } from '../../kit/field-path.ts';
-import { cut, type PartitionSpec, type ProbeSpec } from '../../document/ranges/chunks.ts';
+import { cut, type PartitionSpec, type ProbeSpec } from './chunks.ts';
 import { parseBound, parseWindow } from '../../document/ranges/windows.ts';
 import { configField } from '../../document/structure/transform.ts';
 

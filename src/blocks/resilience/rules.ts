@@ -13,7 +13,7 @@ export function checkResilience(
     const message = `\`poison\` has no effect for ${name}: with \`exactly_once\` each page is one commit`;
     issues.warn('without_effect', joinPath(path, 'poison'), message);
   }
-  if (resolved.dlq !== undefined) return;
+  if (resolved.blocks.has('dlq')) return;
   if (poison?.action === 'dlq') {
     const message = `\`poison\` sends records to the dead-letter queue, but ${name} has no \`dlq\``;
     issues.error(

@@ -15,6 +15,11 @@ export const rollbackBlock = defineBlock<RollbackConfig, RollbackPlan>({
   prepare: ({ value }) => (value.enabled ? value : undefined),
   forRow: planRollback,
   checkRow: checkRollback,
+  needsRunId: {
+    code: 'rollback_unreachable',
+    message: '`rollback` finds the rows of a run by its id, which `metadata_columns` does not add',
+    hint: 'remove `enabled: false`, or `rollback`',
+  },
   // Runs that can be undone are remembered in every store.
   usesState: () => true,
   readsRecords: () => ({

@@ -18,5 +18,10 @@ export const scheduleBlock = defineBlock<ScheduleSpec>({
     },
   ],
   plannedFor: 'plan',
+  notSubmitted: {
+    code: 'schedule_refused',
+    message: 'a submitted document cannot have a `schedule`: it runs once, now',
+    hint: 'remove the block, and submit on your schedule',
+  },
   introduce: ({ cron, timezone }) => `\`headgate schedule\` runs it at \`${cron}\` (${timezone}).`,
 });

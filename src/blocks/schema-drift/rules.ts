@@ -9,7 +9,7 @@ export function checkSchemaDrift(
   place: BlockPlace,
 ): void {
   if (schema.on_drift === 'evolve') checkEvolve(row, place);
-  if (!driftQuarantines(schema) || row.resolved.delivery !== 'exactly_once') return;
+  if (!driftQuarantines(schema) || row.delivery !== 'exactly_once') return;
   place.issues.error(
     'exactly_once_quarantine',
     place.path,

@@ -8,4 +8,13 @@ export const selectionBlock = defineBlock<SelectionSpec>({
   summary: 'How the rows are selected.',
   schema: selectionSchema,
   examples: [{ include_parents: 'eligible' }],
+  withoutEffectBesideNodes: ({ include_parents: policy }) =>
+    policy === undefined
+      ? []
+      : [
+          {
+            key: 'include_parents',
+            message: '`include_parents` has no effect: nodes are not selected',
+          },
+        ],
 });

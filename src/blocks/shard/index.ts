@@ -1,4 +1,5 @@
 import { defineBlock } from '../define-block.ts';
+import { checkShard, explainShard, shardOf, warnAboutUnusedShard } from './plan.ts';
 import { shardSchema, type ShardSpec } from './schema.ts';
 
 export const shardBlock = defineBlock<ShardSpec>({
@@ -8,5 +9,14 @@ export const shardBlock = defineBlock<ShardSpec>({
     'Cuts what a run reads into ranges of an integer column, each an invocation: for rows that run once by themselves and whose source names the column (`shard: {key}` in the `config` of `postgres` or `sqlite`). The ranges are asked for when the row starts, and together hold every record, also those without a value. A run in shards is not held to `sla`, does not notify, and is not kept in the catalog.',
   schema: shardSchema,
   examples: [{ count: 4 }],
+  plannedFor: 'members',
+  inheritedBy: 'roots',
+  cuts: (given, source) =>
+    shardOf(given, source) === undefined ? undefined : { name: '', per: 'per shard' },
+  conclude: (given, { resolved }) => ({ shard: shardOf(given, resolved.source) }),
+  checkEveryRow: (_given, row, place) => checkShard(row, place),
+  checkPlan: warnAboutUnusedShard,
+  planRow: (_given, { shard }) => (shard === undefined ? {} : { shard }),
+  explainRow: explainShard,
   notBesideNodes: 'the nodes of a graph run once',
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { issuesOf, load } from '../../../test/fakes/documents.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
-import { planDocument } from '../plan-document.ts';
+import { planDocument } from '../../plan/plan-document.ts';
 
 const SOURCE: JsonObject = {
   type: 'postgres',

@@ -9,7 +9,7 @@ export function checkSla(
   { path, issues }: BlockPlace,
 ): void {
   if (!needsHistory(sla)) return;
-  if (resolved.state === undefined) {
+  if (!resolved.blocks.has('state')) {
     const message = `\`max_staleness_secs\` and \`volume_anomaly\` look at earlier runs, but ${name} has no \`state\``;
     issues.error('state_required', path, message, 'add a `state`, or use `min_rows_per_run` alone');
   } else if (state !== undefined && !state.plan.definition.durable) {

@@ -1,4 +1,6 @@
 import { defineBlock } from '../define-block.ts';
+import { explainState } from './explain.ts';
+import { checkState, warnAboutUnusedStates } from './rules.ts';
 import { stateSchema, type StateSpec } from './schema.ts';
 
 export const stateBlock = defineBlock<StateSpec>({
@@ -13,4 +15,10 @@ export const stateBlock = defineBlock<StateSpec>({
   },
   schema: stateSchema,
   examples: [{ type: 'file', config: { path: '.state' } }],
+  plannedFor: 'members',
+  assemble: (given, { assembleState }) => ({ state: assembleState(given) }),
+  checkEveryRow: (_given, row, place) => checkState(row, place),
+  checkRows: warnAboutUnusedStates,
+  planRow: (_given, { state }) => ({ state: state?.plan }),
+  explainRow: explainState,
 });

@@ -1,6 +1,7 @@
 import { AppError } from '../../lib/errors.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
 import { blockOf, type FactTopic } from '../../blocks/define-block.ts';
+import { partitionDocument } from '../../blocks/partition/explain.ts';
 import { lineageBlock } from '../../blocks/lineage/index.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import type { CliContext } from '../framework/context.ts';
@@ -11,13 +12,7 @@ import { integerOption, switchOption, textOption } from '../framework/option.ts'
 import { count } from '../../lib/text/count.ts';
 import { factsAbout, listedBlocks } from '../render/row-checks.ts';
 import { factsOf, laneName } from '../render/row-facts.ts';
-import {
-  chunksOf,
-  partitionDocument,
-  shardsOf,
-  formatFanOut,
-  timesOf,
-} from '../render/row-times.ts';
+import { formatFanOut, timesOf } from '../render/row-times.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 
 export const planCommand = defineCommand({
@@ -223,21 +218,11 @@ function linesOf(row: PlannedRow): (readonly [string, string])[] {
       ? []
       : [['transforms', row.transforms.map((transform) => transform.type).join(' → ')] as const]),
     ...listed('checks'),
-    ...(row.metadataColumns === undefined
-      ? []
-      : [['stamped', row.metadataColumns.map(({ name }) => name).join(', ')] as const]),
+    ...listed('stamped'),
     ['sink', `${row.sink.type}${mode}${facts.sinkUri === undefined ? '' : `  ${facts.sinkUri}`}`],
-    [
-      'dead letters',
-      row.dlq === undefined ? 'none: a rejected record fails the run' : row.dlq.sink.type,
-    ],
-    [
-      'state',
-      row.state === undefined
-        ? 'none: every run starts over'
-        : `${row.state.type}, key ${row.stateKey}`,
-    ],
-    ['guarantee', row.guarantee],
+    ...listed('dead letters'),
+    ...listed('state'),
+    ...listed('guarantee'),
     ...listed('retries'),
     ...listed('expects'),
     ...listed('undo'),
@@ -251,8 +236,8 @@ function linesOf(row: PlannedRow): (readonly [string, string])[] {
           ] as const,
         ]),
     ...(row.forEach.length === 0 ? [] : [['runs', timesOf(row) ?? ''] as const]),
-    ...(row.partition === undefined ? [] : [['chunks', chunksOf(row.partition)] as const]),
-    ...(row.shard === undefined ? [] : [['shards', shardsOf(row.shard)] as const]),
+    ...listed('chunks'),
+    ...listed('shards'),
     ...(row.dependsOn.length === 0 ? [] : [['after', row.dependsOn.join(', ')] as const]),
   ];
 }

@@ -26,14 +26,14 @@ import { openLogins } from '../../engine/logins.ts';
 import { PendingNotifications } from '../../engine/observe/pending-notifications.ts';
 import { threadsToSpare } from '../../engine/threads/budget.ts';
 import { partContext } from '../../engine/row/parts.ts';
-import { findTokens } from '../../plan/run-time-tokens.ts';
+import { findTokens } from '../../document/tokens/find-tokens.ts';
 import {
   CLEAN_UP_HINT,
   cleanUpFault,
   SCOPING_HINT,
   unscopedCleanUps,
   unscopedSources,
-} from '../../plan/rules/backfill.ts';
+} from '../../blocks/backfill/rules.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { AppError } from '../../lib/errors.ts';
 import { Outages } from '../../lib/outages.ts';

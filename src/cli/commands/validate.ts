@@ -10,7 +10,7 @@ import { EXIT } from '../framework/exit.ts';
 import { switchOption } from '../framework/option.ts';
 import { count } from '../../lib/text/count.ts';
 import { table } from '../render/render.ts';
-import { chunksOf, partitionDocument } from '../render/row-times.ts';
+import { chunksOf, partitionDocument } from '../../blocks/partition/explain.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 
 export const validateCommand = defineCommand({

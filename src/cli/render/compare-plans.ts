@@ -5,8 +5,8 @@
 import type { BlockDefinition, FactTopic } from '../../blocks/define-block.ts';
 import { BLOCKS } from '../../blocks/index.ts';
 import { hasField, jsonEqual, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import type { DlqPlan } from '../../blocks/dlq/plan.ts';
 import type {
-  DlqPlan,
   PlannedPart,
   Plan,
   PlannedRow,
@@ -122,8 +122,8 @@ function compareRows(was: PlannedRow, row: PlannedRow): PlanChange[] {
     ...compareSettings(was, row, 'pipeline'),
     ...differing(
       'stamped columns',
-      was.metadataColumns?.map(({ name }) => name).join(', '),
-      row.metadataColumns?.map(({ name }) => name).join(', '),
+      inShort('stamped', was) || undefined,
+      inShort('stamped', row) || undefined,
     ),
     ...compareDeadLetters(was, row),
     ...differing('retries', inShort('retries', was), inShort('retries', row)),

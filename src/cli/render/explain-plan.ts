@@ -1,19 +1,11 @@
 /** A plan in plain words, for somebody who has not seen the document before. */
 import { BLOCKS } from '../../blocks/index.ts';
-import type { Guarantee, Plan, PlannedRow, TopologyPlan } from '../../plan/plan.ts';
+import { partitionDocument } from '../../blocks/partition/explain.ts';
+import type { Plan, PlannedRow, TopologyPlan } from '../../plan/plan.ts';
 import { count } from '../../lib/text/count.ts';
-import { chunksOf, partitionDocument, shardsOf, timesOf } from './row-times.ts';
+import { timesOf } from './row-times.ts';
 import { factsAbout } from './row-checks.ts';
 import { factsOf, laneName, type RowFacts } from './row-facts.ts';
-
-const PROMISES: Readonly<Record<Guarantee, string>> = {
-  'at-least-once':
-    'No record is lost; after a crash some may be written a second time (at-least-once).',
-  'effectively-once (keyed upsert)':
-    'No record is lost, and one that is written a second time after a crash only replaces itself (effectively-once, by key).',
-  'effectively-once (atomic watermark)':
-    'No record is lost and none is written twice: the destination stores the position together with the records (effectively-once, by watermark).',
-};
 
 export function introduce(plan: Plan): string[] {
   return [...parts(plan), ...occasions(plan)];
@@ -56,12 +48,12 @@ export function formatRow(row: PlannedRow, topology?: TopologyPlan): string[] {
       ? [reads(row, facts), ...waits(row), ...changes(row)]
       : [takes(row, topology)]),
     ...words(factsAbout('checks', row)),
-    ...stamps(row),
+    ...words(factsAbout('stamped', row)),
     writes(row, facts),
-    rejects(row),
+    ...words(factsAbout('dead letters', row)),
     ...words(factsAbout('retries', row)),
-    PROMISES[row.guarantee],
-    resumes(row, facts),
+    ...words(factsAbout('guarantee', row)),
+    ...words(factsAbout('state', row)),
     ...words(factsAbout('expects', row)),
     ...words(factsAbout('undo', row)),
     travels(row),
@@ -75,10 +67,8 @@ function takes({ id }: PlannedRow, { edges }: TopologyPlan): string {
 function reads(row: PlannedRow, { sourceUri }: RowFacts): string {
   const from = `Reads from ${row.source.type}${sourceUri === undefined ? '' : ` (${sourceUri})`}`;
   const times = timesOf(row);
-  const chunks =
-    row.partition === undefined ? '' : ` The range is read in parts: ${chunksOf(row.partition)}.`;
-  const shards = row.shard === undefined ? '' : ` The result is read in ${shardsOf(row.shard)}.`;
-  return `${from}${times === undefined ? '' : `, ${times}`}.${chunks}${shards}`;
+  const ranges = [...factsAbout('chunks', row), ...factsAbout('shards', row)];
+  return [`${from}${times === undefined ? '' : `, ${times}`}.`, ...words(ranges)].join(' ');
 }
 
 function waits(row: PlannedRow): string[] {
@@ -101,12 +91,6 @@ function words(told: readonly { readonly words: string }[]): string[] {
   return told.map((one) => one.words);
 }
 
-function stamps({ metadataColumns: columns }: PlannedRow): string[] {
-  return columns === undefined
-    ? []
-    : [`Each record gets ${list(columns.map(({ name }) => name))}.`];
-}
-
 function writes(row: PlannedRow, { sinkUri, writeMode, key }: RowFacts): string {
   const to = `to ${row.sink.type}${sinkUri === undefined ? '' : ` (${sinkUri})`}`;
   switch (writeMode) {
@@ -121,31 +105,6 @@ function writes(row: PlannedRow, { sinkUri, writeMode, key }: RowFacts): string 
     default:
       return `Writes ${to}; how is settled when the row runs.`;
   }
-}
-
-function rejects({ dlq }: PlannedRow): string {
-  if (dlq === undefined)
-    return 'A record that cannot be written fails the run: there is no dead-letter queue.';
-  const budgets = [
-    ...(dlq.maxFailuresPerPage === undefined
-      ? []
-      : [`${count(dlq.maxFailuresPerPage, 'record')} of a page`]),
-    ...(dlq.maxFailuresTotal === undefined
-      ? []
-      : [`${count(dlq.maxFailuresTotal, 'record')} in all`]),
-  ];
-  const limit = budgets.length === 0 ? '' : ` More than ${budgets.join(', or ')} fail the run.`;
-  return `A record that cannot be written goes to ${dlq.sink.type}, with the reason beside it.${limit}`;
-}
-
-function resumes(row: PlannedRow, { bookmarks }: RowFacts): string {
-  if (row.state === undefined)
-    return 'Every run starts from the beginning: there is no state store.';
-  if (bookmarks === undefined)
-    return `If the source keeps a bookmark, ${row.state.type} stores it under ${row.stateKey}, and the next run goes on there.`;
-  if (bookmarks)
-    return `The next run goes on where this one stops; ${row.state.type} keeps the bookmark under ${row.stateKey}.`;
-  return `Every run starts from the beginning: the source keeps no bookmark, although there is a state store (${row.state.type}).`;
 }
 
 function travels({ lane: { lane, reason } }: PlannedRow): string {

@@ -10,10 +10,10 @@ import type { PlannedRow } from '../../plan/plan.ts';
 export function factsAbout(topic: FactTopic, row: PlannedRow): readonly Fact[] {
   const facts = BLOCKS.flatMap((block) => {
     const planned = row.blocks[block.name];
-    return planned === undefined ? [] : (block.explain?.(planned, row) ?? []);
+    const own = planned === undefined ? undefined : block.explain?.(planned, row);
+    return own ?? block.explainRow?.(row) ?? [];
   });
-  const own = topic === 'expects' ? cleanUpOf(row) : [];
-  return [...facts.filter((fact) => fact.topic === topic), ...own];
+  return facts.filter((fact) => fact.topic === topic);
 }
 
 /** What blocks add to a row of `plan --json`. */
@@ -25,16 +25,4 @@ export function listedBlocks(row: PlannedRow): Record<string, unknown> {
       return [[listed.key, planned === undefined ? null : listed.value(planned, row)]];
     }),
   );
-}
-
-function cleanUpOf({ cleanUp }: PlannedRow): readonly Fact[] {
-  if (cleanUp === undefined) return [];
-  const columns = Object.keys(cleanUp.scope).join(', ');
-  return [
-    {
-      topic: 'expects',
-      short: `rows with ${columns} that vanished are removed`,
-      words: `After a complete read, rows of the destination with the same ${columns} that were not seen are removed.`,
-    },
-  ];
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { plan } from '../../../test/fakes/documents.ts';
 import { explainDocument, formatRow } from './explain-plan.ts';
-import { chunksOf, partitionDocument, formatFanOut, timesOf } from './row-times.ts';
+import { chunksOf, partitionDocument } from '../../blocks/partition/explain.ts';
+import { formatFanOut, timesOf } from './row-times.ts';
 
 const RANGE = 'partition: {kind: integer, from: 1, to: 10, chunk_size: 4, bounds: inclusive}';
 const made = plan(`version: 1

@@ -15,7 +15,7 @@ import type { Grammar } from '../grammar.ts';
 import { providerSchema, type ProviderSpec } from '../structure/auth.ts';
 import type { RowSpec } from '../structure/matrix.ts';
 import { sinkSchema, type SinkSpec } from '../structure/sink.ts';
-import { sourceSchema, type SourceSpec } from '../structure/source.ts';
+import type { SourceSpec } from '../structure/source.ts';
 import { edgeSchema, nodeSchema, type EdgeSpec, type NodeSpec } from '../structure/topology.ts';
 import { transformSchema, type TransformSpec } from '../structure/transform.ts';
 import { isFull } from '../text/locate.ts';
@@ -75,7 +75,7 @@ export function parsedBlock<Spec>(
 
 /** What a row says itself: `null` for none, `undefined` for what stands above. */
 export function ownBlock<Spec>(
-  { spec }: Pick<ParsedRow, 'spec'>,
+  { spec }: { readonly spec: Readonly<Record<string, unknown>> },
   { name }: BlockGrammar<Spec>,
 ): Spec | null | undefined {
   return spec[name] as Spec | null | undefined;
@@ -129,6 +129,7 @@ function readNamedBlocks(
   const { pipeline } = root;
   const named = new Map<string, Placed<unknown>>();
   for (const { name, placement, schema, asWritten } of grammar.blocks) {
+    if (placement === 'source') continue;
     const within = placement === 'top' ? root : isObject(pipeline) ? pipeline : {};
     const found = within[name];
     if (found === undefined || found === null) continue;
@@ -153,7 +154,7 @@ function withoutComposition({ tree }: Document, issues: Issue[]): JsonObject {
 }
 
 function readPipeline(value: JsonValue | undefined, reading: Reading): PipelineBlocks {
-  const { issues, checking = check } = reading;
+  const { grammar, issues, checking = check } = reading;
   const read = readValidWith(checking);
   const path = 'pipeline';
   const given = isObject(value) ? value : undefined;
@@ -176,14 +177,14 @@ function readPipeline(value: JsonValue | undefined, reading: Reading): PipelineB
     sources: readPresets(
       pipeline,
       'source',
-      (spec, at) => read(sourceSchema, spec, at, issues),
+      (spec, at) => read(grammar.source, spec, at, issues),
       issues,
     ),
-    sinks: readPresets(pipeline, 'sink', (spec, at) => readSink(spec, at, issues), issues),
+    sinks: readPresets(pipeline, 'sink', (spec, at) => readSink(spec, at, reading), issues),
     transforms: readList(pipeline['transforms'], joinPath(path, 'transforms'), issues, (item, at) =>
       read(transformSchema, item, at, issues),
     ),
-    ...readGraph(pipeline, path, issues),
+    ...readGraph(pipeline, path, reading),
   };
 }
 
@@ -191,11 +192,12 @@ function readPipeline(value: JsonValue | undefined, reading: Reading): PipelineB
 function readGraph(
   pipeline: JsonObject,
   above: string,
-  issues: Issue[],
+  reading: Reading,
 ): Pick<PipelineBlocks, 'nodes' | 'edges'> {
+  const { issues } = reading;
   const path = joinPath(above, 'nodes');
   const nodes = readNamed(pipeline['nodes'], path, issues, (value, at) =>
-    readNode(value, at, issues),
+    readNode(value, at, reading),
   );
   const edges = readList(pipeline['edges'], joinPath(above, 'edges'), issues, (value, at) =>
     readValid(edgeSchema, restored(value), at, issues),
@@ -214,13 +216,14 @@ function readGraph(
 /**
  * Settings of parts are left as they are: what is escaped in them is put back when they are parsed.
  */
-function readNode(value: JsonValue, path: string, issues: Issue[]): NodeSpec | undefined {
+function readNode(value: JsonValue, path: string, reading: Reading): NodeSpec | undefined {
+  const { issues } = reading;
   const kind = isObject(value) ? value['kind'] : undefined;
   if (!isObject(value) || kind === 'transform') return readValid(nodeSchema, value, path, issues);
   if (kind === 'source') return readValid(nodeSchema, value, path, issues);
   return readValid(
     nodeSchema,
-    kind === 'sink' ? withoutSourceKeys(value, path, issues) : restored(value),
+    kind === 'sink' ? withoutSourceKeys(value, path, reading) : restored(value),
     path,
     issues,
   );
@@ -273,31 +276,34 @@ function readNamed<T>(
   return named;
 }
 
-function readSink(value: JsonValue, path: string, issues: Issue[]): SinkSpec | undefined {
-  return readValid(sinkSchema, withoutSourceKeys(value, path, issues), path, issues);
+function readSink(value: JsonValue, path: string, reading: Reading): SinkSpec | undefined {
+  return readValid(sinkSchema, withoutSourceKeys(value, path, reading), path, reading.issues);
 }
 
 /** Keys that work only on a source get a sentence of their own. */
-function withoutSourceKeys(value: JsonValue, path: string, issues: Issue[]): JsonValue {
+function withoutSourceKeys(
+  value: JsonValue,
+  path: string,
+  { grammar, issues }: Pick<Reading, 'grammar' | 'issues'>,
+): JsonValue {
   if (!isObject(value)) return value;
-  const { transforms, inherit_transforms: inherit, complete_for: complete, ...rest } = value;
-  for (const [key, found] of Object.entries({
-    transforms,
-    inherit_transforms: inherit,
-    complete_for: complete,
-  })) {
-    if (found === undefined) continue;
+  const blocks = grammar.blocks.filter(({ placement }) => placement === 'source');
+  const hints = new Map([
+    ...['transforms', 'inherit_transforms'].map(
+      (key) => [key, 'transforms belong to the pipeline, a source preset or a row'] as const,
+    ),
+    ...blocks.map(({ name }) => [name, 'it belongs to the source'] as const),
+  ]);
+  for (const [key, hint] of hints) {
+    if (value[key] === undefined) continue;
     issues.push({
       code: 'not_on_sink',
       path: joinPath(path, key),
       message: `the sink at \`${path}\` cannot have \`${key}\``,
-      hint:
-        key === 'complete_for'
-          ? 'it belongs to the source'
-          : 'transforms belong to the pipeline, a source preset or a row',
+      hint,
     });
   }
-  return rest;
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !hints.has(key)));
 }
 
 function readList<T>(
@@ -342,7 +348,10 @@ function readRow(item: JsonValue, index: number, { grammar, issues }: Reading): 
     refuseLoneParentKey(given, path, issues);
     const { sink } = given;
     if (isObject(sink))
-      given = { ...given, sink: withoutSourceKeys(sink, joinPath(path, 'sink'), issues) };
+      given = {
+        ...given,
+        sink: withoutSourceKeys(sink, joinPath(path, 'sink'), { grammar, issues }),
+      };
   }
   const spec: RowSpec = readValid(grammar.row, given, path, issues) ?? {};
   const lostList =

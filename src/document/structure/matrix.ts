@@ -4,11 +4,11 @@ import { LONGEST_NAME } from '../text/limits.ts';
 import { defineStructure, type BlockGrammar } from '../block.ts';
 import { fanOutBlock, fanOutSchema } from './fan-out.ts';
 import { rowSinkSchema } from './sink.ts';
-import { completeForField, rowSourceSchema } from './source.ts';
+import { rowSourceSchemaOf } from './source.ts';
 import { tagsField } from './tags.ts';
 import { transformsField } from './transform.ts';
 
-const moved = () => ({
+const moved = (blocks: readonly BlockGrammar[]) => ({
   id: optional(text().max(LONGEST_NAME)).meta({
     description: 'Name of the row; `row-<index>` when absent. Part of its state key.',
   }),
@@ -35,7 +35,7 @@ const moved = () => ({
     description:
       'In a fan-out row with `for_each`: its values are one text, joined by commas, for each combination.',
   }),
-  source: optional(rowSourceSchema.unwrap().extend({ complete_for: completeForField })).meta({
+  source: optional(rowSourceSchemaOf(blocks)).meta({
     description: 'The source preset, and what differs from it.',
   }),
   sink: optional(rowSinkSchema).meta({
@@ -63,7 +63,7 @@ export type RowSpec = z.output<OwnFields> & { readonly [block: string]: unknown 
 
 /** A row may have some of the blocks of the document for itself. */
 export function rowSchemaOf(blocks: readonly BlockGrammar[]): ZodType<RowSpec> {
-  return z.lazy(() => z.strictObject({ ...moved(), ...ownBlocks(blocks), ...selected() }));
+  return z.lazy(() => z.strictObject({ ...moved(blocks), ...ownBlocks(blocks), ...selected() }));
 }
 
 function ownBlocks(blocks: readonly BlockGrammar[]): Record<string, ZodType> {

@@ -1,21 +1,24 @@
-import { z } from 'zod';
+import { z, type ZodType } from 'zod';
 import { optional, text } from '../../kit/schema.ts';
 import { defineStructure, type BlockGrammar } from '../block.ts';
 import { fieldsOf } from './block-fields.ts';
 import { sinkSchema } from './sink.ts';
-import { sourceSchema } from './source.ts';
+import type { SourceSpec } from './source.ts';
 import { edgesBlock, nodesBlock } from './topology.ts';
 import { transformsField } from './transform.ts';
 
 export type PipelineSchema = ReturnType<typeof pipelineSchemaOf>;
 
-export function pipelineSchemaOf(blocks: readonly BlockGrammar[]) {
+export function pipelineSchemaOf(
+  blocks: readonly BlockGrammar[],
+  { source }: { readonly source: ZodType<SourceSpec> },
+) {
   return z.lazy(() =>
     z.strictObject({
-      source: optional(sourceSchema).meta({
+      source: optional(source).meta({
         description: 'The source; as a preset its name is `default`.',
       }),
-      sources: optional(z.record(text(), sourceSchema)).meta({
+      sources: optional(z.record(text(), source)).meta({
         description: 'Source presets by name.',
       }),
       sink: optional(sinkSchema).meta({

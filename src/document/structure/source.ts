@@ -1,7 +1,7 @@
-import { z } from 'zod';
+import { z, type ZodType } from 'zod';
 import { boolean, optional, text } from '../../kit/schema.ts';
-import { defineStructure } from '../block.ts';
-import { completeForSchema } from './complete-for.ts';
+import { defineStructure, type BlockGrammar } from '../block.ts';
+import { fieldsOf } from './block-fields.ts';
 import { tagsField } from './tags.ts';
 import { configField, transformsField } from './transform.ts';
 
@@ -15,41 +15,40 @@ export const statusField = z.lazy(() =>
   }),
 );
 
-export const completeForField = z.lazy(() =>
-  optional(completeForSchema).meta({
-    description:
-      'What a read of this source is complete for, and what becomes of rows that it no longer has.',
+const ownFields = () => ({
+  type: text().meta({
+    description: 'Name of the source connector.',
+    examples: ['csv', 'postgres'],
   }),
-);
-
-export const sourceSchema = z.lazy(() =>
-  z.strictObject({
-    type: text().meta({
-      description: 'Name of the source connector.',
-      examples: ['csv', 'postgres'],
-    }),
-    config: configField,
-    transforms: transformsField.meta({
-      description: 'Transforms of every row that reads this source, after those of the pipeline.',
-    }),
-    inherit_transforms: optional(boolean()).meta({
-      description: 'Whether the transforms of the pipeline come first; true when absent.',
-    }),
-    status: statusField,
-    tags: tagsField,
-    complete_for: completeForField,
+  config: configField,
+  transforms: transformsField.meta({
+    description: 'Transforms of every row that reads this source, after those of the pipeline.',
   }),
-);
-export type SourceSpec = z.infer<typeof sourceSchema>;
-
-export const sourceBlock = defineStructure<SourceSpec>({
-  name: 'source',
-  placement: 'pipeline',
-  description:
-    'Where records come from: the source of the pipeline, or a preset that matrix rows name with `ref`.',
-  schema: sourceSchema,
-  examples: [{ type: 'csv', config: { path: 'orders.csv' } }],
+  inherit_transforms: optional(boolean()).meta({
+    description: 'Whether the transforms of the pipeline come first; true when absent.',
+  }),
+  status: statusField,
+  tags: tagsField,
 });
+
+type OwnFields = z.ZodObject<ReturnType<typeof ownFields>>;
+
+/** What a preset says; its blocks, which are not known here, by name. */
+export type SourceSpec = z.output<OwnFields> & { readonly [block: string]: unknown };
+
+export function sourceSchemaOf(blocks: readonly BlockGrammar[]): ZodType<SourceSpec> {
+  return z.lazy(() => z.strictObject({ ...ownFields(), ...fieldsOf(blocks, 'source') }));
+}
+
+export const sourceBlock = (schema: ZodType<SourceSpec>) =>
+  defineStructure<SourceSpec>({
+    name: 'source',
+    placement: 'pipeline',
+    description:
+      'Where records come from: the source of the pipeline, or a preset that matrix rows name with `ref`.',
+    schema,
+    examples: [{ type: 'csv', config: { path: 'orders.csv' } }],
+  });
 
 /** What a matrix row says about its source: a preset to start from, and what differs. */
 export const rowSourceSchema = z.lazy(() =>
@@ -62,3 +61,12 @@ export const rowSourceSchema = z.lazy(() =>
     status: statusField,
   }),
 );
+
+export type RowSourceSpec = z.output<typeof rowSourceSchema> & {
+  readonly [block: string]: unknown;
+};
+
+/** The same with the blocks that a row may have for its source. */
+export function rowSourceSchemaOf(blocks: readonly BlockGrammar[]): ZodType<RowSourceSpec> {
+  return rowSourceSchema.unwrap().extend(fieldsOf(blocks, 'source'));
+}

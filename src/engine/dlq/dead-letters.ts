@@ -7,7 +7,7 @@ import type { Env } from '../../lib/env.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
 import type { FinishReason, Sink } from '../../kit/sink.ts';
-import type { DlqPlan } from '../../plan/plan.ts';
+import type { DlqPlan } from '../../blocks/dlq/plan.ts';
 import { wrapConnectorError } from '../failure.ts';
 import {
   dlqBudgetExceeded,

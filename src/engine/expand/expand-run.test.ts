@@ -7,8 +7,9 @@ import { StopReason } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import { partitionSchema } from '../../blocks/partition/schema.ts';
-import { cut } from '../../document/ranges/chunks.ts';
-import type { FanOutPlan, PartitionPlan, Plan, PlannedRow } from '../../plan/plan.ts';
+import { cut } from '../../blocks/partition/chunks.ts';
+import type { PartitionPlan } from '../../blocks/partition/plan.ts';
+import type { FanOutPlan, Plan, PlannedRow } from '../../plan/plan.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import {

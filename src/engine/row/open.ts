@@ -13,7 +13,8 @@ import {
   type SinkCapabilities,
 } from '../../kit/sink.ts';
 import type { StateStore } from '../../kit/state-store.ts';
-import type { DlqPlan, PlannedRow, PlannedSink } from '../../plan/plan.ts';
+import type { DlqPlan } from '../../blocks/dlq/plan.ts';
+import type { PlannedRow, PlannedSink } from '../../plan/plan.ts';
 import { SeenKeys } from '../delivery/seen-keys.ts';
 import { METADATA_TYPES } from '../delivery/stamp.ts';
 import { DeadLetters } from '../dlq/dead-letters.ts';

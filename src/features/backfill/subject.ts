@@ -8,7 +8,7 @@ import { hasField, isObject, type JsonObject, type JsonValue } from '../../lib/t
 import { suggestion } from '../../lib/text/nearest.ts';
 import { replacedOutput } from '../../kit/sink.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
-import { rootSources } from '../../plan/rules/backfill.ts';
+import { rootSources } from '../../blocks/backfill/rules.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { refuse } from './units.ts';
 

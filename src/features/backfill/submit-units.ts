@@ -5,7 +5,7 @@ import { parseText } from '../../document/parse/parse.ts';
 import type { Env } from '../../lib/env.ts';
 import { assert, ConfigError, RefusedError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
-import { CLEAN_UP_HINT, SCOPING_HINT } from '../../plan/rules/backfill.ts';
+import { CLEAN_UP_HINT, SCOPING_HINT } from '../../blocks/backfill/rules.ts';
 import type { Audit } from '../../runs/service/audit.ts';
 import type { Prepare } from '../../runs/service/prepared.ts';
 import type { PlanSummary, RangeSummary } from '../../wire/plan-summary.ts';

@@ -91,7 +91,7 @@ interface Times {
 }
 
 function timesOf(
-  { parent, forEach, partition, shard }: AssembledRow['resolved'],
+  { parent, forEach, cuts }: AssembledRow['resolved'],
   lists: ReadonlyMap<string, ValueList>,
 ): Times[] {
   const ofParent =
@@ -103,12 +103,7 @@ function timesOf(
     per: `per value of \`${id}\``,
     example: `${id}.${lists.get(id)?.alias}`,
   }));
-  const ofChunk =
-    partition === undefined
-      ? []
-      : [{ name: 'partition', per: 'per chunk', example: 'partition.id' }];
-  const ofShard = shard === undefined ? [] : [{ name: '', per: 'per shard' }];
-  return [...ofParent, ...ofTuple, ...ofChunk, ...ofShard];
+  return [...ofParent, ...ofTuple, ...cuts];
 }
 
 /** A row that writes the file it reads cuts off its own source. */

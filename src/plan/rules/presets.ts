@@ -8,14 +8,14 @@ import type { ResolvedRow } from '../resolved-row.ts';
  * missing in one a row may add.
  */
 export function checkPresets(
-  drafts: readonly Partial<Pick<ResolvedRow, 'source' | 'sink'>>[],
+  rows: readonly Partial<Pick<ResolvedRow, 'source' | 'sink'>>[],
   { blocks: { pipeline }, parts, planner, issues }: RowContext,
 ): void {
   for (const [kind, presets, registry] of [
     ['source', pipeline.sources, parts.sources],
     ['sink', pipeline.sinks, parts.sinks],
   ] as const) {
-    const used = new Set(drafts.map((resolved) => resolved[kind]?.template));
+    const used = new Set(rows.map((resolved) => resolved[kind]?.template));
     for (const [name, placed] of presets) {
       if (placed === undefined) continue;
       const { path, value } = placed;

@@ -1,14 +1,13 @@
 /** Where the tokens of source and sink configs get their values from. */
 import { joinPath } from '../../lib/text/text-path.ts';
-import type { PartitionSpec } from '../../document/ranges/chunks.ts';
+import type { BlockDefinition, GrantedTokens } from '../../blocks/define-block.ts';
+import { findConnectorTokens, type FoundToken } from '../../document/tokens/find-tokens.ts';
 import type { ValueList } from '../for-each.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { ParentLink } from '../plan.ts';
 import type { AssembledRow } from '../assembled-row.ts';
 import { placeInConfig, type ResolvedPart } from '../resolve-part.ts';
-import { BACKFILL_TOKENS } from './backfill.ts';
-import { isPartitionFaulty, partitionTokenFault } from './partition.ts';
-import { findConnectorTokens, reportLeftover, type FoundToken } from '../run-time-tokens.ts';
+import { reportLeftover } from '../run-time-tokens.ts';
 
 /** What the tokens of one row may name. */
 export interface TokenScope {
@@ -18,13 +17,9 @@ export interface TokenScope {
   readonly parent: string | undefined;
   /** Fan-out rows whose values it runs for. */
   readonly forEach: readonly string[];
-  /** How it is cut into chunks. */
-  readonly partition: PartitionSpec['kind'] | undefined;
-  /**
-   * Whether the tokens of backfills may stand there: the plan is looked at, or its units will fill
-   * them in.
-   */
-  readonly backfill: boolean;
+  /** Tokens that blocks fill in for it, by their root. */
+  readonly granted: ReadonlyMap<string, GrantedTokens>;
+  readonly definitions: readonly BlockDefinition[];
   readonly ids: readonly string[];
   readonly lists: ReadonlyMap<string, ValueList>;
 }
@@ -74,31 +69,16 @@ function checkOwnTokens(resolved: ResolvedPart, own: readonly string[], issues: 
 function checkToken(found: FoundToken, path: string, scope: TokenScope, issues: IssueList): void {
   if (found.token.kind !== 'path') return;
   const { root } = found.token;
-  if (root === 'partition' && isPartitionFaulty(issues)) return;
-  if (root === 'partition' && scope.partition !== undefined) {
-    const fault = partitionTokenFault(found.token.path, scope.partition);
-    if (fault !== undefined)
-      issues.error(
-        'unknown_token',
-        path,
-        fault.message,
-        issues.hintFor(found.token.path, fault.names),
-      );
-    return;
-  }
-  if (root === 'backfill' && scope.backfill) {
+  if (isOfFaultyBlock(root, scope, issues)) return;
+  const granted = scope.granted.get(root);
+  if (granted !== undefined) {
     const name = found.token.path;
-    if (!BACKFILL_TOKENS.includes(name)) {
-      issues.error(
-        'unknown_token',
-        path,
-        `a unit of a backfill has no \`\${${found.body}}\``,
-        issues.hintFor(name, BACKFILL_TOKENS),
-      );
-    }
+    if (granted.names.includes(name)) return;
+    const message = granted.unknown(found.body);
+    issues.error('unknown_token', path, message, issues.hintFor(name, granted.names));
     return;
   }
-  if (reportLeftover(found, path, issues)) return;
+  if (reportLeftover(found, path, { definitions: scope.definitions, issues })) return;
   const list = scope.lists.get(root);
   if (list?.isFaulty === true) return;
   if (list !== undefined)
@@ -120,6 +100,18 @@ function checkToken(found: FoundToken, path: string, scope: TokenScope, issues: 
     const message = `${scope.owner} has no record of row \`${root}\` to fill in \`\${${found.body}}\``;
     issues.error('token_out_of_scope', path, message, `give the row \`parent: ${root}\``);
   }
+}
+
+/** What the tokens of a block would be is not known when something is wrong with it. */
+function isOfFaultyBlock(
+  root: string,
+  { definitions }: Pick<TokenScope, 'definitions'>,
+  { errors }: IssueList,
+): boolean {
+  const block = definitions.find(({ tokens }) => tokens?.root === root);
+  if (block?.tokens?.namedByBlock !== true) return false;
+  const places = new RegExp(`^(?:matrix\\[\\d+\\]\\.)?${block.name}(?:[.[]|$)`);
+  return errors.some(({ path }) => places.test(path));
 }
 
 interface ListToken {

@@ -1,4 +1,5 @@
 /** From a document as it was sent to its plan, in the process that works with it. */
+import { BLOCKS } from '../../blocks/index.ts';
 import { loadWithSecrets } from '../../document/load.ts';
 import type { Document } from '../../document/document.ts';
 import { localFiles } from '../../document/text/local-file.ts';
@@ -60,6 +61,7 @@ export async function readDocument(
   const options = {
     format: config_format,
     origin: { kind: 'submitted' as const },
+    blocks: BLOCKS,
     variables,
     ...(variableAccess === undefined ? {} : { variableAccess }),
     publicNames: true,

@@ -4,7 +4,7 @@ import { notificationsBlock } from '../../blocks/notifications/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
-import { cleanUpFault, unscopedCleanUps, unscopedSources } from '../../plan/rules/backfill.ts';
+import { cleanUpFault, unscopedCleanUps, unscopedSources } from '../../blocks/backfill/rules.ts';
 import type { NotifiedPlan, NotifiedRow, RangeSummary } from '../../wire/plan-summary.ts';
 
 /** What notifications about the runs of a plan are made from; undefined when it has no rules. */

@@ -1,0 +1,91 @@
+/** What a row guarantees about repeated records, and whether its parts can keep it. */
+import type { Placed } from '../../document/parse/read-blocks.ts';
+import { isKeyed } from '../../kit/write-spec.ts';
+import type { AssembledRow, UnjudgedRow } from '../../plan/assembled-row.ts';
+import type { Fact, RowPlace } from '../define-block.ts';
+import type { Delivery } from './schema.ts';
+
+/** Guarantee a row really gives, judged from its parts. */
+export type Guarantee =
+  | 'at-least-once'
+  | 'effectively-once (keyed upsert)'
+  | 'effectively-once (atomic watermark)';
+
+export interface DeliveryOfRow {
+  readonly delivery: Delivery;
+  readonly guarantee: Guarantee;
+}
+
+export function planDelivery(given: Placed<Delivery> | undefined, row: UnjudgedRow): DeliveryOfRow {
+  const delivery = given?.value ?? 'at_least_once';
+  return { delivery, guarantee: guaranteeOf(row, delivery) };
+}
+
+/**
+ * Judged from the parts; watermarks are committed only where the document asks for `exactly_once`.
+ */
+function guaranteeOf(row: UnjudgedRow, delivery: Delivery): Guarantee {
+  if (delivery === 'exactly_once' && limitOf(row) === undefined)
+    return 'effectively-once (atomic watermark)';
+  return isKeyedRow(row) ? 'effectively-once (keyed upsert)' : 'at-least-once';
+}
+
+export function checkDelivery(
+  given: Placed<Delivery> | undefined,
+  row: AssembledRow,
+  { issues }: RowPlace,
+): void {
+  if (given?.value !== 'exactly_once') return;
+  // A graph goes on from one position: what its sinks hold has to be known page by page, keyed or
+  // not.
+  if (row.writes === undefined || (isKeyedRow(row) && row.resolved.node === undefined)) return;
+  const limit = limitOf(row);
+  if (limit === undefined) return;
+  issues.error(
+    'exactly_once_unreachable',
+    given.path,
+    `${row.name} cannot deliver exactly once: ${limit}`,
+    upsertHint(row),
+  );
+}
+
+function isKeyedRow({ writes }: UnjudgedRow): boolean {
+  return writes !== undefined && isKeyed(writes.writeMode) && writes.key.length > 0;
+}
+
+/** The first thing that an atomic watermark needs and the row does not have. */
+function limitOf(row: UnjudgedRow): string | undefined {
+  const { reads, writes, state, source, sink } = row;
+  if (row.resolved.node?.exactlyOnceLimit !== undefined) return row.resolved.node.exactlyOnceLimit;
+  if (writes?.writeMode === 'overwrite')
+    return 'its sink replaces everything (`write_mode: overwrite`), and pages cannot be distinguished';
+  if (reads?.replay !== 'positional')
+    return `its source \`${source.plan.type}\` cannot be read again from an exact position`;
+  if (writes?.token !== true)
+    return `its sink \`${sink.plan.type}\` cannot store a watermark together with the records`;
+  if (state === undefined) return 'it has no `state`';
+  if (!state.plan.definition.durable)
+    return `its state store \`${state.plan.type}\` does not survive the process`;
+  if (row.dlq !== undefined) return 'it has a `dlq`, which is written apart from the records';
+  return undefined;
+}
+
+function upsertHint({ resolved, writes, sink }: AssembledRow): string | undefined {
+  if (writes?.writeModes.includes('upsert') !== true) return undefined;
+  if (resolved.node !== undefined)
+    return '`at_least_once` with `write_mode: upsert` and a `key` makes repeats harmless';
+  return `give the sink \`${sink.plan.type}\` \`write_mode: upsert\` and a \`key\``;
+}
+
+const PROMISES: Readonly<Record<Guarantee, string>> = {
+  'at-least-once':
+    'No record is lost; after a crash some may be written a second time (at-least-once).',
+  'effectively-once (keyed upsert)':
+    'No record is lost, and one that is written a second time after a crash only replaces itself (effectively-once, by key).',
+  'effectively-once (atomic watermark)':
+    'No record is lost and none is written twice: the destination stores the position together with the records (effectively-once, by watermark).',
+};
+
+export function explainDelivery({ guarantee }: DeliveryOfRow): readonly Fact[] {
+  return [{ topic: 'guarantee', short: guarantee, words: PROMISES[guarantee] }];
+}
