@@ -12,8 +12,37 @@ export interface StateStore {
   get(key: string): Promise<JsonValue | undefined>;
   put(key: string, value: JsonValue): Promise<void>;
   delete(key: string): Promise<void>;
+  /**
+   * Takes or renews the lease of a key and gives it, unless another token has one that has not
+   * ended: then it gives that one. Of many who ask at once one gets it. Time is that of the store
+   * where it has a clock.
+   */
+  lease(key: string, request: LeaseRequest): Promise<Lease>;
+  /** Ends the lease of this token; one of another token stays. */
+  release(key: string, token: string): Promise<void>;
   close(): Promise<void>;
 }
+
+export interface LeaseRequest {
+  readonly token: string;
+  readonly ttlMs: number;
+  /** What others are told of the holder. */
+  readonly holder: JsonObject;
+  /** Token of a lease that is over although it has not ended: its holder is known to be dead. */
+  readonly instead?: string;
+}
+
+export interface Lease {
+  readonly token: string;
+  readonly holder: JsonObject;
+  readonly remainingMs: number;
+}
+
+/** A store for what only one process uses. */
+export type UnsharedStore = Omit<StateStore, 'lease' | 'release'>;
+
+/** Stands before the keys of leases where they lie beside values: no key starts with a dot. */
+export const LEASE_PREFIX = '.lease:';
 
 /** 1 to 256 characters, not starting with a dot; enough for `for_each` tuples and template ids. */
 export const STATE_KEY = /^(?!\.)[A-Za-z0-9_\-:.=&/%]{1,256}$/;

@@ -11,6 +11,7 @@ import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { isSealed, open as openSealed, seal } from '../lib/crypto/seal.ts';
 import { optional, text } from '../kit/schema.ts';
 import { defineStateStore, type StateStore } from '../kit/state-store.ts';
+import { leasesIn } from './file-lease.ts';
 import { makeFolder } from '../lib/files/make-folder.ts';
 import { readRegular } from '../lib/files/regular-file.ts';
 
@@ -76,8 +77,14 @@ function openFolder(folder: string, encryption: FileStateConfig['encryption']): 
       );
       await syncFolder(folder).catch(ignoreMissing);
     },
+    ...leasesIn(folder, leaseNameOf, rethrow('the state cannot be leased')),
     close: async () => {},
   };
+}
+
+/** Leases of long keys get the hash of the key, as values do. */
+function leaseNameOf(key: string): string {
+  return fileNameOf(key).slice(0, -'.json'.length);
 }
 
 /** Longest file name that leaves room for the temporary ending. */

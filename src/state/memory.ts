@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { parseJson, stringifyJson } from '../lib/text/json.ts';
-import { defineStateStore } from '../kit/state-store.ts';
+import { defineStateStore, type Lease } from '../kit/state-store.ts';
 
 /**
  * Bookmarks of this process, stored as JSON text so that callers share no objects with the store.
  */
 const values = new Map<string, string>();
+const leases = new Map<string, Omit<Lease, 'remainingMs'> & { readonly endsAt: number }>();
 
 const config = z.lazy(() => z.strictObject({}));
 
@@ -25,6 +26,17 @@ export const memoryState = defineStateStore<z.output<typeof config>>({
     },
     async delete(key) {
       values.delete(key);
+    },
+    async lease(key, { token, ttlMs, holder, instead }) {
+      const now = performance.now();
+      const held = leases.get(key);
+      if (held !== undefined && held.endsAt > now && ![token, instead].includes(held.token))
+        return { token: held.token, holder: held.holder, remainingMs: held.endsAt - now };
+      leases.set(key, { token, holder, endsAt: now + ttlMs });
+      return { token, holder, remainingMs: ttlMs };
+    },
+    async release(key, token) {
+      if (leases.get(key)?.token === token) leases.delete(key);
     },
     close: async () => {},
   }),

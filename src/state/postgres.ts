@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { parseJson, stringifyJson } from '../lib/text/json.ts';
+import { parseJson, stringifyJson, type JsonObject } from '../lib/text/json.ts';
 import { openPostgresPool, postgresUrlFault, withClient } from '../lib/sql/postgres.ts';
 import { quoteName } from '../lib/sql/sql-name.ts';
 import { boolean, finding, integer, text } from '../kit/schema.ts';
-import { defineStateStore, type StateStore } from '../kit/state-store.ts';
+import { defineStateStore, LEASE_PREFIX, type StateStore } from '../kit/state-store.ts';
 import { tableName } from './table-name.ts';
 
 const config = z.lazy(() =>
@@ -63,6 +63,9 @@ interface Connection {
   readonly signal: AbortSignal;
 }
 
+const REMAINING_MS = `(held.value ->> 'ttl_ms')::float8
+  - extract(epoch FROM clock_timestamp() - held.updated_at)::float8 * 1000`;
+
 function openTable({ pool, ...lend }: Connection, table: string): StateStore {
   return {
     get: (key) =>
@@ -84,6 +87,37 @@ function openTable({ pool, ...lend }: Connection, table: string): StateStore {
     delete: (key) =>
       withClient(pool, { ...lend, doing: 'the state cannot be deleted' }, async (client) => {
         await client.query(`DELETE FROM ${table} WHERE key = $1`, [key]);
+      }),
+    lease: (key, { token, ttlMs, holder, instead = token }) =>
+      withClient(pool, { ...lend, doing: 'the state cannot be leased' }, async (client) => {
+        // The clock of the server decides: those of the machines may differ.
+        const value = stringifyJson({ token, holder, ttl_ms: ttlMs });
+        await client.query(
+          `INSERT INTO ${table} AS held (key, value, updated_at) VALUES ($1, $2, clock_timestamp())
+           ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
+           WHERE held.value ->> 'token' IN ($3, $4) OR ${REMAINING_MS} <= 0`,
+          [LEASE_PREFIX + key, value, token, instead],
+        );
+        const { rows } = await client.query<{ token: string; holder: string; ms: string }>(
+          `SELECT value ->> 'token' AS token, (value -> 'holder')::text AS holder, ${REMAINING_MS} AS ms
+           FROM ${table} AS held WHERE key = $1`,
+          [LEASE_PREFIX + key],
+        );
+        const [row] = rows;
+        // It was given back in between: whoever asks again gets it.
+        if (row === undefined) return { token: '', holder: {}, remainingMs: 0 };
+        return {
+          token: row.token,
+          holder: parseJson(row.holder) as JsonObject,
+          remainingMs: Number(row.ms),
+        };
+      }),
+    release: (key, token) =>
+      withClient(pool, { ...lend, doing: 'the lease cannot be given back' }, async (client) => {
+        await client.query(`DELETE FROM ${table} WHERE key = $1 AND value ->> 'token' = $2`, [
+          LEASE_PREFIX + key,
+          token,
+        ]);
       }),
     close: () => pool.end().catch(() => {}),
   };

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
-import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
+import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { finding, text } from '../kit/schema.ts';
-import { defineStateStore, type StateStore } from '../kit/state-store.ts';
+import { defineStateStore, LEASE_PREFIX, type StateStore } from '../kit/state-store.ts';
 
 const CONNECT_MS = 10_000;
 
@@ -83,11 +83,44 @@ function openNamespace(redis: Redis, nameOf: (key: string) => string): StateStor
       )),
     delete: async (key) =>
       void (await attempt('the state cannot be deleted', redis.del(nameOf(key)))),
+    async lease(key, { token, ttlMs, holder, instead = token }) {
+      const name = nameOf(LEASE_PREFIX + key);
+      const value = stringifyJson({ token, holder });
+      const [found, remainingMs] = (await attempt(
+        'the state cannot be leased',
+        redis.eval(TAKE_LEASE, 1, name, value, ttlMs, token, instead),
+      )) as [string, number];
+      const lease = readValue(key, found) as JsonObject;
+      return {
+        token: lease['token'] as string,
+        holder: lease['holder'] as JsonObject,
+        remainingMs,
+      };
+    },
+    release: async (key, token) =>
+      void (await attempt(
+        'the lease cannot be given back',
+        redis.eval(RELEASE_LEASE, 1, nameOf(LEASE_PREFIX + key), token),
+      )),
     async close() {
       await redis.quit().catch(() => redis.disconnect());
     },
   };
 }
+
+/** The server ends it by its own clock. */
+const TAKE_LEASE = `
+  local held = redis.call('GET', KEYS[1])
+  local token = held and cjson.decode(held)['token']
+  if not held or token == ARGV[3] or token == ARGV[4] then
+    redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+    return {ARGV[1], tonumber(ARGV[2])}
+  end
+  return {held, redis.call('PTTL', KEYS[1])}`;
+const RELEASE_LEASE = `
+  local held = redis.call('GET', KEYS[1])
+  if held and cjson.decode(held)['token'] == ARGV[1] then redis.call('DEL', KEYS[1]) end
+  return 0`;
 
 async function attempt<T>(doing: string, command: Promise<T>): Promise<T> {
   try {

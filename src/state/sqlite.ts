@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { ConnectorError } from '../lib/errors.ts';
-import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
+import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { retryWhileLocked } from '../lib/sql/lock-retry.ts';
 import { openSqlite, parseSqliteUrl, sqliteError } from '../lib/sql/sqlite.ts';
 import { quoteName } from '../lib/sql/sql-name.ts';
 import { finding, text } from '../kit/schema.ts';
-import { defineStateStore, type StateStore } from '../kit/state-store.ts';
+import { defineStateStore, LEASE_PREFIX, type Lease, type StateStore } from '../kit/state-store.ts';
 import { tableName } from './table-name.ts';
 
 const config = z.lazy(() =>
@@ -64,6 +64,7 @@ function openTable(db: DatabaseSync, table: string): StateStore {
      ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
   );
   const remove = db.prepare(`DELETE FROM ${table} WHERE key = ?`);
+  const leases = leaseStatements(db, table);
   const inOrder = queueOfOne();
   return {
     get: async (key) =>
@@ -75,9 +76,42 @@ function openTable(db: DatabaseSync, table: string): StateStore {
     delete: async (key) => {
       await inOrder('the state cannot be deleted', () => remove.run(key));
     },
+    lease: (key, { token, ttlMs, holder, instead = token }) =>
+      inOrder('the state cannot be leased', () => {
+        const now = Date.now();
+        const value = stringifyJson({ token, holder, ends_ms: now + ttlMs });
+        leases.take.run(LEASE_PREFIX + key, value, token, instead, now);
+        return leaseIn(leases.look.get(LEASE_PREFIX + key), now);
+      }),
+    release: async (key, token) => {
+      await inOrder('the lease cannot be given back', () =>
+        leases.release.run(LEASE_PREFIX + key, token),
+      );
+    },
     close: async () => {
       await inOrder('the state cannot be closed', () => db.isOpen && db.close());
     },
+  };
+}
+
+function leaseStatements(db: DatabaseSync, table: string) {
+  return {
+    take: db.prepare(
+      `INSERT INTO ${table} (key, value, updated_at) VALUES (?, ?, strftime('%Y-%m-%dT%H:%M:%fZ'))
+       ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
+       WHERE value ->> 'token' IN (?, ?) OR value ->> 'ends_ms' <= ?`,
+    ),
+    look: db.prepare(`SELECT value FROM ${table} WHERE key = ?`),
+    release: db.prepare(`DELETE FROM ${table} WHERE key = ? AND value ->> 'token' = ?`),
+  };
+}
+
+function leaseIn(row: Record<string, unknown> | undefined, now: number): Lease {
+  const found = parseJson(String(row?.['value'])) as JsonObject;
+  return {
+    token: found['token'] as string,
+    holder: found['holder'] as JsonObject,
+    remainingMs: Number(found['ends_ms']) - now,
   };
 }
 

@@ -1,12 +1,15 @@
 /** Masking, dead letters and accounts as an operator sees them, through the program. */
+import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { makeFolder } from './folder.ts';
 
 const folder = makeFolder('governance');
 afterAll(() => folder.remove());
 
+const LAUNCHER = resolve(import.meta.dirname, '../../bin/headgate.js');
 const jsonl = (path: string): object => ({ type: 'jsonl', config: { path } });
 
 describe('a null without quotes', () => {
@@ -264,5 +267,52 @@ describe('the receipt', () => {
       totals: { skipped: 1 },
       rows: [{ status: 'error' }, { status: 'skipped' }],
     });
+  });
+});
+
+describe('two runs of one document on one state', () => {
+  it('are one after the other: the second is told who holds it, and a dead run holds nothing', async () => {
+    let hold = true;
+    let onAsked = (): void => {};
+    const server = createServer((_request, response) => {
+      onAsked();
+      if (!hold) response.end('[{"id":1}]');
+    });
+    await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening));
+    const { port } = server.address() as AddressInfo;
+    const source = {
+      type: 'rest',
+      config: {
+        base_url: `http://127.0.0.1:${port}`,
+        path: '/',
+        persist_cursor: true,
+        pagination: { type: 'RecordFieldCursor', field: 'id', param: 'after', page_size: 9 },
+      },
+    };
+    for (const state of [
+      { type: 'file', config: { path: 'state' } },
+      { type: 'sqlite', config: { database_url: 'sqlite:./state.db' } },
+    ]) {
+      hold = true;
+      const asked = Promise.withResolvers<void>();
+      onAsked = asked.resolve;
+      folder.document('leased.yaml', { source, sink: jsonl('leased.jsonl'), state });
+      const first = spawn(process.execPath, [LAUNCHER, 'run', 'leased.yaml'], { cwd: folder.path });
+      await asked.promise;
+      const { code, stderr } = await folder.run(['run', 'leased.yaml']);
+      expect(code, stderr).toBe(1);
+      expect(stderr).toMatch(
+        new RegExp(
+          `the state \`governance::row-0\` is in use by run .* \\(process ${first.pid} on`,
+        ),
+      );
+      expect(stderr).toMatch(/\[state_held\][^]*ends in \d+ s/);
+      first.kill('SIGKILL');
+      hold = false;
+      expect((await folder.run(['run', 'leased.yaml'])).code).toBe(0);
+      expect((await folder.run(['run', 'leased.yaml'])).code, 'it was not given back').toBe(0);
+    }
+    server.closeAllConnections();
+    server.close();
   });
 });

@@ -166,6 +166,9 @@ export function fakeState(values: Map<string, JsonValue>, journal?: Journal) {
           return Promise.resolve();
         },
         delete: (key) => Promise.resolve(void values.delete(key)),
+        lease: (_key, { token, ttlMs, holder }) =>
+          Promise.resolve({ token, holder, remainingMs: ttlMs }),
+        release: () => Promise.resolve(),
         close: () => Promise.resolve(),
       }),
   });

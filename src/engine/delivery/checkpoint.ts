@@ -32,6 +32,7 @@ export async function flushAll(invocation: Invocation): Promise<void> {
 export async function saveBookmark(invocation: Invocation, bookmark: JsonValue): Promise<boolean> {
   const { state, stateKey, source, env, labels, row, watermark, hitFailpoint } = invocation;
   const value = watermark?.stateValue(bookmark) ?? bookmark;
+  invocation.lease?.assertHeld();
   if (state !== undefined) {
     const from = env.clock.elapsedMs();
     try {

@@ -1,6 +1,7 @@
 /** Opens everything an invocation needs; it is closed in the reverse order. */
 import type { Progress, RetryPolicy } from '../../kit/context.ts';
 import { governanceOf } from '../stages/governance.ts';
+import { rollbackBlock } from '../../blocks/rollback/index.ts';
 import { schemaDriftBlock } from '../../blocks/schema-drift/index.ts';
 import { resilienceBlock } from '../../blocks/resilience/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
@@ -42,6 +43,7 @@ import {
   resolve,
 } from './parts.ts';
 import { storesPositions, type InvocationRequest } from './request.ts';
+import { releaseLease, takeLease, type StateLease } from './state-lease.ts';
 import { Tally } from './tally.ts';
 
 /** Made once: an error with its stack costs more than a small row has time for. */
@@ -63,6 +65,8 @@ export async function openInvocation(
   const stateKey = stateKeyOf(row, iteration);
   const state = await openState(request, context, closers);
   const input = await openInput(request, { context, stop }, closers);
+  const isMoved = input.bookmarks || blockOf(row, rollbackBlock) !== undefined;
+  const lease = isMoved ? await openLease(request, { state, stateKey }, closers) : undefined;
   claimOutput(request, tally, closers);
   const start: OpenedInvocation['start'] = {};
   const progress = progressOf(request, { ...input, state });
@@ -86,6 +90,7 @@ export async function openInvocation(
     pool,
     state,
     stateKey,
+    lease,
     storesPositions: storesPositions(request),
     start,
     limit: request.limit,
@@ -111,6 +116,18 @@ async function openState(
   const open = async (): Promise<StateStore> =>
     state.definition.open(resolve(request, state), context);
   return openPart('State', state, open, closers);
+}
+
+/** Only runs that store positions need the state for themselves. */
+async function openLease(
+  request: InvocationRequest,
+  { state, stateKey }: Pick<OpenedInvocation, 'state' | 'stateKey'>,
+  closers: AsyncDisposableStack,
+): Promise<StateLease | undefined> {
+  if (state === undefined || !storesPositions(request)) return undefined;
+  const lease = await takeLease(request, state, stateKey);
+  closers.defer(() => releaseLease(lease, request.env.log.at('headgate::engine')));
+  return lease;
 }
 
 interface OpenedInput extends Pick<OpenedInvocation, 'source' | 'replay' | 'unbounded' | 'leave'> {

@@ -1,12 +1,12 @@
 /** Opens the store in which a backfill remembers the units that are done. */
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { PartContext } from '../../kit/context.ts';
-import type { StateStore } from '../../kit/state-store.ts';
+import type { UnsharedStore } from '../../kit/state-store.ts';
 import { resolvePart } from '../../plan/resolve.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
 
 export interface BackfillState {
-  readonly store: StateStore;
+  readonly store: UnsharedStore;
   /** Why the state is lost at the end of this process; `undefined` when it is durable. */
   readonly forgets: string | undefined;
 }
@@ -32,7 +32,7 @@ export async function openBackfillState(
   };
 }
 
-function memory(): StateStore {
+function memory(): UnsharedStore {
   const values = new Map<string, JsonValue>();
   return {
     get: (key) => Promise.resolve(values.get(key)),

@@ -5,7 +5,7 @@
 import type { Env } from '../../lib/env.ts';
 import { AppError, messageOf } from '../../lib/errors.ts';
 import { Gate } from '../../lib/gate.ts';
-import type { StateStore } from '../../kit/state-store.ts';
+import type { UnsharedStore } from '../../kit/state-store.ts';
 import type { Plan } from '../../plan/plan.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import { isFailed, Marker, type MarkerPlace } from './marker.ts';
@@ -33,7 +33,7 @@ export interface BackfillRun {
   readonly pipeline: string;
   readonly units: readonly UnitWork[];
   /** Where the marker is kept, and the bookmarks of the units. */
-  readonly place: MarkerPlace & { readonly store: StateStore };
+  readonly place: MarkerPlace & { readonly store: UnsharedStore };
   readonly concurrency: number;
   /** What to do about units that an earlier backfill has begun. */
   readonly again: 'refuse' | 'resume' | 'restart';
@@ -117,7 +117,7 @@ async function runUnit(unit: UnitWork, marker: Marker, run: BackfillRun): Promis
 }
 
 /** Deletes bookmarks that another backfill left under the same name. */
-async function beginAnew(unit: UnitWork, { rows }: Plan, store: StateStore): Promise<void> {
+async function beginAnew(unit: UnitWork, { rows }: Plan, store: UnsharedStore): Promise<void> {
   for (const { stateKey, partition, role } of rows) {
     if (role === 'child') continue;
     await store.delete(stateKey);

@@ -20,6 +20,8 @@ function broken(
       get: (key) => sound.get(key),
       put: (key, value) => sound.put(key, value),
       delete: (key) => sound.delete(key),
+      lease: (key, request) => sound.lease(key, request),
+      release: (key, token) => sound.release(key, token),
       close: () => sound.close(),
       ...spoil(sound),
     };
@@ -59,6 +61,18 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   })),
   broken('values', 'rounds whole numbers to doubles', (sound) => ({
     put: (key, value) => sound.put(key, typeof value === 'bigint' ? Number(value) : value),
+  })),
+  broken('lease', 'leases a key to everybody', () => ({
+    lease: async (_key, { token, holder, ttlMs }) => ({ token, holder, remainingMs: ttlMs }),
+  })),
+  broken('lease', 'lets anybody end a lease', (sound) => ({
+    async release(key) {
+      const held = await sound.lease(key, { token: 'nobody', ttlMs: 1, holder: {} });
+      await sound.release(key, held.token);
+    },
+  })),
+  broken('lease_end', 'keeps a lease for ever', (sound) => ({
+    lease: (key, request) => sound.lease(key, { ...request, ttlMs: 3_600_000 }),
   })),
   broken('last', 'keeps the first value of a key', (sound) => ({
     put: async (key, value) =>

@@ -1,5 +1,6 @@
 /** The contract of a state store (`src/kit/state-store.ts`), clause by clause. */
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { STATE_KEY, type StateStoreDefinition } from '../../../src/kit/state-store.ts';
 import type { JsonValue } from '../../../src/lib/text/json.ts';
 import type { StateClause } from './clause.ts';
@@ -25,6 +26,8 @@ const LOOK_ALIKE_KEYS = [
   `suite::${'x'.repeat(240)}1`,
   `suite::${'x'.repeat(240)}2`,
 ];
+
+const asking = (token: string) => ({ token, ttlMs: 60_000, holder: { name: token, since: 1 } });
 
 export const STATE_CLAUSES: readonly StateClause[] = [
   {
@@ -118,6 +121,71 @@ export const STATE_CLAUSES: readonly StateClause[] = [
         assert.equal(await store.get('suite::kept'), 3);
       });
     },
+  },
+  {
+    name: 'lease',
+    title: 'leases a key to one token until it is released, and names the holder to others',
+    check: (subject) =>
+      subject.using(async (store) => {
+        const key = 'suite::lease';
+        await store.put(key, 'the value');
+        assert.equal((await store.lease(key, asking('a'))).token, 'a');
+        assert.equal((await store.lease(key, asking('a'))).token, 'a', 'it cannot be renewed');
+        await subject.using(async (other) => {
+          const held = await other.lease(key, asking('b'));
+          assert.deepEqual([held.token, held.holder], ['a', { name: 'a', since: 1 }]);
+          assert.ok(held.remainingMs > 50_000 && held.remainingMs <= 60_000, `${held.remainingMs}`);
+          await other.release(key, 'b');
+          assert.equal((await other.lease(key, asking('b'))).token, 'a', 'others can end it');
+          assert.equal((await other.lease(`${key}2`, asking('b'))).token, 'b');
+          await store.release(key, 'a');
+          await store.release(key, 'a');
+          assert.equal((await other.lease(key, asking('b'))).token, 'b');
+        });
+        assert.equal(await store.get(key), 'the value');
+      }),
+  },
+  {
+    name: 'lease_end',
+    title: 'gives a lease that has ended, or is known to be over, to the next one',
+    check: (subject) =>
+      subject.using(async (store) => {
+        const key = 'suite::lease_end';
+        await store.lease(key, { ...asking('a'), ttlMs: 300 });
+        assert.equal((await store.lease(key, asking('b'))).token, 'a');
+        await sleep(400);
+        assert.equal((await store.lease(key, asking('b'))).token, 'b');
+        assert.equal((await store.lease(key, asking('a'))).token, 'b', 'the old holder has it too');
+        assert.equal((await store.lease(key, { ...asking('c'), instead: 'a' })).token, 'b');
+        assert.equal((await store.lease(key, { ...asking('c'), instead: 'b' })).token, 'c');
+      }),
+  },
+  {
+    name: 'lease_race',
+    title: 'leases a key to one of many who ask at once, also when an old lease has ended',
+    check: (subject) =>
+      subject.using(async (store) => {
+        const key = 'suite::lease_race';
+        for (const ttlMs of [1, 60_000]) {
+          const others = await Promise.all(Array.from({ length: 4 }, () => subject.open()));
+          const answers = await Promise.all(
+            others.flatMap((other, at) =>
+              [0, 1, 2].map(async (time) => {
+                const token = `${ttlMs}-${at}-${time}`;
+                const { token: holder } = await other.lease(key, { ...asking(token), ttlMs });
+                return { token, holder };
+              }),
+            ),
+          );
+          const won = answers.filter(({ token, holder }) => token === holder);
+          // One that lasts a millisecond may end before the last one asks.
+          if (ttlMs > 1) assert.equal(won.length, 1, `${won.length} have it`);
+          assert.ok(won.length > 0);
+          for (const other of others) await other.close();
+          await sleep(5);
+        }
+        assert.notEqual((await store.lease(key, asking('late'))).token, 'late');
+      }),
   },
   {
     name: 'close',

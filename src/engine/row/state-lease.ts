@@ -1,0 +1,197 @@
+/**
+ * One run at a time moves a position. A run holds a lease of each state key that it uses; a second
+ * one is refused, because both would read the same records and store positions over each other.
+ */
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Lease, StateStore } from '../../kit/state-store.ts';
+import { messageOf, RunError } from '../../lib/errors.ts';
+import type { Env } from '../../lib/env.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
+import type { Plan, PlannedRow } from '../../plan/plan.ts';
+import { wrapConnectorError } from '../failure.ts';
+
+/** A run whose machine is gone blocks the next one no longer than this. */
+const TTL_MS = 60_000;
+const RENEW_MS = 15_000;
+
+interface Leasing {
+  readonly env: Env;
+  readonly plan: Pick<Plan, 'name'>;
+  readonly row: PlannedRow;
+  readonly runId: string;
+}
+
+/** Checked before a position is stored. */
+export interface StateLease {
+  /** Throws when another run has taken over. */
+  assertHeld(): void;
+  release(): Promise<void>;
+}
+
+/** Leases of this process by run and key: invocations of one run may share a key. */
+const held = new Map<string, { lease: Promise<RenewedLease>; users: number }>();
+
+export async function takeLease(
+  request: Leasing,
+  state: StateStore,
+  stateKey: string,
+): Promise<StateLease> {
+  const id = `${request.runId}\n${stateKey}`;
+  const shared = held.get(id) ?? { lease: RenewedLease.take(request, state, stateKey), users: 0 };
+  held.set(id, shared);
+  shared.users += 1;
+  const leave = async (): Promise<RenewedLease | undefined> => {
+    shared.users -= 1;
+    if (shared.users > 0) return undefined;
+    held.delete(id);
+    return shared.lease;
+  };
+  const lease = await shared.lease.catch(async (error: unknown) => {
+    shared.users -= 1;
+    if (shared.users === 0) held.delete(id);
+    throw wrapConnectorError('State', request.row.state?.type ?? 'state', error);
+  });
+  return {
+    assertHeld: () => lease.assertHeld(),
+    release: async () => (await leave())?.release(),
+  };
+}
+
+class RenewedLease {
+  readonly #state: StateStore;
+  readonly #key: string;
+  readonly #request: {
+    readonly token: string;
+    readonly ttlMs: number;
+    readonly holder: JsonObject;
+  };
+  readonly #timer: NodeJS.Timeout;
+  #other: Lease | undefined;
+
+  static async take(
+    { env, plan, row, runId }: Leasing,
+    state: StateStore,
+    key: string,
+  ): Promise<RenewedLease> {
+    const since = env.clock.now().toISOString();
+    const holder = { run_id: runId, pipeline: plan.name, row: row.id, since, ...thisProcess() };
+    const request = { token: runId, ttlMs: TTL_MS, holder };
+    let lease = await state.lease(key, request);
+    if (lease.token !== runId && isOver(lease))
+      lease = await state.lease(key, { ...request, instead: lease.token });
+    if (lease.token !== runId) throw heldByAnother(key, lease, env.clock.now());
+    return new RenewedLease(state, key, request);
+  }
+
+  private constructor(
+    state: StateStore,
+    key: string,
+    request: { readonly token: string; readonly ttlMs: number; readonly holder: JsonObject },
+  ) {
+    this.#state = state;
+    this.#key = key;
+    this.#request = request;
+    this.#timer = setInterval(() => void this.#renew(), RENEW_MS).unref();
+  }
+
+  assertHeld(): void {
+    if (this.#other === undefined) return;
+    const message = `the state \`${this.#key}\` was taken over by ${nameOf(this.#other)} while this run did not answer`;
+    throw new RunError('State', 'state_lease_lost', message, {
+      hint: 'what this run wrote since its last position will be written again; look whether its machine was suspended or overloaded',
+    });
+  }
+
+  async release(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#state.release(this.#key, this.#request.token);
+  }
+
+  /** A store that does not answer is noticed when a position is stored. */
+  async #renew(): Promise<void> {
+    const lease = await this.#state.lease(this.#key, this.#request).catch(() => undefined);
+    if (lease !== undefined && lease.token !== this.#request.token) this.#other = lease;
+  }
+}
+
+function heldByAnother(key: string, lease: Lease, now: Date): RunError {
+  const seconds = Math.max(1, Math.ceil(lease.remainingMs / 1000));
+  const until = new Date(now.getTime() + seconds * 1000).toISOString();
+  return new RunError(
+    'State',
+    'state_held',
+    `the state \`${key}\` is in use by ${nameOf(lease)}: two runs at once would move the same records`,
+    {
+      hint: `wait until that run has ended, or cancel it; should its process be dead, its lease ends in ${seconds} s (${until})`,
+    },
+  );
+}
+
+function nameOf({ holder }: Lease): string {
+  const { run_id: run, pid, host, since } = holder;
+  return `run \`${text(run)}\` (process ${text(pid)} on \`${text(host)}\`, since ${text(since)})`;
+}
+
+function text(value: JsonObject[string] | undefined): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : 'unknown';
+}
+
+/** Whether the holder was a process of this machine that is gone: nobody need wait for its lease. */
+function isOver({ token, holder }: Lease): boolean {
+  const own = thisProcess();
+  if (holder['host'] !== own['host'] || holder['space'] !== own['space']) return false;
+  const { pid } = holder;
+  if (typeof pid !== 'number') return false;
+  // A container that is started again has the same name and process number.
+  if (pid === process.pid) return ![...held.keys()].some((id) => id.startsWith(`${token}\n`));
+  return !isAlive(pid) || startOf(pid) !== holder['started'];
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+let own: JsonObject | undefined;
+
+function thisProcess(): JsonObject {
+  return (own ??= {
+    host: hostname(),
+    space: processSpace(),
+    pid: process.pid,
+    started: startOf(process.pid),
+  });
+}
+
+/** Process numbers are told apart only within one of these; null where there are none. */
+function processSpace(): string | null {
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return null;
+  }
+}
+
+/** When a process started, in ticks since the boot: another one may have got its number. */
+function startOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Gives a lease back; it ends by itself when that fails. */
+export async function releaseLease(lease: StateLease, log: Env['log']): Promise<void> {
+  await lease
+    .release()
+    .catch((error: unknown) =>
+      log.debug('a lease was not given back', { error: messageOf(error) }),
+    );
+}
