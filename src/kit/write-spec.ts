@@ -205,7 +205,7 @@ function over(before: JsonObject | undefined, record: JsonObject, spec: KeyedSpe
   if (isMarked(before, spec) || isMarked(record, spec)) return record;
   return Object.keys(before).every((field) => hasField(record, field))
     ? record
-    : Object.fromEntries([...Object.entries(before), ...Object.entries(record)]);
+    : { ...before, ...record };
 }
 
 function isMarked(record: JsonObject, spec: KeyedSpec): boolean {

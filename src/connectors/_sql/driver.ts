@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../lib/text/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Page } from '../../kit/page.ts';
 import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
 import type { NameRules, UnknownFields } from './column-names.ts';
@@ -81,8 +81,17 @@ export interface SqlDriver {
   /** Columns that can be written, in table order; `undefined` when the table does not exist. */
   columns(table: string): Promise<readonly LiveColumn[] | undefined>;
   readonly names: NameRules;
-  /** Creates the table unless it exists by now. */
-  createTable(table: string, columns: readonly NewColumn[], key: readonly string[]): Promise<void>;
+  /**
+   * Takes the value of a field out of a record, for a driver with a form of its own; it gets that
+   * form back in the rows of a change.
+   */
+  readonly take?: (record: JsonObject, field: string) => JsonValue;
+  /** Creates the table unless it exists by now. `records` are the first ones for it. */
+  createTable(
+    table: string,
+    columns: readonly NewColumn[],
+    options: { readonly key: readonly string[]; readonly records: readonly JsonValue[] },
+  ): Promise<void>;
   apply(change: TableChange): Promise<void>;
   /**
    * Writes a page directly from its block or columns, without making records: appends it, or

@@ -10,7 +10,7 @@ import type { Rejection } from '../../kit/sink.ts';
 import { planKeyedPage, type KeyedSpec } from '../../kit/write-spec.ts';
 import { inColumnNames, type NameRules, type UnknownFields } from './column-names.ts';
 import type { ColumnMapping } from './column-mapping.ts';
-import type { LiveColumn, TableChange } from './driver.ts';
+import type { LiveColumn, SqlDriver, TableChange } from './driver.ts';
 import { rowSets } from './row-sets.ts';
 
 /** What a page changes, before the table is known. */
@@ -54,10 +54,15 @@ interface Shape {
   readonly mapping: ColumnMapping;
   readonly key: readonly string[];
   readonly rules: NameRules;
+  /** Values in the form that the driver wants; the values of the record when absent. */
+  readonly take?: SqlDriver['take'];
 }
 
 /** Converts a plan to rows for the columns of the table. */
-export function rowsOf(plan: PagePlan, { live, mapping, key, rules }: Shape): PageRows {
+export function rowsOf(
+  plan: PagePlan,
+  { live, mapping, key, rules, take = plainValue }: Shape,
+): PageRows {
   if (mapping.kind === 'json') {
     const columns = pick(live, [mapping.column]);
     const rows = plan.upserts.map((record) => [stringifyJson(record)]);
@@ -69,13 +74,13 @@ export function rowsOf(plan: PagePlan, { live, mapping, key, rules }: Shape): Pa
   const records = inColumnNames(given, unknown, { columns: names, rules });
   const keyColumns = pick(live, key);
   const mode = key.length > 0 ? 'upsert' : 'insert';
-  const { writes, skipped } = rowSets(records, { live, key: keyColumns, mode });
+  const { writes, skipped } = rowSets(records, { live, key: keyColumns, mode, take });
   return {
     writes,
     mode,
     finished: false,
     key: keyColumns,
-    deletes: plan.deletes.map((record) => valuesOf(record, keyColumns)),
+    deletes: plan.deletes.map((record) => keyColumns.map(({ name }) => take(record, name))),
     skipped,
     unknown: records === given ? unknown : unknownFields(records, new Set(names)),
   };
@@ -98,8 +103,8 @@ function unknownFields(records: readonly JsonObject[], known: ReadonlySet<string
   return unknown;
 }
 
-function valuesOf(record: JsonObject, columns: readonly LiveColumn[]): JsonValue[] {
-  return columns.map(({ name }) => (hasField(record, name) ? (record[name] ?? null) : null));
+function plainValue(record: JsonObject, field: string): JsonValue {
+  return hasField(record, field) ? (record[field] ?? null) : null;
 }
 
 function pick(live: readonly LiveColumn[], names: readonly string[]): LiveColumn[] {

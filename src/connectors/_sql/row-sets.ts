@@ -6,6 +6,8 @@ export interface RowTarget {
   readonly live: readonly LiveColumn[];
   readonly key: readonly LiveColumn[];
   readonly mode: TableChange['mode'];
+  /** The value of a field, in the form that the driver wants. */
+  readonly take: (record: JsonObject, field: string) => JsonValue;
 }
 
 interface Row {
@@ -21,7 +23,7 @@ interface Row {
  */
 export function rowSets(
   records: readonly JsonObject[],
-  { live, key, mode }: RowTarget,
+  { live, key, mode, take }: RowTarget,
 ): { readonly writes: readonly RowSet[]; readonly skipped: number } {
   const columns = usedColumns(records, live);
   // An appended row without a value has null anyway where there is no default.
@@ -29,7 +31,7 @@ export function rowSets(
   const rows: Row[] = [];
   let isEqual = true;
   for (const record of records) {
-    const row = rowOf(record, columns, matters);
+    const row = rowOf(record, columns, { matters, take });
     if (row === undefined) continue;
     isEqual &&= row.lacks === (rows[0]?.lacks ?? row.lacks);
     rows.push(row);
@@ -56,7 +58,7 @@ function usedColumns(records: readonly JsonObject[], live: readonly LiveColumn[]
 function rowOf(
   record: JsonObject,
   columns: readonly LiveColumn[],
-  matters: readonly boolean[],
+  { matters, take }: { readonly matters: readonly boolean[] } & Pick<RowTarget, 'take'>,
 ): Row | undefined {
   const values: JsonValue[] = [];
   let lacks = '';
@@ -65,7 +67,7 @@ function rowOf(
     const { name } = columns[index] as LiveColumn;
     if (hasField(record, name)) {
       isKnown = true;
-      values.push(record[name] ?? null);
+      values.push(take(record, name));
     } else if (matters[index] === true) lacks += `${index},`;
     else values.push(null);
   }

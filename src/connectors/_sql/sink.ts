@@ -74,7 +74,9 @@ export function createSqlSink(
     const live = await table.columnsFor(plan);
     // Deletions need no table.
     const rows =
-      live === undefined ? undefined : rowsOf(plan, { live, mapping, key, rules: driver.names });
+      live === undefined
+        ? undefined
+        : rowsOf(plan, { live, mapping, key, rules: driver.names, take: driver.take });
     if (rows !== undefined && rows.skipped > 0) {
       log.warn('records without any known column were skipped', {
         table: config.table_name,
@@ -264,11 +266,10 @@ function createTableAccess(
     isMade && (await driver.columns(target)) === undefined;
   const create = async (records: readonly JsonValue[]): Promise<void> => {
     if (!config.create_table || config.write_mode === 'delete') throw noTable(table);
-    await driver.createTable(
-      target,
-      newColumns(config, records, driver.names),
-      config.write_mode === 'upsert' ? config.key : [],
-    );
+    await driver.createTable(target, newColumns(config, records, driver.names), {
+      key: config.write_mode === 'upsert' ? config.key : [],
+      records,
+    });
     isMade = overwrite;
   };
 

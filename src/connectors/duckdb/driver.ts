@@ -54,7 +54,7 @@ export async function openDuckdbDriver(
     names: { ignoresCase: true },
     columns: (table) =>
       run(`reading the columns of \`${table}\``, () => readColumns(connection, table)),
-    createTable: (table, columns, key) =>
+    createTable: (table, columns, { key }) =>
       run(`making the table \`${table}\``, () => {
         const lines = columns.map(({ name, type }) => `${quoteName(name)} ${DUCKDB_TYPES[type]}`);
         if (key.length > 0) lines.push(`PRIMARY KEY (${quoteNames(key)})`);

@@ -112,7 +112,7 @@ export async function openPostgresDriver(
     names: NAMES,
     columns: (table) =>
       run(`reading the columns of \`${table}\``, (client) => readColumns(client, qualified(table))),
-    createTable: (table, columns, key) =>
+    createTable: (table, columns, { key }) =>
       run(`making the table \`${table}\``, async (client) => {
         const lines = columns.map(({ name, type }) => `${quoteName(name)} ${POSTGRES_TYPES[type]}`);
         if (key.length > 0) lines.push(`PRIMARY KEY (${quoteNames(key)})`);

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { setImmediate as pause } from 'node:timers/promises';
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { ConnectorError } from '../../lib/errors.ts';
 import { onConflict, quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import {
@@ -37,9 +37,11 @@ import {
 } from './rollback-log.ts';
 import { AttachCopy } from '../../fast/sqlite/attach-copy.ts';
 import { rowsOfPage } from '../../fast/sqlite/row-blocks.ts';
+import { declaredType, isReal } from './column-types.ts';
 import { readColumns, SQLITE_TYPES } from './schema.ts';
 import { writeLockOf } from './write-lock.ts';
-import { toSqlite } from '../../lib/sql/sqlite-values.ts';
+import { sqliteFieldValue, toSqlite } from '../../lib/sql/sqlite-values.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 
 /** Rows written between two pauses when `batch_size` sets no bound. */
 const PAUSE_EVERY = 10_000;
@@ -71,9 +73,12 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
   return {
     names: NAMES,
     columns: (table) => run(`reading the columns of \`${table}\``, () => readColumns(db, table)),
-    createTable: (table, columns, key) =>
+    take: (record, field) => stored(sqliteFieldValue(record, field)),
+    createTable: (table, columns, { key, records }) =>
       run(`making the table \`${table}\``, () => {
-        const lines = columns.map(({ name, type }) => `${quoteName(name)} ${SQLITE_TYPES[type]}`);
+        const lines = columns.map(
+          (column) => `${quoteName(column.name)} ${declaredType(column, records)}`,
+        );
         if (key.length > 0) lines.push(`PRIMARY KEY (${quoteNames(key)})`);
         db.exec(`CREATE TABLE IF NOT EXISTS ${quoteName(table)} (${lines.join(', ')})`);
       }),
@@ -93,6 +98,7 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
         const isDone = attachCopy.write(page, {
           table,
           live: live.map(({ name }) => name),
+          real: live.filter(({ sqlType }) => isReal(sqlType)).map(({ name }) => name),
           key: options.key,
           finish,
         });
@@ -179,8 +185,12 @@ async function apply(db: DatabaseSync, change: TableChange, pace: Pace): Promise
   try {
     if (change.loggedFor !== undefined)
       await logChanged(db, change, { runId: change.loggedFor, pace });
-    for (const set of change.writes) await runAll(prepareWrite(db, change, set), set.rows, pace);
-    if (change.deletes.length > 0) await runAll(prepareDelete(db, change), change.deletes, pace);
+    for (const set of change.writes) {
+      refuseRounding(set);
+      await runAll(prepareWrite(db, change, set), asStored(set.rows), pace);
+    }
+    if (change.deletes.length > 0)
+      await runAll(prepareDelete(db, change), asStored(change.deletes), pace);
     if (change.commit !== undefined) storeToken(db, change.commit);
     db.exec('COMMIT');
   } catch (error) {
@@ -196,7 +206,7 @@ async function logChanged(
   { runId, pace }: { runId: string; pace: Pace },
 ): Promise<void> {
   const { table, key } = change;
-  const keys = keysOf(change);
+  const keys = asStored(keysOf(change));
   await runAll(db.prepare(emptyKeys(db, key)), keys, pace);
   logKeys(db, { table, runId, key });
 }
@@ -221,14 +231,39 @@ async function atOnce<T>(
   }
 }
 
+type StoredValues = readonly SQLInputValue[];
+
+/** The rows of a change hold what `take` made: values as SQLite binds them. */
+function stored(value: SQLInputValue): JsonValue {
+  return value as unknown as JsonValue;
+}
+
+function asStored(rows: readonly (readonly JsonValue[])[]): readonly StoredValues[] {
+  return rows as unknown as readonly StoredValues[];
+}
+
+/** A column that stores each number as REAL would change other digits without a word. */
+function refuseRounding({ columns, rows }: RowSet): void {
+  for (const [place, { name, sqlType }] of columns.entries()) {
+    if (!isReal(sqlType)) continue;
+    for (const value of asStored(rows).map((row) => row[place]))
+      if (typeof value === 'bigint' && BigInt(Number(value)) !== value)
+        throw new ConnectorError(
+          'data',
+          `the column \`${name}\` is ${sqlType}, which would round ${value}`,
+          { hint: 'give the column the type NUMERIC, or write the value as text' },
+        );
+  }
+}
+
 /** Runs a statement for every row, with pauses for other work. */
 async function runAll(
   statement: StatementSync,
-  rows: RowSet['rows'],
+  rows: readonly StoredValues[],
   { pauseEvery, signal }: Pace,
 ): Promise<void> {
   for (const [index, row] of rows.entries()) {
-    statement.run(...row.map(toSqlite));
+    statement.run(...row);
     if ((index + 1) % pauseEvery !== 0) continue;
     await pause();
     signal.throwIfAborted();
@@ -297,7 +332,11 @@ async function sweep(
     const insert = db.prepare(
       `INSERT OR IGNORE INTO temp.${SWEEP_KEYS} VALUES (${slots.map(() => '?').join(', ')})`,
     );
-    await runAll(insert, keys, pace);
+    await runAll(
+      insert,
+      keys.map((values) => values.map(toSqlite)),
+      pace,
+    );
     const vanished = `NOT EXISTS (SELECT 1 FROM temp.${SWEEP_KEYS} AS s WHERE ${same.join(' AND ')})`;
     const where = [...inside, vanished].join(' AND ');
     const values = scope.map(({ value }) => toSqlite(value));

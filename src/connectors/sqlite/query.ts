@@ -6,7 +6,12 @@ import { sqliteError } from '../../lib/sql/sqlite.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { refuseEqualNames } from '../_sql/equal-names.ts';
 import { bindRecords } from '../_sql/parent-value.ts';
-import { fromSqlite, toSqlite } from '../../lib/sql/sqlite-values.ts';
+import {
+  fromSqlite,
+  keepStoredRow,
+  toSqlite,
+  type StoredColumns,
+} from '../../lib/sql/sqlite-values.ts';
 
 export interface BoundQuery {
   readonly sql: string;
@@ -53,10 +58,15 @@ function refuseMoreStatements(sql: string, statement: StatementSync): void {
 
 export function recordReader(statement: StatementSync): (row: readonly unknown[]) => JsonObject {
   const columns = statement.columns();
+  const stored: StoredColumns = {
+    places: new Map(columns.map(({ name }, index) => [name, index])),
+    declared: columns.map(({ type }) => type),
+  };
   return (row) => {
     const record: JsonObject = {};
     for (const [index, column] of columns.entries())
       setField(record, column.name, fromSqlite(row[index], column.type));
+    keepStoredRow(record, { columns: stored, values: row });
     return record;
   };
 }

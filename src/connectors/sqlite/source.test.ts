@@ -35,7 +35,8 @@ async function records(
   config: JsonObject,
   changes: Partial<SourceContext> = {},
 ): Promise<JsonValue[]> {
-  return (await read(config, changes)).flatMap((page) => [...page.records()]);
+  // Without what only a SQLite sink sees.
+  return (await read(config, changes)).flatMap((page) => structuredClone([...page.records()]));
 }
 
 async function kindOf(work: Promise<unknown>): Promise<string> {

@@ -10,12 +10,13 @@ import { rollBack } from '../../lib/sql/sqlite.ts';
 import { quoteText } from '../../lib/sql/duckdb.ts';
 import type { Page } from '../../kit/page.ts';
 import { rowsOfPage, selectRows, type RowsOfBlock } from './row-blocks.ts';
-import { addMovedValue, isPlainKey, movedValue } from './moved-values.ts';
 
 export interface AttachCopyOptions {
   readonly table: string;
   /** Names of the columns that can be written. */
   readonly live: readonly string[];
+  /** Those of them that store every number as REAL. */
+  readonly real: readonly string[];
   /** Empty when rows are appended. */
   readonly key: readonly string[];
   /** Does what else belongs into the transaction. */
@@ -59,7 +60,10 @@ export class AttachCopy {
       // page was made in.
       db.exec('BEGIN IMMEDIATE');
       const isDone =
-        rows.source.isUnchanged() && move.hasOwnKeys(page.count) && move.insert() === page.count;
+        rows.source.isUnchanged() &&
+        move.keepsDigits() &&
+        move.hasOwnKeys(page.count) &&
+        move.insert() === page.count;
       if (isDone) {
         options.finish(db);
         db.exec('COMMIT');
@@ -81,7 +85,7 @@ export class AttachCopy {
     try {
       if (isSameFile(path, this.#destination))
         throw new Error('a table of the file is read while it is written');
-      this.#db ??= withValues(this.#connect());
+      this.#db ??= this.#connect();
       if (this.#attached === path) return this.#db;
       if (this.#attached !== undefined) this.#db.exec(`DETACH ${SCHEMA}`);
       this.#attached = undefined;
@@ -98,17 +102,12 @@ export class AttachCopy {
 
 const SCHEMA = 'headgate_source';
 
-function withValues(db: DatabaseSync): DatabaseSync {
-  addMovedValue(db);
-  return db;
-}
-
 function isSameFile(one: string, other: string): boolean {
   const [a, b] = [statSync(one, { bigint: true }), statSync(other, { bigint: true })];
   return a.ino === b.ino && a.dev === b.dev;
 }
 
-interface Target extends Pick<AttachCopyOptions, 'table' | 'key'> {
+interface Target extends Pick<AttachCopyOptions, 'table' | 'key' | 'real'> {
   /** Those that the rows fill. */
   readonly columns: readonly string[];
 }
@@ -134,7 +133,7 @@ class RowMove {
   /** Gives the number of rows that were added or replaced. */
   insert(): number {
     const { table, columns: names, key } = this.#target;
-    const values = names.map((name) => this.#moved(name));
+    const values = names.map((name) => this.#raw(name));
     const insert = `${this.#with} INSERT INTO main.${quoteName(table)} (${quoteNames(names)}) SELECT ${values.join(', ')} FROM q`;
     return Number(
       this.#db
@@ -147,30 +146,49 @@ class RowMove {
     );
   }
 
+  /** REAL would round larger integers: as records they are refused. */
+  keepsDigits(): boolean {
+    const real = this.#target.columns.filter((name) => this.#target.real.includes(name));
+    if (real.length === 0) return true;
+    const large = real.map((name) => {
+      const value = this.#raw(name);
+      return `(typeof(${value}) = 'integer' AND ${value} NOT BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER})`;
+    });
+    const found = this.#db
+      .prepare(`${this.#with} SELECT 1 FROM q WHERE ${large.join(' OR ')} LIMIT 1`)
+      .get(...this.#values);
+    return found === undefined;
+  }
+
   /**
-   * Records of a page with one key are folded into one, and a key may not be null. Texts that spell
-   * a text could be equal to a key that is written otherwise.
+   * Records of a page with one key are folded into one, and a key may not be null. Keys are equal
+   * as records when their texts are; texts that spell JSON could be equal to others.
    */
   hasOwnKeys(count: number): boolean {
     const { key } = this.#target;
     if (key.length === 0) return true;
-    const values = key.map((name) => this.#moved(name));
-    const fits = key.map(
-      (name, index) => `${isPlainKey(this.#raw(name))} AND ${values[index]} IS NOT NULL`,
-    );
-    const distinct = `SELECT DISTINCT ${values.join(', ')} FROM q WHERE ${fits.join(' AND ')}`;
+    if (key.some((name) => this.#isBoolean(name))) return false;
+    const columns = key.map((name) => this.#raw(name));
+    const texts = columns.map((column) => `CAST(${column} AS TEXT)`);
+    const distinct = `SELECT DISTINCT ${texts.join(', ')} FROM q WHERE ${columns.map(isPlainKey).join(' AND ')}`;
     const found = this.#db
       .prepare(`${this.#with} SELECT count(*) AS own FROM (${distinct})`)
       .get(...this.#values);
     return found?.['own'] === count;
   }
 
+  /** As records all values but 0 are equal there. */
+  #isBoolean(name: string): boolean {
+    const column = this.#rows.source.columns.find((one) => one.name === name);
+    return /^bool/i.test(column?.declared ?? '');
+  }
+
   #raw(name: string): string {
     return `q.c${this.#rows.source.columns.findIndex((column) => column.name === name)}`;
   }
+}
 
-  #moved(name: string): string {
-    const column = this.#rows.source.columns.find((one) => one.name === name);
-    return movedValue(this.#raw(name), column?.declared ?? null);
-  }
+/** Whether a value is written in the only way there is to write it. */
+function isPlainKey(column: string): string {
+  return `(typeof(${column}) = 'integer' OR (typeof(${column}) = 'text' AND (NOT json_valid(${column}) OR ${column} NOT GLOB '*[^0-9]*') AND ${column} NOT GLOB '[["{ \t\n\r]*'))`;
 }

@@ -1,5 +1,11 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { parseJson, stringifyJson, type JsonValue } from '../text/json.ts';
+import {
+  jsonEqual,
+  parseJson,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../text/json.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
 const INT64_MIN = -(2n ** 63n);
@@ -22,6 +28,45 @@ export function toSqlite(value: JsonValue): SQLInputValue {
     default:
       return value;
   }
+}
+
+/**
+ * The row that a record was read from. Text that is JSON, bytes and some numbers have another form
+ * in a record; a SQLite file stores them again as they were. Copies of the record (`{...record}`)
+ * keep it, and nothing else sees it.
+ */
+export const STORED_ROW = Symbol('the row in SQLite');
+
+export interface StoredRow {
+  /** One object for all rows of a query. */
+  readonly columns: StoredColumns;
+  readonly values: readonly unknown[];
+}
+
+export interface StoredColumns {
+  readonly places: ReadonlyMap<string, number>;
+  /** The declared types; null for an expression. */
+  readonly declared: readonly (string | null)[];
+}
+
+export function storedRowOf(record: object): StoredRow | undefined {
+  return (record as { readonly [STORED_ROW]?: StoredRow })[STORED_ROW];
+}
+
+export function keepStoredRow(record: JsonObject, row: StoredRow): void {
+  Object.assign(record, { [STORED_ROW]: row });
+}
+
+/** The value of a field for a SQLite file: as it was read, unless it was changed since. */
+export function sqliteFieldValue(record: JsonObject, field: string): SQLInputValue {
+  const value = record[field] ?? null;
+  const bound = toSqlite(value);
+  const row = storedRowOf(record);
+  const place = row?.columns.places.get(field);
+  if (row === undefined || place === undefined) return bound;
+  const stored = row.values[place] as SQLInputValue;
+  if (stored === bound) return bound;
+  return jsonEqual(fromSqlite(stored, row.columns.declared[place] ?? null), value) ? stored : bound;
 }
 
 /** Reads a stored value; `declared` is the column's declared type. */

@@ -1,0 +1,39 @@
+/** The declared types of a new table: their affinity must not change the values that come. */
+import { hasField, isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { storedRowOf } from '../../lib/sql/sqlite-values.ts';
+import type { NewColumn } from '../_sql/driver.ts';
+import { SQLITE_TYPES } from './schema.ts';
+
+/** Without affinity every value is stored as it is; also for expressions and columns without type. */
+const ANY = 'BLOB';
+
+/**
+ * The type of the column that the values were read from, where they come from a SQLite file.
+ * `records` are the first ones.
+ */
+export function declaredType({ name, type }: NewColumn, records: readonly JsonValue[]): string {
+  const own = records.filter(
+    (record): record is JsonObject => isObject(record) && hasField(record, name),
+  );
+  const read = own.flatMap((record) => {
+    const row = storedRowOf(record);
+    const place = row?.columns.places.get(name);
+    return row === undefined || place === undefined ? [] : [row.columns.declared[place] ?? ANY];
+  });
+  const [first] = read;
+  if (first === undefined || read.length < own.length)
+    return type === 'number' ? numberType(own, name) : SQLITE_TYPES[type];
+  // Only in a STRICT table does ANY mean any value. A type is written without quotes.
+  return first.toUpperCase() === 'ANY' || !/^[\w ]*(?:\([\d, ]*\))?$/.test(first) ? ANY : first;
+}
+
+export function isReal(declared: string): boolean {
+  return /real|floa|doub/i.test(declared) && !/int|char|clob|text|blob/i.test(declared);
+}
+
+/** Integers that REAL would round are stored as they are in a NUMERIC column. */
+function numberType(records: readonly JsonObject[], name: string): string {
+  return records.some((record) => typeof record[name] === 'bigint')
+    ? 'NUMERIC'
+    : SQLITE_TYPES.number;
+}

@@ -1,0 +1,146 @@
+/** A copy of a SQLite table holds the same values with the same storage classes, on every way. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import * as fc from 'fast-check';
+import { afterAll, expect, test } from 'vitest';
+import { run } from '../../../test/fakes/engine.ts';
+import { planOfTree } from '../../../test/fakes/verify.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sqlite-same-kind-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const TYPES = [
+  '',
+  'INTEGER',
+  'BIGINT',
+  'REAL',
+  'DOUBLE PRECISION',
+  'TEXT',
+  'VARCHAR(20)',
+  'BLOB',
+  'NUMERIC',
+  'DECIMAL(10, 2)',
+  'BOOLEAN',
+  'DATETIME',
+  'JSON',
+];
+const value: fc.Arbitrary<SQLInputValue> = fc.oneof(
+  fc.constantFrom('1.10', '1e5', 'null', 'true', ' 12', '"x"', '{"a": 1}', '[1,  2]', '007', ''),
+  fc.string({ maxLength: 6 }),
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  fc.integer({ min: -3, max: 3 }).map(BigInt),
+  fc.constantFrom(1e16, 1, -0, 0.1, 9.1e300, 2 ** 53, Infinity, -Infinity),
+  fc.double({ noNaN: true }),
+  fc.uint8Array({ maxLength: 5 }),
+  fc.constant(null),
+);
+const table = fc.array(fc.constantFrom(...TYPES), { minLength: 1, maxLength: 5 }).chain((types) =>
+  fc.record({
+    types: fc.constant(types),
+    rows: fc.array(fc.array(value, { minLength: types.length, maxLength: types.length }), {
+      minLength: 1,
+      maxLength: 8,
+    }),
+  }),
+);
+
+const KEEPS_ALL = { type: 'filter', config: { path: 'id', op: 'exists' } };
+const KEYED = { write_mode: 'upsert', key: ['id'] };
+interface Way {
+  readonly sink?: JsonObject;
+  readonly transforms?: JsonObject[];
+  readonly limit?: number;
+  readonly batch?: number;
+}
+const ways: Readonly<Record<string, Way>> = {
+  'no stage': {},
+  'pages of two rows': { batch: 2 },
+  'a filter that keeps all': { transforms: [KEEPS_ALL] },
+  'a field that is added': { transforms: [{ type: 'set', config: { values: { more: 1 } } }] },
+  overwrite: { sink: { write_mode: 'overwrite' } },
+  'a limit': { limit: 100 },
+  upsert: { sink: KEYED },
+  'an upsert with a marker': {
+    sink: { ...KEYED, delete_marker: { field: 'gone', values: ['y'] } },
+  },
+};
+
+function documentOf(from: string, into: string, { sink, transforms, batch }: Way): JsonObject {
+  const source = { database_url: `sqlite:${from}`, query: 'SELECT * FROM t' };
+  return {
+    pipeline: {
+      source: {
+        type: 'sqlite',
+        config: batch === undefined ? source : { ...source, batch_size: batch },
+      },
+      ...(transforms === undefined ? {} : { transforms }),
+      sink: {
+        type: 'sqlite',
+        config: {
+          database_url: `sqlite:${into}?mode=rwc`,
+          table_name: 't',
+          column_mapping: 'auto_map',
+          ...sink,
+        },
+      },
+    },
+  };
+}
+
+/** Storage class and exact value of each column, as SQLite itself writes them. */
+function digest(path: string, names: readonly string[]): unknown[] {
+  const db = new DatabaseSync(path);
+  try {
+    const columns = names.map(
+      (name) => `typeof(${name}) || ' ' || coalesce(hex(${name}), '') || quote(${name})`,
+    );
+    return db.prepare(`SELECT ${columns.join(", ',', ")} FROM t ORDER BY id`).all();
+  } finally {
+    db.close();
+  }
+}
+
+let files = 0;
+function fresh(): string {
+  return join(folder, `${(files += 1)}.db`);
+}
+
+function tableOf(types: readonly string[], rows: readonly SQLInputValue[][]): string {
+  const path = fresh();
+  const db = new DatabaseSync(path);
+  const columns = types.map((type, index) => `c${index} ${type}`);
+  db.exec(`CREATE TABLE t (id INTEGER PRIMARY KEY, ${columns.join(', ')})`);
+  const insert = db.prepare(`INSERT INTO t VALUES (?, ${types.map(() => '?').join(', ')})`);
+  for (const [index, row] of rows.entries()) insert.run(index, ...row);
+  db.close();
+  return path;
+}
+
+test.each(Object.entries(ways))('through %s', async (_name, way) => {
+  await fc.assert(
+    fc.asyncProperty(table, async ({ types, rows }) => {
+      const [from, into] = [tableOf(types, rows), fresh()];
+      const outcome = await run(
+        planOfTree(documentOf(from, into, way)),
+        way.limit === undefined ? {} : { limit: way.limit },
+      );
+      expect(outcome.error).toBeNull();
+      const names = ['id', ...types.map((_, index) => `c${index}`)];
+      expect(digest(into, names)).toEqual(digest(from, names));
+    }),
+    { numRuns: 25 },
+  );
+});
+
+test('a column that REAL would round is refused, and a new one is none', async () => {
+  const path = tableOf(['', ''], [[9_007_199_254_740_993n, 1]]);
+  const db = new DatabaseSync(path);
+  db.exec('CREATE TABLE r (id INTEGER, c0 REAL)');
+  db.close();
+  const document = documentOf(path, path, { sink: { table_name: 'r' } });
+  const { error } = await run(planOfTree(document));
+  expect(error?.message).toContain('column `c0` is REAL, which would round 9007199254740993');
+});
