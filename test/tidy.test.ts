@@ -19,6 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   wire: ['lib'],
   fast: ['kit', 'lib'],
   channels: ['kit', 'lib'],
+  triggers: ['kit', 'lib'],
   connectors: ['fast', 'kit', 'lib'],
   transforms: ['kit', 'lib'],
   state: ['kit', 'lib'],
@@ -56,6 +57,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   cli: [
     'features',
+    'triggers',
     'runs',
     'engine',
     'plan',

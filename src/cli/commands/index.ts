@@ -25,6 +25,7 @@ import { scheduleCommand } from './schedule.ts';
 import { schemaCommand } from './schema.ts';
 import { serveCommand } from './serve.ts';
 import { testCommand } from './test.ts';
+import { triggersCheckCommand } from './triggers-check.ts';
 import { validateCommand } from './validate.ts';
 import { verifyCommand } from './verify.ts';
 
@@ -48,6 +49,7 @@ export const COMMANDS: readonly Command[] = [
   scheduleCommand,
   backfillCommand,
   notifyTestCommand,
+  triggersCheckCommand,
   catalogDatasetsCommand,
   catalogShowCommand,
   catalogLineageCommand,

@@ -14,7 +14,7 @@ export const schemaCommand = defineCommand({
   name: 'schema',
   summary: 'Print the JSON Schema of a connector, a transform or a block.',
   description:
-    'Prints JSON Schema (2020-12): of the whole document with the settings of every part (`schema config`), of one block of it (`schema masking`), of spec files (`schema test`), ' +
+    'Prints JSON Schema (2020-12): of the whole document with the settings of every part (`schema config`), of one block of it (`schema masking`), of spec files and trigger files (`schema test`, `schema triggers`), ' +
     'or of the `config` of one part (`schema source csv`).',
   arguments: [
     {
@@ -36,9 +36,12 @@ export const schemaCommand = defineCommand({
     const parts = await wiring.parts();
     const { DESCRIBED_BLOCKS, GRAMMAR } = await import('../../blocks/index.ts');
     const { fixtureSpec } = await import('../../features/fixtures/spec.ts');
+    const { triggerFileSchema } = await import('../../features/triggers/trigger-file.ts');
+    const { TRIGGERS } = await import('../../triggers/index.ts');
     const blocks: readonly NamedSchema[] = [
       ...DESCRIBED_BLOCKS,
       { name: 'test', schema: fixtureSpec },
+      { name: 'triggers', schema: triggerFileSchema(TRIGGERS) },
     ];
     if (options.list) {
       for (const line of listing(parts, blocks)) terminal.print(line);

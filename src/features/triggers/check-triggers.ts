@@ -1,0 +1,123 @@
+/** Checks a trigger file with the documents that its triggers run. Nothing is contacted. */
+import { dirname, resolve } from 'node:path';
+import { BLOCKS } from '../../blocks/index.ts';
+import type { Document } from '../../document/document.ts';
+import { loadDocument, loadDocumentFile, type FileOptions } from '../../document/load.ts';
+import { stepsOf } from '../../document/parse/steps.ts';
+import { withPlaces, type Locate } from '../../document/text/locate.ts';
+import type { Parts } from '../../kit/parts.ts';
+import type { TriggerDefinition } from '../../kit/trigger.ts';
+import { ConfigError, type Issue } from '../../lib/errors.ts';
+import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
+import { joinPath } from '../../lib/text/text-path.ts';
+import { planDocument } from '../../plan/plan-document.ts';
+import { readTriggerFile, type Trigger } from './trigger-file.ts';
+import { tokensOf, unknownTokens, withExamples } from './trigger-tokens.ts';
+
+export interface CheckOptions {
+  readonly definitions: readonly TriggerDefinition[];
+  readonly parts: Parts;
+  readonly cpus: number;
+  /** How documents are read; the tokens of secrets managers stay as they are. */
+  readonly reading: FileOptions;
+}
+
+export interface CheckedTriggers {
+  readonly triggers: readonly Trigger[];
+  /** Doubts that do not keep a trigger from being used. */
+  readonly warnings: readonly Issue[];
+}
+
+/** `file` is absolute. Throws `ConfigError` with every issue of the file and its documents. */
+export function checkTriggers(file: string, options: CheckOptions): CheckedTriggers {
+  const { triggers, issues, locate } = readTriggerFile(
+    file,
+    options.definitions,
+    options.reading.readFile,
+  );
+  const found = withPlaces(
+    issues.map((issue) => ({ ...issue, file })),
+    locate,
+  );
+  const warnings: Issue[] = [];
+  for (const trigger of triggers) {
+    const place = placeOf(trigger, file, locate);
+    try {
+      warnings.push(...checkDocument(trigger, place, options));
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      found.push(...error.issues.map(place.of));
+    }
+  }
+  // Sorted once more: those of documents that are written out stand between those of the file.
+  if (found.length > 0) throw new ConfigError(withPlaces(found, () => undefined));
+  return { triggers, warnings };
+}
+
+interface DocumentPlace {
+  /** The file of the document. */
+  readonly file: string;
+  /** An issue of the document, where it stands. */
+  of(this: void, issue: Issue): Issue;
+}
+
+/** A document in a file of its own names its places itself; one written out stands in ours. */
+function placeOf({ path, name, document }: Trigger, file: string, locate: Locate): DocumentPlace {
+  const at = joinPath(path, 'config');
+  if (typeof document === 'string') {
+    const own = resolve(dirname(file), document);
+    return {
+      file: own,
+      of: (issue) =>
+        issue.path === '' && issue.line === undefined
+          ? { ...issue, path: at, file, ...locate(at), message: missing(name, document, issue) }
+          : { ...issue, file: issue.file ?? own },
+    };
+  }
+  return {
+    file,
+    of: ({ line: _line, column: _column, ...issue }) => {
+      const inside = joinPath(at, ...stepsOf(issue.path));
+      return { ...issue, path: inside, file, ...locate(inside) };
+    },
+  };
+}
+
+/** A file that cannot be read is a problem of the trigger that names it. */
+function missing(name: string, document: string, { message }: Issue): string {
+  return `trigger \`${name}\`: \`${document}\`: ${message}`;
+}
+
+/** The warnings of its plan. */
+function checkDocument(
+  trigger: Trigger,
+  place: DocumentPlace,
+  { parts, cpus, reading }: CheckOptions,
+): readonly Issue[] {
+  const loaded = loadOf(trigger, place.file, reading);
+  const tokens = tokensOf(trigger);
+  const issues = [...refusedBlocks(loaded.tree), ...unknownTokens(loaded.tree, tokens)];
+  if (issues.length > 0) throw new ConfigError(withPlaces(issues, loaded.locate));
+  const document = { ...loaded, tree: withExamples(loaded.tree, tokens) };
+  return planDocument(document, parts, { cpus }).warnings.map(place.of);
+}
+
+function loadOf({ document }: Trigger, file: string, reading: FileOptions): Document {
+  const options = { ...reading, secrets: 'keep', paramMode: 'placeholders' } as const;
+  return typeof document === 'string'
+    ? loadDocumentFile(file, options)
+    : loadDocument(stringifyJson(document), {
+        ...options,
+        format: 'json',
+        origin: { kind: 'file', path: file },
+      });
+}
+
+/** A run that a trigger starts is a submission. */
+function refusedBlocks(tree: JsonObject): Issue[] {
+  return BLOCKS.flatMap(({ name, notSubmitted }) =>
+    notSubmitted === undefined || !Object.hasOwn(tree, name)
+      ? []
+      : [{ ...notSubmitted, path: name }],
+  );
+}

@@ -1,0 +1,243 @@
+/** The file that says what starts runs: read whole, every problem at its place. */
+import { z, type ZodType } from 'zod';
+import { boolean, check, finding, integer, json, optional, text } from '../../kit/schema.ts';
+import type { TriggerDefinition } from '../../kit/trigger.ts';
+import { ConfigError, type Issue } from '../../lib/errors.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { suggestion } from '../../lib/text/nearest.ts';
+import { joinPath } from '../../lib/text/text-path.ts';
+import { parseText } from '../../document/parse/parse.ts';
+import {
+  extensionFault,
+  formatOf,
+  readFileText,
+  type ReadFile,
+} from '../../document/text/file-text.ts';
+import type { Locate } from '../../document/text/locate.ts';
+
+/** A trigger with what its kind knows of it. */
+export interface Trigger {
+  /** Its place in the file: `triggers[2]`. */
+  readonly path: string;
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly definition: TriggerDefinition;
+  /** The fields of its kind, parsed. */
+  readonly config: unknown;
+  /** The document: a file, relative to that of the triggers, or written out. */
+  readonly document: string | JsonObject;
+  readonly run: z.output<ReturnType<typeof runSchema>>;
+}
+
+export interface TriggerFile {
+  readonly triggers: readonly Trigger[];
+  /** Empty when every trigger can be used. */
+  readonly issues: readonly Issue[];
+  readonly locate: Locate;
+}
+
+/** What names of runs, routes and metrics can hold. */
+const NAME = /^[A-Za-z0-9_-]+$/;
+
+const runSchema = () =>
+  z.strictObject({
+    name: optional(text()).meta({
+      description:
+        'Name of its runs; the name of the trigger when absent. May hold `{name}`, and `{bucket}` and `{object_key}` of objects.',
+    }),
+    labels: optional(z.record(text(), z.string())).meta({
+      description: 'Labels of its runs, besides `svc.trigger.name` and `svc.trigger.type`.',
+    }),
+    timeout_secs: optional(integer({ min: 1 })).meta({
+      description: 'Time limit of a run in seconds; none when absent.',
+    }),
+  });
+
+const inlineDocument = z.custom<JsonObject>((value) => isObject(value as JsonValue));
+
+/** The fields of every trigger. */
+const commonFields = (type: string, description: string) => ({
+  name: text()
+    .superRefine((name, ctx) => {
+      if (NAME.test(name)) return;
+      ctx.addIssue(
+        finding('invalid_value', `\`${name}\` cannot be the name of a trigger`, {
+          hint: 'use letters, digits, `_` and `-`',
+        }),
+      );
+    })
+    .meta({ description: 'Name of the trigger; unique.' }),
+  type: z.literal(type).meta({ description }),
+  enabled: boolean().default(true).meta({ description: 'Whether it starts runs.' }),
+  config: z.union([text(), inlineDocument]).meta({
+    description: 'The document to run: a file, relative to this one, or the document itself.',
+  }),
+  run: optional(runSchema()).meta({
+    description: 'What its runs are called, and how long they may take.',
+  }),
+});
+
+function entrySchema({ type, description, fields }: TriggerDefinition) {
+  return z.strictObject({ ...commonFields(type, description), ...fields().shape });
+}
+
+/** For `headgate schema triggers`. */
+export function triggerFileSchema(definitions: readonly TriggerDefinition[]): ZodType {
+  const [first, ...others] = definitions.map(entrySchema);
+  if (first === undefined) return headSchema;
+  return headSchema.extend({
+    triggers: z
+      .array(z.discriminatedUnion('type', [first, ...others]))
+      .meta({ description: 'What starts runs.' }),
+  });
+}
+
+const headSchema = z.strictObject({
+  version: z.literal(1).meta({ description: 'Version of this format: 1.' }),
+  triggers: z.array(json()).meta({ description: 'What starts runs.' }),
+});
+
+/** Throws `ConfigError` when the file cannot be read as YAML or JSON. */
+export function readTriggerFile(
+  file: string,
+  definitions: readonly TriggerDefinition[],
+  readFile: ReadFile,
+): TriggerFile {
+  const format = formatOf(file);
+  if (format === undefined) throw refusal(file, extensionFault(file));
+  const read = readFileText(file, readFile);
+  if (!read.ok) throw refusal(file, read.fault);
+  const { tree, locate } = parseText(read.text, format, { kind: 'file', path: file });
+  const issues: Issue[] = [];
+  const head = check(headSchema, tree);
+  if (!head.ok) issues.push(...head.issues);
+  const entries = Array.isArray(tree['triggers']) ? tree['triggers'] : [];
+  const triggers = entries.flatMap((entry, index) => {
+    const path = joinPath('triggers', index);
+    return readTrigger(entry, { path, definitions, issues }) ?? [];
+  });
+  issues.push(...duplicates(entries));
+  return { triggers, issues, locate };
+}
+
+function refusal(file: string, found: Omit<Issue, 'path'>): ConfigError {
+  return new ConfigError([{ ...found, path: '', file }], { stage: 'parse' });
+}
+
+interface Reading {
+  readonly path: string;
+  readonly definitions: readonly TriggerDefinition[];
+  readonly issues: Issue[];
+}
+
+function readTrigger(
+  entry: JsonValue,
+  { path, definitions, issues }: Reading,
+): Trigger | undefined {
+  const own = isObject(entry) && typeof entry['name'] === 'string' ? entry['name'] : undefined;
+  /** Whoever reads one line of a log knows which trigger it is about. */
+  const report = (issue: Issue): void => {
+    const message = own === undefined ? issue.message : `trigger \`${own}\`: ${issue.message}`;
+    issues.push({ ...issue, message });
+  };
+  if (!isObject(entry)) {
+    report({ code: 'wrong_type', path, message: 'expected a mapping' });
+    return undefined;
+  }
+  const definition = definitions.find(({ type }) => type === entry['type']);
+  const kind = definition ?? unknownKind(entry['type'], { path, definitions, report });
+  const checked = check(entrySchema(kind), { ...entry, type: kind.type }, path);
+  if (!checked.ok)
+    for (const issue of checked.issues)
+      // The fields of a kind that is not known are not known either.
+      if (definition !== undefined || issue.code !== 'unknown_key') report(issue);
+  if (!checked.ok || definition === undefined) return undefined;
+  const { name, enabled, config, run, type: _type, ...fields } = checked.value;
+  const parsed = definition.fields().parse(fields);
+  const trigger = {
+    path,
+    name,
+    enabled,
+    definition,
+    config: parsed,
+    document: config,
+    run: run ?? {},
+  };
+  checkRunName(trigger, report);
+  return trigger;
+}
+
+/** Reports the type, and gives a kind without fields, so that the other fields are checked. */
+function unknownKind(
+  type: JsonValue | undefined,
+  { path, definitions, report }: Omit<Reading, 'issues'> & { report(issue: Issue): void },
+): TriggerDefinition {
+  const types = definitions.map((one) => one.type);
+  const at = joinPath(path, 'type');
+  if (type === undefined || type === null)
+    report({
+      code: 'missing_key',
+      path: at,
+      message: '`type` is required',
+      hint: `possible are: ${types.join(', ')}`,
+    });
+  else {
+    const hint = suggestion(String(type), types, 'possible are');
+    report({
+      code: 'unknown_type',
+      path: at,
+      message: `there is no kind of trigger called \`${typeof type === 'string' ? type : JSON.stringify(type)}\``,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+  return {
+    role: 'trigger',
+    type: '',
+    description: 'A kind that is not known.',
+    fields: () => z.strictObject({}),
+    examples: [],
+    tokens: () => [],
+    starts: () => '',
+  };
+}
+
+/** A placeholder that this trigger never fills in would stand in the name of every run. */
+function checkRunName(
+  { path, run, definition, config }: Trigger,
+  report: (issue: Issue) => void,
+): void {
+  const known = new Set(['name', 'object_key', 'bucket']);
+  const filled = new Set(
+    definition.tokens(config).flatMap(({ name, inRunName }) => (inRunName === true ? [name] : [])),
+  );
+  for (const [, placeholder = ''] of (run.name ?? '').matchAll(/\{(\w+)\}/g)) {
+    if (placeholder === 'name' || filled.has(placeholder) || !known.has(placeholder)) continue;
+    report({
+      code: 'unknown_token',
+      path: joinPath(path, 'run', 'name'),
+      message: `\`{${placeholder}}\` has no value in a trigger of this kind`,
+      hint: `there are: ${['name', ...filled].map((one) => `{${one}}`).join(', ')}`,
+    });
+  }
+}
+
+function duplicates(entries: readonly JsonValue[]): Issue[] {
+  const first = new Map<string, number>();
+  return entries.flatMap((entry, index): Issue[] => {
+    const name = isObject(entry) ? entry['name'] : undefined;
+    if (typeof name !== 'string') return [];
+    const before = first.get(name);
+    if (before === undefined) {
+      first.set(name, index);
+      return [];
+    }
+    return [
+      {
+        code: 'duplicate_name',
+        path: joinPath('triggers', index, 'name'),
+        message: `there are two triggers \`${name}\`: see \`triggers[${before}]\``,
+        hint: 'give each a name of its own',
+      },
+    ];
+  });
+}
