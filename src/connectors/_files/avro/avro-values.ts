@@ -1,5 +1,6 @@
 import { setField, type JsonObject } from '../../../lib/text/json.ts';
-import { decimalText, plain, signedNumber, type Convert } from '../parquet/parquet-values.ts';
+import { decimalText, signedNumber } from '../parquet/exact-values.ts';
+import { plain, type Convert } from '../parquet/parquet-values.ts';
 import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
 
 /** A schema as JSON: a name, a list of alternatives, or a mapping with `type`. */

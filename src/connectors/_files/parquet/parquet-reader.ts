@@ -3,6 +3,8 @@ import type { AsyncBuffer, FileMetaData } from 'hyparquet';
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
 import { setField, type JsonObject } from '../../../lib/text/json.ts';
 import { onDisk } from '../io-error.ts';
+import { PageTooLarge, pageCodecs } from './parquet-codecs.ts';
+import { readFooter, requirePlainColumns, unreadable } from './parquet-footer.ts';
 import {
   converterOf,
   RAW_PARSERS,
@@ -18,8 +20,6 @@ import {
  */
 const SLICE_BYTES = 16 * 1024 * 1024;
 const SLICE_ROWS = 50_000;
-/** Replaces the block of a page with only nulls, which the library cannot read. */
-const NO_BYTES = new Uint8Array();
 
 export interface ParquetOpenOptions {
   readonly path: string;
@@ -28,6 +28,12 @@ export interface ParquetOpenOptions {
   readonly columns?: readonly string[] | undefined;
   /** Omit keys whose value is null. */
   readonly omitNulls: boolean;
+}
+
+interface Selection {
+  readonly rowStart: number;
+  readonly rowEnd: number;
+  readonly useOffsetIndex: boolean;
 }
 
 /** A Parquet file opened for reading, one row group after the other. */
@@ -62,7 +68,7 @@ export class ParquetReader {
           `${options.path} has no column called ${JSON.stringify(wanted)}`,
         );
     }
-    const read = children.filter((node) => options.columns?.includes(node.element.name) ?? true);
+    const read = children.filter((node) => isWanted(node.element.name, options));
     this.#converters = new Map(
       read.map((node) => [node.element.name, converterOf(node, options.omitNulls)]),
     );
@@ -93,10 +99,9 @@ export class ParquetReader {
     handle: FileHandle | undefined,
     options: ParquetOpenOptions,
   ): Promise<ParquetReader> {
-    const { parquetMetadataAsync, parquetSchema } = await import('hyparquet');
-    const metadata = await reading(options, () =>
-      parquetMetadataAsync(file, { geoparquet: false }),
-    );
+    const { parquetSchema } = await import('hyparquet');
+    const metadata = await readFooter(file, options.path);
+    requirePlainColumns(metadata, (name) => isWanted(name, options), options.path);
     return new ParquetReader(options, { handle, file, metadata, tree: parquetSchema(metadata) });
   }
 
@@ -127,26 +132,56 @@ export class ParquetReader {
   }
 
   async #rows(rowStart: number, rowEnd: number, useOffsetIndex: boolean): Promise<JsonObject[]> {
-    const { parquetReadObjects } = await import('hyparquet');
-    const { compressors, decompressLz4Raw: unpackLz4 } = await import('hyparquet-compressors');
-    const rows = await reading(this.#options, () =>
-      parquetReadObjects({
+    const selection = { rowStart, rowEnd, useOffsetIndex };
+    const names = [...this.#converters.keys()];
+    try {
+      const rows = await this.#read(names, selection);
+      return rows.map((row) => this.#record(row));
+    } catch (error) {
+      this.#options.signal.throwIfAborted();
+      if (error instanceof ConnectorError) throw error;
+      throw await this.#damage(names, selection, error);
+    }
+  }
+
+  /** Finds out which column cannot be read, by reading each on its own. */
+  async #damage(names: readonly string[], selection: Selection, cause: unknown): Promise<Error> {
+    const { path } = this.#options;
+    for (const name of names) {
+      try {
+        const rows = await this.#read([name], selection);
+        for (const row of rows) this.#converters.get(name)?.(row[name]);
+      } catch (error) {
+        return error instanceof ConnectorError ? error : columnError(path, name, error);
+      }
+    }
+    return unreadable(path, 'its pages cannot be decoded', cause);
+  }
+
+  async #read(names: string[], selection: Selection): Promise<Record<string, unknown>[]> {
+    const { parquetRead } = await import('hyparquet');
+    const covered = new Map<string, number>();
+    const compressors = await pageCodecs();
+    const rows = await new Promise<Record<string, unknown>[]>((resolve, reject) => {
+      parquetRead({
         file: this.#file,
         metadata: { ...this.#metadata, schema: withoutLossyTypes(this.#metadata.schema) },
-        columns: [...this.#converters.keys()],
-        rowStart,
-        rowEnd,
-        useOffsetIndex,
-        compressors: {
-          ...compressors,
-          LZ4_RAW: (input, length) => (length === 0 ? NO_BYTES : unpackLz4(input, length)),
-        },
+        columns: names,
+        ...selection,
+        compressors,
         utf8: false,
         geoparquet: false,
         parsers: RAW_PARSERS,
-      }),
-    );
-    return rows.map((row) => this.#record(row));
+        rowFormat: 'object',
+        onChunk: ({ columnName, rowEnd }) => covered.set(columnName, rowEnd),
+        onComplete: resolve,
+      }).catch(reject);
+    });
+    // The library takes pages that are missing for nulls.
+    for (const name of names)
+      if ((covered.get(name) ?? 0) < selection.rowEnd)
+        throw columnError(this.#options.path, name, new Error('values are missing'));
+    return rows;
   }
 
   #record(row: Record<string, unknown>): JsonObject {
@@ -177,18 +212,31 @@ async function asyncBuffer(
   };
 }
 
-/** An error of the library means that the file is damaged. */
-async function reading<T>(
-  { path, signal }: ParquetOpenOptions,
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof ConnectorError) throw error;
-    throw new ConnectorError('data', `cannot read ${path} as Parquet: ${messageOf(error)}`, {
-      cause: error,
-    });
-  }
+function isWanted(name: string, { columns }: ParquetOpenOptions): boolean {
+  return columns?.includes(name) ?? true;
+}
+
+/** The library says what it does not know; anything else that it says means damage. */
+function columnError(path: string, name: string, error: unknown): ConnectorError {
+  const column = `the column ${JSON.stringify(name)}`;
+  const unknown = /unsupported (.+)$/.exec(messageOf(error))?.[1];
+  if (unknown !== undefined)
+    return new ConnectorError(
+      'data',
+      `cannot read ${path} as Parquet: ${column} has an unknown ${unknown}`,
+      {
+        hint: 'leave it out with `columns`, or have the file written another way',
+        cause: error,
+      },
+    );
+  if (error instanceof PageTooLarge)
+    return new ConnectorError(
+      'data',
+      `cannot read ${path} as Parquet: ${column} has ${error.message}`,
+      {
+        hint: 'leave it out with `columns`, or have the file written with smaller pages',
+        cause: error,
+      },
+    );
+  return unreadable(path, `${column} is damaged`, error);
 }

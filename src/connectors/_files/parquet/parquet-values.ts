@@ -9,6 +9,8 @@ import {
 } from '../../../lib/text/json.ts';
 import { lazyLibrary } from '../../../lib/lazy.ts';
 import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
+import { decimalText, floatNumber, signedNumber, wholeNumber } from './exact-values.ts';
+import { decodeVariant } from './parquet-variant.ts';
 
 const library = lazyLibrary<typeof import('hyparquet/src/schema.js')>('hyparquet/src/schema.js');
 
@@ -30,7 +32,7 @@ export function withoutLossyTypes(schema: readonly SchemaElement[]): SchemaEleme
       !['DECIMAL', 'BSON', 'INTERVAL', 'MAP', 'MAP_KEY_VALUE'].includes(
         element.converted_type ?? '',
       ) &&
-      element.logical_type?.type !== 'DECIMAL'
+      !['DECIMAL', 'VARIANT'].includes(element.logical_type?.type ?? '')
     )
       return element;
     const { converted_type: _dropped, logical_type: _also, ...stored } = element;
@@ -43,30 +45,84 @@ export function withoutLossyTypes(schema: readonly SchemaElement[]): SchemaEleme
  * structs.
  */
 export function converterOf(node: SchemaNode, omitNulls: boolean): Convert {
-  return (value) =>
-    value === null || value === undefined ? null : present(node, omitNulls)(value);
+  const convert = present(node, omitNulls);
+  // A field that is repeated without a list around it is a list, and never null.
+  if (node.element.repetition_type === 'REPEATED') return repeatedOf(convert);
+  // The library gives null for an empty list of two levels, and undefined for one that is null.
+  if (isTwoLevelList(node))
+    return (value) => (value === undefined ? null : convert(value === null ? [] : value));
+  return (value) => (value === null || value === undefined ? null : convert(value));
 }
 
 function present(node: SchemaNode, omitNulls: boolean): Convert {
-  // The library's own type of the tree has counters that are not needed here.
-  const { isListLike, isMapLike } = library();
-  const tree = node as Parameters<typeof isListLike>[0];
   if (node.children.length === 0) return leaf(node.element);
-  if (isListLike(tree)) {
+  if (node.element.logical_type?.type === 'VARIANT') return variantOf(node);
+  // The library's own type of the tree has counters that are not needed here.
+  const { isListLike } = library();
+  if (isListLike(node as Parameters<typeof isListLike>[0])) {
     const [repeated] = node.children;
     const [only] = repeated?.children ?? [];
     const inner = repeated?.children.length === 1 ? only : repeated;
-    return listOf(inner === undefined ? plain : converterOf(inner, omitNulls));
+    return listOf(inner === undefined ? plain : elementOf(inner, omitNulls));
   }
-  if (isMapLike(tree)) {
-    const [entries] = node.children;
-    const [key, value] = entries?.children ?? [];
-    return mapOf(entries?.element.name ?? '', {
-      key: key === undefined ? plain : converterOf(key, omitNulls),
-      value: value === undefined ? plain : converterOf(value, omitNulls),
-    });
+  if (isOldList(node)) {
+    const [repeated] = node.children as [SchemaNode];
+    const items = converterOf(repeated, omitNulls);
+    return (value) => items(isObject(value) ? value[repeated.element.name] : undefined);
+  }
+  if (isMap(node)) {
+    const [entries] = node.children as [SchemaNode];
+    const [key, value] = entries.children;
+    return mapOf(entries.element.name, [
+      key === undefined ? NO_FIELD : fieldOf(key, omitNulls),
+      value === undefined ? NO_FIELD : fieldOf(value, omitNulls),
+    ]);
   }
   return structOf(node, omitNulls);
+}
+
+function isTwoLevelList({ element, children }: SchemaNode): boolean {
+  const [repeated] = children;
+  return element.converted_type === 'LIST' && repeated?.children.length === 0;
+}
+
+/** The repeated group or value of a list, which the library takes out of its list already. */
+function elementOf(node: SchemaNode, omitNulls: boolean): Convert {
+  const convert = present(node, omitNulls);
+  return (value) => (value === null || value === undefined ? null : convert(value));
+}
+
+/** A list whose elements are groups of several fields, as writers made them before 2014. */
+function isOldList({ element, children }: SchemaNode): boolean {
+  const [repeated] = children;
+  return (
+    (element.converted_type === 'LIST' || element.logical_type?.type === 'LIST') &&
+    children.length === 1 &&
+    repeated?.element.repetition_type === 'REPEATED'
+  );
+}
+
+/** Keys and values by their places, because writers name them differently; some have no values. */
+function isMap({ element, children }: SchemaNode): boolean {
+  const [entries] = children;
+  const width = entries?.children.length ?? 0;
+  return (
+    (element.converted_type === 'MAP' ||
+      element.converted_type === 'MAP_KEY_VALUE' ||
+      element.logical_type?.type === 'MAP') &&
+    children.length === 1 &&
+    entries?.element.repetition_type === 'REPEATED' &&
+    (width === 1 || width === 2)
+  );
+}
+
+function repeatedOf(item: Convert): Convert {
+  return (value) => {
+    if (value === null || value === undefined) return [];
+    return Array.isArray(value)
+      ? value.map((one) => (one === null ? null : item(one)))
+      : plain(value);
+  };
 }
 
 function listOf(item: Convert): Convert {
@@ -78,24 +134,95 @@ function listOf(item: Convert): Convert {
  * the names that JavaScript has for such keys. Keys that repeat, which an object cannot hold, make a
  * list of `{key, value}` of it.
  */
-function mapOf(entriesName: string, convert: { key: Convert; value: Convert }): Convert {
+function mapOf(entriesName: string, [key, value]: readonly [EntryField, EntryField]): Convert {
   return (map) => {
     const stored = isObject(map) ? map[entriesName] : undefined;
     const entries = (Array.isArray(stored) ? stored : []) as unknown as Entry[];
     const out: JsonObject = {};
     for (const entry of entries)
-      setField(out, jsonText(convert.key(entry.key)), convert.value(entry.value));
+      setField(out, jsonText(key.convert(entry[key.name])), value.convert(entry[value.name]));
     if (Object.keys(out).length === entries.length) return out;
-    return entries.map(({ key, value }) => ({
-      key: convert.key(key),
-      value: convert.value(value),
+    return entries.map((entry) => ({
+      key: key.convert(entry[key.name]),
+      value: value.convert(entry[value.name]),
     }));
   };
 }
 
-interface Entry {
-  readonly key: unknown;
-  readonly value: unknown;
+type Entry = Readonly<Record<string, unknown>>;
+
+interface EntryField {
+  readonly name: string;
+  readonly convert: Convert;
+}
+
+const NO_FIELD: EntryField = { name: '', convert: () => null };
+
+function fieldOf(node: SchemaNode, omitNulls: boolean): EntryField {
+  return { name: node.element.name, convert: converterOf(node, omitNulls) };
+}
+
+/** A VARIANT: self-describing bytes, parts of which may stand in typed columns of their own. */
+function variantOf(node: SchemaNode): Convert {
+  const typed = node.children.find(({ element }) => element.name === 'typed_value');
+  const convert = shreddedOf(typed);
+  return (group) => {
+    const { metadata } = group as Shredded;
+    return metadata instanceof Uint8Array ? (convert(group as Shredded, metadata) ?? null) : null;
+  };
+}
+
+interface Shredded {
+  readonly metadata?: unknown;
+  readonly value?: unknown;
+  readonly typed_value?: unknown;
+}
+
+/** Gives `undefined` for a field that is missing, which is not one that is null. */
+type ConvertShredded = (group: Shredded, metadata: Uint8Array) => JsonValue | undefined;
+
+function shreddedOf(typed: SchemaNode | undefined): ConvertShredded {
+  const convert = typed === undefined ? undefined : typedOf(typed);
+  return (group, metadata) => {
+    const untyped =
+      group.value instanceof Uint8Array ? decodeVariant(metadata, group.value) : undefined;
+    const { typed_value: value } = group;
+    if (convert === undefined || value === null || value === undefined) return untyped;
+    const found = convert(value, metadata);
+    // Fields without a column of their own stay in the bytes.
+    return isObject(found) && isObject(untyped) ? { ...untyped, ...found } : found;
+  };
+}
+
+function typedOf(node: SchemaNode): (value: unknown, metadata: Uint8Array) => JsonValue {
+  const { children } = node;
+  if (children.length === 0) return leaf(node.element);
+  const [first] = children;
+  if (first?.element.repetition_type === 'REPEATED') {
+    const [element] = first.children;
+    const item = shreddedOf(typedColumn(element));
+    return (value, metadata) =>
+      (Array.isArray(value) ? value : []).map(
+        (one) => (one === null ? null : item(one as Shredded, metadata)) ?? null,
+      );
+  }
+  const fields = children.map((child) => ({
+    name: child.element.name,
+    convert: shreddedOf(typedColumn(child)),
+  }));
+  return (value, metadata) => {
+    const out: JsonObject = {};
+    for (const { name, convert } of fields) {
+      const group = (value as Readonly<Record<string, Shredded | null | undefined>>)[name];
+      const field = group === null || group === undefined ? undefined : convert(group, metadata);
+      if (field !== undefined) setField(out, name, field);
+    }
+    return out;
+  };
+}
+
+function typedColumn(group: SchemaNode | undefined): SchemaNode | undefined {
+  return group?.children.find(({ element }) => element.name === 'typed_value');
 }
 
 function structOf(node: SchemaNode, omitNulls: boolean): Convert {
@@ -144,11 +271,9 @@ export function plain(value: unknown): JsonValue {
     case 'boolean':
       return value;
     case 'number':
-      return Number.isFinite(value) ? value : String(value);
+      return floatNumber(value);
     case 'bigint':
-      return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
-        ? Number(value)
-        : value;
+      return wholeNumber(value);
     default:
       return plainObject(value);
   }
@@ -171,19 +296,6 @@ function decimal(scale: number): Convert {
       value instanceof Uint8Array ? signedNumber(value) : BigInt(value as number | bigint),
       scale,
     );
-}
-
-/** A two's complement number, most significant byte first. */
-export function signedNumber(bytes: Uint8Array): bigint {
-  if (bytes.length === 0) return 0n;
-  return BigInt.asIntN(bytes.length * 8, BigInt(`0x${Buffer.from(bytes).toString('hex')}`));
-}
-
-/** `-123` with scale 2 is `-1.23`. */
-export function decimalText(unscaled: bigint, scale: number): string {
-  if (scale <= 0) return (unscaled * 10n ** BigInt(-scale)).toString();
-  const digits = (unscaled < 0n ? -unscaled : unscaled).toString().padStart(scale + 1, '0');
-  return `${unscaled < 0n ? '-' : ''}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 
 function nanosPer(unit: string): bigint {

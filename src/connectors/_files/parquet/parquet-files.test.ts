@@ -1,0 +1,274 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { parquetMetadata, type FileMetaData, type SchemaElement } from 'hyparquet';
+import { ByteWriter, parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer';
+import { writeMetadata } from 'hyparquet-writer/src/metadata.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { failureOf } from '../../../../test/fakes/failure.ts';
+import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
+import { pageCodecs } from './parquet-codecs.ts';
+import { ParquetReader } from './parquet-reader.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'parquet-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function read(bytes: Buffer, columns?: string[]): Promise<JsonObject[]> {
+  const reader = await ParquetReader.ofBytes(bytes, {
+    path: 'f.parquet',
+    signal: new AbortController().signal,
+    columns,
+    omitNulls: false,
+  });
+  const records: JsonObject[] = [];
+  for (let group = 0; group < reader.rowGroups; group += 1)
+    for await (const batch of reader.rowGroup(group)) records.push(...batch);
+  return records;
+}
+
+/** The file that an SQL query makes. */
+async function made(query: string, options = ''): Promise<Buffer> {
+  const path = join(folder, 'f.parquet');
+  const engine = await (await DuckDBInstance.create()).connect();
+  await engine.run(`copy (${query}) to '${path}' (format parquet ${options})`);
+  engine.closeSync();
+  return readFileSync(path);
+}
+
+/** A file of the plain writer. */
+function written(columnData: ColumnSource[], schema?: SchemaElement[]): Buffer {
+  return Buffer.from(
+    parquetWriteBuffer({ columnData, codec: 'UNCOMPRESSED', ...(schema && { schema }) }),
+  );
+}
+
+const TAIL_BYTES = 8;
+
+/** The same pages under another footer. */
+function withFooter(file: Buffer, change: (metadata: FileMetaData) => void): Buffer {
+  const bytes = new Uint8Array(file).buffer;
+  const metadata = parquetMetadata(bytes);
+  change(metadata);
+  const footer = new ByteWriter();
+  writeMetadata(footer, metadata);
+  const pages = file.subarray(0, file.length - metadata.metadata_length - TAIL_BYTES);
+  return Buffer.concat([pages, footer.getBytes(), Buffer.from('PAR1')]);
+}
+
+describe('values of the type VARIANT', () => {
+  it.each<[string, JsonValue]>([
+    ['42', 42],
+    [`9223372036854775807::bigint`, 9_223_372_036_854_775_807n],
+    [`'text'`, 'text'],
+    [`'${'long '.repeat(20)}'`, 'long '.repeat(20)],
+    ['true', true],
+    ['1.5::double', 1.5],
+    [`'nan'::double`, 'NaN'],
+    ['1.25::decimal(4, 2)', '1.25'],
+    ['-12345678901234567890.123456789::decimal(38, 9)', '-12345678901234567890.123456789'],
+    [`date '2024-01-02'`, '2024-01-02'],
+    [`time '01:02:03.5'`, '01:02:03.500'],
+    [`timestamp '2024-01-02 03:04:05.678901'`, '2024-01-02T03:04:05.678901'],
+    [`timestamptz '2024-01-02 03:04:05.678901+00'`, '2024-01-02T03:04:05.678901Z'],
+    [`'\\x00\\xff'::blob`, 'AP8='],
+    [`uuid '00112233-4455-6677-8899-aabbccddeeff'`, '00112233-4455-6677-8899-aabbccddeeff'],
+    [
+      `{'a': 1.50::decimal(4, 2), 'b': [1, null], 'c': {'d': 'e'}}`,
+      { a: '1.50', b: [1, null], c: { d: 'e' } },
+    ],
+    ['null', null],
+  ])('%s', async (expression, value) => {
+    expect(await read(await made(`select (${expression})::variant as v`))).toEqual([{ v: value }]);
+  });
+
+  it('are put together of the columns into which they were shredded', async () => {
+    const file = await made(
+      `select {'id': i, 'd': (i / 4)::decimal(9, 2), 'l': [i], 'more': 'm' || i}::variant as v from range(2) t(i)
+       union all select 'no object'::variant union all select null`,
+      `, shredding {'v': 'STRUCT(id BIGINT, d DECIMAL(9, 2), l BIGINT[])'}`,
+    );
+    expect(await read(file)).toEqual([
+      { v: { id: 0, d: '0.00', l: [0], more: 'm0' } },
+      { v: { id: 1, d: '0.25', l: [1], more: 'm1' } },
+      { v: 'no object' },
+      { v: null },
+    ]);
+  });
+});
+
+describe('old forms of nesting', () => {
+  /** A required list of required numbers, whose levels are those of a repeated number. */
+  const list = (): Buffer =>
+    written(
+      [{ name: 'l', data: [[1, 2], [], [3]] }],
+      [
+        { name: 'root', num_children: 1 },
+        { name: 'l', repetition_type: 'REQUIRED', num_children: 1, converted_type: 'LIST' },
+        { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+        { name: 'element', repetition_type: 'REQUIRED', type: 'INT32' },
+      ],
+    );
+
+  it('a repeated field without a list around it is a list, also when it is empty', async () => {
+    const file = withFooter(list(), (metadata) => {
+      metadata.schema = [
+        { name: 'root', num_children: 1 },
+        { name: 'l', repetition_type: 'REPEATED', type: 'INT32' },
+      ];
+      for (const { meta_data: data } of metadata.row_groups[0]?.columns ?? [])
+        if (data !== undefined) data.path_in_schema = ['l'];
+    });
+    expect(await read(file)).toEqual([{ l: [1, 2] }, { l: [] }, { l: [3] }]);
+  });
+
+  it('a list of two levels is a list', async () => {
+    const file = withFooter(list(), (metadata) => {
+      metadata.schema = [
+        { name: 'root', num_children: 1 },
+        { name: 'l', repetition_type: 'REQUIRED', num_children: 1, converted_type: 'LIST' },
+        { name: 'array', repetition_type: 'REPEATED', type: 'INT32' },
+      ];
+      for (const { meta_data: data } of metadata.row_groups[0]?.columns ?? [])
+        if (data !== undefined) data.path_in_schema = ['l', 'array'];
+    });
+    expect(await read(file)).toEqual([{ l: [1, 2] }, { l: [] }, { l: [3] }]);
+  });
+
+  it('a repeated group is a list of objects, with or without a list around it', async () => {
+    const groups = await made(
+      `select * from (values ([{'a': 1, 'b': 'x'}, {'a': 2, 'b': null}]), ([]), (null)) t(g)`,
+    );
+    const rename = (metadata: FileMetaData, schema: SchemaElement[], path: readonly string[]) => {
+      metadata.schema = schema;
+      for (const { meta_data: data } of metadata.row_groups[0]?.columns ?? [])
+        if (data !== undefined)
+          data.path_in_schema = [...path, data.path_in_schema.at(-1) as string];
+    };
+    const field = (name: string, type: SchemaElement['type']): SchemaElement => ({
+      name,
+      repetition_type: 'OPTIONAL',
+      type,
+      ...(type === 'BYTE_ARRAY' ? { converted_type: 'UTF8' as const } : {}),
+    });
+    // The levels of: optional list, repeated group, optional struct, optional field.
+    const file = withFooter(groups, (metadata) =>
+      rename(
+        metadata,
+        [
+          { name: 'root', num_children: 1 },
+          { name: 'o', repetition_type: 'OPTIONAL', num_children: 1 },
+          { name: 'g', repetition_type: 'REPEATED', num_children: 1 },
+          { name: 's', repetition_type: 'OPTIONAL', num_children: 2 },
+          field('a', 'INT32'),
+          field('b', 'BYTE_ARRAY'),
+        ],
+        ['o', 'g', 's'],
+      ),
+    );
+    const items = [{ s: { a: 1, b: 'x' } }, { s: { a: 2, b: null } }];
+    expect(await read(file)).toEqual([{ o: { g: items } }, { o: { g: [] } }, { o: null }]);
+  });
+});
+
+describe('pages', () => {
+  it('that are missing are never taken for nulls', async () => {
+    const file = written([
+      { name: 'a', data: [1, 2, 3], type: 'INT32' },
+      { name: 'b', data: [4, 5, 6], type: 'INT32' },
+    ]);
+    const cut = withFooter(file, (metadata) => {
+      const data = metadata.row_groups[0]?.columns[1]?.meta_data;
+      if (data !== undefined) data.total_compressed_size = 1n;
+    });
+    expect(await failureOf(read(cut))).toMatchObject({
+      kind: 'data',
+      message: 'cannot read f.parquet as Parquet: the column "b" is damaged',
+    });
+    expect(await read(cut, ['a'])).toEqual([{ a: 1 }, { a: 2 }, { a: 3 }]);
+  });
+
+  it('of writers that forgot the header of the dictionary are read in full', async () => {
+    const data = Array.from({ length: 1000 }, (_, index) => `text ${index % 3}`);
+    const file = written([{ name: 's', data, type: 'STRING' }]);
+    for (const writer of ['parquet-mr', 'parquet-mr version 1.2.8 (build x)']) {
+      const short = withFooter(file, (metadata) => {
+        metadata.created_by = writer;
+        const chunk = metadata.row_groups[0]?.columns[0]?.meta_data;
+        if (chunk !== undefined) chunk.total_compressed_size -= 14n;
+      });
+      expect((await read(short)).map((row) => row['s'])).toEqual(data);
+    }
+    const damaged = withFooter(file, (metadata) => {
+      metadata.created_by = 'parquet-mr version 1.10.0 (build x)';
+      const chunk = metadata.row_groups[0]?.columns[0]?.meta_data;
+      if (chunk !== undefined) chunk.total_compressed_size -= 14n;
+    });
+    expect((await failureOf(read(damaged))).message).toContain('the column "s" is damaged');
+  });
+
+  it('without a byte decompress to nothing, and huge ones are refused', async () => {
+    for (const [name, decompress] of Object.entries(await pageCodecs())) {
+      expect(decompress?.(new Uint8Array(), 0), name).toHaveLength(0);
+      expect(() => decompress?.(new Uint8Array(1), 2 ** 30), name).toThrow(
+        'a page of 1073741824 bytes, where at most 536870912 can be read',
+      );
+    }
+  });
+});
+
+describe('a file that cannot be read', () => {
+  const whole = (): Buffer => written([{ name: 'a', data: [1, 2, 3], type: 'INT32' }]);
+  it.each<[string, () => Buffer, string]>([
+    ['is empty', () => Buffer.alloc(0), 'it is empty'],
+    ['is text', () => Buffer.from('hello, world'), 'it does not begin as a Parquet file does'],
+    ['has no end', () => whole().subarray(0, 40), 'its footer is missing: it is cut off'],
+    ['is only its marks', () => Buffer.from('PAR1PAR1'), 'it is cut off'],
+    ['has an encrypted footer', () => Buffer.from('PARE....PARE'), 'it is encrypted'],
+    [
+      'has too long a footer',
+      () => Buffer.from('PAR1\u00ff\u00ff\u00ff\u007fPAR1', 'latin1'),
+      'its footer is damaged',
+    ],
+    [
+      'has a broken footer',
+      () => {
+        const bytes = whole();
+        const { metadata_length: length } = parquetMetadata(new Uint8Array(bytes).buffer);
+        bytes.fill(0xff, bytes.length - TAIL_BYTES - length, bytes.length - TAIL_BYTES - 40);
+        return bytes;
+      },
+      'its footer is damaged',
+    ],
+    [
+      'has a broken page',
+      () => {
+        const bytes = whole();
+        bytes.fill(0xff, 4, 20);
+        return bytes;
+      },
+      'the column "a" is damaged',
+    ],
+    [
+      'has an encrypted column',
+      () => readFileSync(join(import.meta.dirname, 'fixtures/encrypted-column.parquet')),
+      'the column "secret" is encrypted',
+    ],
+  ])('%s, and the message says so', async (_title, bytes, why) => {
+    const failure = await failureOf(read(bytes()));
+    expect(failure).toMatchObject({
+      kind: 'data',
+      message: expect.stringMatching(/^cannot read f\.parquet as Parquet: /),
+    });
+    expect(failure.message).toContain(why);
+  });
+
+  it('may still have columns that can be read', async () => {
+    const bytes = readFileSync(join(import.meta.dirname, 'fixtures/encrypted-column.parquet'));
+    expect(await read(bytes, ['plain'])).toEqual([{ plain: 1 }, { plain: 2 }]);
+  });
+});
