@@ -102,6 +102,10 @@ export const verifyReportSchema = z
     truncated: z.boolean().meta({
       description: 'There may be more: `max_differences` or `max_rows_scanned` was reached.',
     }),
+    held_back: z.number().int().optional().meta({
+      description:
+        'Records that are not at the destination because they wait in the dead-letter queue of the row, as they are now; they are no differences. Absent when there are none.',
+    }),
     repaired_upserts: z
       .number()
       .int()

@@ -316,3 +316,53 @@ describe('two runs of one document on one state', () => {
     server.close();
   });
 });
+
+describe('a comparison after a run with quarantine', () => {
+  it('names what the dead-letter queue holds back, and finds what is really missing', async () => {
+    folder.records('orders.jsonl', [
+      { id: 1, n: 5 },
+      { id: 2, n: -1 },
+      { id: 3, n: -2.5 },
+    ]);
+    folder.document(
+      'verified.yaml',
+      {
+        source: jsonl('orders.jsonl'),
+        sink: {
+          type: 'sqlite',
+          config: {
+            database_url: 'sqlite:verified.db',
+            table_name: 't',
+            column_mapping: 'auto_map',
+            write_mode: 'upsert',
+            key: ['id'],
+            create_table: true,
+          },
+        },
+        quality: {
+          record: [{ type: 'compare', field: 'n', op: 'gte', value: 0, on_failure: 'quarantine' }],
+        },
+        dlq: { sink: jsonl('held.jsonl') },
+      },
+      { verify: { after_run: true } },
+    );
+    const { code, stderr } = await folder.run(['run', 'verified.yaml']);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('held_back=2');
+    const green = await folder.run(['verify', 'verified.yaml']);
+    expect(green.code, green.stderr).toBe(0);
+    expect(green.stdout).toContain('2 records held back in the dead-letter queue');
+    // A record that has changed since is not the one that waits.
+    folder.records('orders.jsonl', [
+      { id: 1, n: 5 },
+      { id: 2, n: -7 },
+      { id: 3, n: -2.5 },
+    ]);
+    const red = await folder.run(['verify', 'verified.yaml', '--json']);
+    expect(red.code).toBe(1);
+    expect(JSON.parse(red.stdout)).toMatchObject({
+      held_back: 1,
+      differences: [{ key: { id: 2 }, kind: 'missing_in_dest' }],
+    });
+  });
+});

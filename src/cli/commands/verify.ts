@@ -114,6 +114,10 @@ function printReport({ terminal }: CliContext, report: VerifyReport): void {
       `  ${count(report.ranges_compared, 'key range')} compared, ${thousands(report.ranges_differing)} differed${where}`,
     );
   }
+  if (report.held_back !== undefined)
+    terminal.print(
+      `  ${count(report.held_back, 'record')} held back in the dead-letter queue, which is no difference`,
+    );
   if (truncated)
     terminal.print(
       '  not everything was compared: raise `--max-differences`, or `verify.max_rows_scanned` in the document',

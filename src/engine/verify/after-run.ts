@@ -33,7 +33,11 @@ export async function verifyAfterRun(settings: Omit<VerifyRowOptions, 'task'>): 
       hint: 'raise `verify.max_rows_scanned`',
     });
   if (report.differences.length === 0) {
-    log.info('source and destination are equal', { row: report.row, strategy: report.strategy });
+    log.info('source and destination are equal', {
+      row: report.row,
+      strategy: report.strategy,
+      held_back: report.held_back,
+    });
     return;
   }
   const message = sentenceOf(report);

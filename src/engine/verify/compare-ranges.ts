@@ -157,12 +157,14 @@ class RangeWalk {
     const leaves = this.#leaves;
     this.#leaves = [];
     if (leaves.length === 0 || this.#over) return;
-    const { source, destination, forms, budget, maxDifferences, isDeletion } = this.#comparison;
+    const { source, destination, forms, budget, maxDifferences, isDeletion, heldBack } =
+      this.#comparison;
     const part = { key: this.#key, spans: leaves.map(({ span }) => span) };
     const diff = new KeyedDiff({
       forms,
       room: maxDifferences + 1 - this.#found.length,
       isDeletion,
+      heldBack,
     });
     try {
       let rows = 0;

@@ -34,9 +34,10 @@ async function compareWhole({
   budget,
   maxDifferences,
   isDeletion,
+  heldBack,
 }: Comparison): Promise<Found[]> {
   // One more than asked for shows that there are more.
-  const diff = new KeyedDiff({ forms, room: maxDifferences + 1, isDeletion });
+  const diff = new KeyedDiff({ forms, room: maxDifferences + 1, isDeletion, heldBack });
   try {
     for await (const records of source.read()) diff.addSource(records);
     const sourceWhole = !budget.exceeded;

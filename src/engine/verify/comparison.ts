@@ -18,6 +18,7 @@ export interface Comparison {
   readonly maxDifferences: number;
   readonly budget: RowBudget;
   readonly isDeletion: KeyedDiffOptions['isDeletion'];
+  readonly heldBack?: KeyedDiffOptions['heldBack'];
   readonly log: Log;
 }
 

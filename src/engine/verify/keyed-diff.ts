@@ -6,6 +6,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { parseJson, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import type { Difference } from '../../wire/verify.ts';
 import { openTemporaryDatabase } from '../temporary-database.ts';
+import type { HeldBack } from './held-back.ts';
 import type { RecordForms } from './normal-form.ts';
 import { fingerprint } from './record-digest.ts';
 
@@ -28,6 +29,8 @@ export interface KeyedDiffOptions {
    * not in the destination.
    */
   readonly isDeletion?: ((record: JsonObject) => boolean) | undefined;
+  /** Records of the source that wait in the dead-letter queue. */
+  readonly heldBack?: Pick<HeldBack, 'has'> | undefined;
 }
 
 /**
@@ -117,6 +120,7 @@ export class KeyedDiff {
     for (let id = 1; id <= this.#rows && found.length <= this.#options.room; id += 1) {
       if (flags[id] !== 0) continue;
       const record = this.#recordAt(id);
+      if (this.#options.heldBack?.has(record) === true) continue;
       found.push({
         difference: { key: this.#options.forms.named(record), kind: 'missing_in_dest' },
         record,
@@ -162,6 +166,7 @@ export class KeyedDiff {
     const { forms } = this.#options;
     if (fingerprint(forms.text(there)) === print) return;
     const record = this.#recordAt(id);
+    if (this.#options.heldBack?.has(record) === true) return;
     const columns = forms.differing(record, there);
     const spelled = Object.entries(forms.named(there)).filter(
       ([, value]) => typeof value === 'string',

@@ -20,6 +20,7 @@ import { PageInWork } from '../stages/stage.ts';
 import { stagesOf } from '../stages/stages.ts';
 import { compare } from './compare.ts';
 import type { Compared } from './comparison.ts';
+import { heldBackOf, type HeldBack } from './held-back.ts';
 import { countVerification } from './metrics.ts';
 import { recordForms } from './normal-form.ts';
 import { RowBudget } from './row-budget.ts';
@@ -57,7 +58,7 @@ export async function verifyRow(options: VerifyRowOptions): Promise<VerifyReport
   const settings = verifySettingsOf(options);
   const from = env.clock.elapsedMs();
   if (task.repair) (await import('./repair.ts')).assertRepairable(settings);
-  const { compared, sides } = await compareSides(settings);
+  const { compared, sides, heldBack } = await compareSides(settings);
   const repaired = task.repair
     ? await (await import('./repair.ts')).repair(settings, compared.found)
     : {};
@@ -83,6 +84,7 @@ export async function verifyRow(options: VerifyRowOptions): Promise<VerifyReport
     rows_fetched_dest: sides.destination.fetched,
     differences: found.map(({ difference }) => difference),
     truncated,
+    ...(heldBack.count === 0 ? {} : { held_back: heldBack.count }),
     ...repaired,
   };
 }
@@ -92,9 +94,11 @@ interface Sides {
   readonly destination: Side;
 }
 
-async function compareSides(
-  settings: VerifySettings,
-): Promise<{ readonly compared: Compared; readonly sides: Sides }> {
+async function compareSides(settings: VerifySettings): Promise<{
+  readonly compared: Compared;
+  readonly sides: Sides;
+  readonly heldBack: HeldBack;
+}> {
   const { verification, key, task, env } = settings;
   const { spec } = verification;
   await using closers = new AsyncDisposableStack();
@@ -106,18 +110,23 @@ async function compareSides(
   const marker = markerOf(settings.sinkConfig);
   const counts = countedBy(settings, marker?.field);
   const holding = await holdingOf(sides);
+  const forms = recordForms({ key, counts, holding, normalize: spec.normalize });
+  const { row, plan, parts, tokens } = settings;
+  const context = contextOf(settings);
+  const heldBack = await heldBackOf({ row, pipeline: plan.name, parts, tokens, context, forms });
   const compared = await compare({
     ...sides,
     key,
     counts,
-    forms: recordForms({ key, counts, holding, normalize: spec.normalize }),
+    forms,
+    heldBack,
     spec,
     maxDifferences: task.maxDifferences ?? spec.max_differences,
     budget,
     isDeletion: marker === undefined ? undefined : (record) => isMarked(record, marker),
     log: env.log.at('headgate::verify'),
   });
-  return { compared, sides };
+  return { compared, sides, heldBack };
 }
 
 /** The records as the sink would be given them: what the transforms make of them, masked. */
