@@ -142,7 +142,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     listeners: [
       metricsListener(registry.apply),
       catalogListener(catalog),
-      outputsListener(ledger),
+      outputsListener({ ...ledger, retentionDays: options.localOutputs.retentionDays }),
       createNotifier(env),
     ],
     limits: {

@@ -27,6 +27,9 @@ export const outputSchema = z
     retention_days_effective: z.int().nullable().meta({
       description: 'Days after its last write after which it may be collected; null: never.',
     }),
+    expires_at: time
+      .nullable()
+      .meta({ description: 'RFC 3339, UTC: from when on it may be collected; null: never.' }),
     first_written_at: time,
     last_written_at: time,
     deleted_at: time.optional(),

@@ -146,6 +146,9 @@ describe('serve', () => {
     expect(text).toContain('listens on http://127.0.0.1:8080');
     expect(text).toContain('history: SQLite (.headgate/history.db)');
     expect(text).toContain("curl -s -H 'Authorization: Bearer …' http://127.0.0.1:8080/v1/schemas");
+    expect(text).toContain(
+      'outputs: files that runs write here are DELETED 7 days after their last write; --local-output-retention-days 0 keeps them',
+    );
     expect(text).not.toContain('not-to-be-seen');
     expect(served.world.out()).toBe('');
   });

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { defineCommand } from '../framework/command.ts';
+import { count } from '../../lib/text/count.ts';
 import type { CliContext } from '../framework/context.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import {
@@ -318,9 +319,15 @@ function historyOf(where: string | undefined, dataDir: string, cwd: string): Ser
   throw usageError('--history must be `memory` or `sqlite:PATH`');
 }
 
+/** Nobody should learn from a missing file that files are deleted. */
+function retentionText(days: number): string {
+  if (days === 0) return 'files that runs write are kept';
+  return `files that runs write here are DELETED ${count(days, 'day')} after their last write; --local-output-retention-days 0 keeps them`;
+}
+
 function announce(
   { terminal, world }: CliContext,
-  { auth, history }: ServeOptions,
+  { auth, history, localOutputs }: ServeOptions,
   server: RunningServer,
 ): void {
   terminal.note(
@@ -330,4 +337,5 @@ function announce(
   terminal.note(`history: ${server.historyText}${where}`);
   const header = auth.noAuth === true ? '' : ` -H 'Authorization: Bearer …'`;
   terminal.note(`try:     curl -s${header} ${server.url}/v1/schemas`);
+  terminal.note(`outputs: ${retentionText(localOutputs.retentionDays)}`);
 }

@@ -57,6 +57,13 @@ export function retentionOf(
   return (own ?? ofServer) || null;
 }
 
+/** From when on it may be deleted; files that a run did not make are never deleted. */
+export function expiryOf(output: StoredOutput, ofServer: number): Date | undefined {
+  const days = retentionOf(output, ofServer);
+  if (days === null || stateOf(output) === 'external') return undefined;
+  return new Date(Date.parse(output.last_written_at) + days * DAY_MS);
+}
+
 export function ageMs({ last_written_at: at }: StoredOutput, now: Date): number {
   return Math.max(0, now.getTime() - Date.parse(at));
 }
@@ -76,6 +83,7 @@ export function presented(output: StoredOutput, ofServer: number, now: Date): Ou
     ...rest,
     ...(own === null ? {} : { retention_days: own }),
     retention_days_effective: retentionOf(output, ofServer),
+    expires_at: expiryOf(output, ofServer)?.toISOString() ?? null,
     ...(deleted_at === null ? {} : { deleted_at }),
     ...(deleted_bytes === null ? {} : { deleted_bytes }),
     state: stateOf(output),

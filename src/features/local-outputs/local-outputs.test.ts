@@ -111,6 +111,7 @@ describe('the ledger', () => {
         pre_existing: false,
         retention_days: 30,
         retention_days_effective: 30,
+        expires_at: '2026-03-02T00:00:00.000Z',
         first_written_at: '2026-01-31T00:00:00.000Z',
         last_written_at: '2026-01-31T00:00:00.000Z',
         state: 'present',

@@ -13,7 +13,7 @@ import type {
   SweepReport,
 } from '../../wire/local-outputs.ts';
 import type { OutputNews } from '../../wire/outcome.ts';
-import { presented, writtenBy } from './ledger.ts';
+import { expiryOf, presented, writtenBy } from './ledger.ts';
 import { RECORDED } from './metrics.ts';
 import { previewOutput, rowLimitOf, type PreviewLimits } from './preview.ts';
 import { cleanUp, sweep, type SweepServices } from './sweep.ts';
@@ -93,7 +93,8 @@ async function find(
   return output;
 }
 
-type Ledger = Pick<LocalOutputOptions, 'env' | 'store'>;
+type Ledger = Pick<LocalOutputOptions, 'env' | 'store'> &
+  Partial<Pick<LocalOutputOptions, 'retentionDays'>>;
 
 /** Records what a run wrote. */
 export async function recordOutputs(
@@ -101,8 +102,21 @@ export async function recordOutputs(
   outcome: OutputNews,
   ledger: Ledger,
 ): Promise<void> {
-  for (const { kind } of await noteOutputs(runId, outcome, ledger))
-    ledger.env.metrics.inc(RECORDED, { kind });
+  const noted = await noteOutputs(runId, outcome, ledger);
+  for (const { kind } of noted) ledger.env.metrics.inc(RECORDED, { kind });
+  const expiring = noted.flatMap((output) => {
+    const expiry = expiryOf(output, ledger.retentionDays ?? 0);
+    return expiry === undefined ? [] : [{ path: output.path, expiry }];
+  });
+  const [first] = expiring.sort((one, other) => one.expiry.getTime() - other.expiry.getTime());
+  if (first === undefined) return;
+  ledger.env.log.info('files of the run will be deleted', {
+    run_id: runId,
+    files: expiring.length,
+    first: first.path,
+    from: first.expiry.toISOString(),
+    hint: '`--local-output-retention-days 0` or `local_outputs: {retention_days: 0}` keeps them',
+  });
 }
 
 /**
