@@ -35,6 +35,11 @@ export type Lane =
 export const RECORDS_LANE: Lane = Object.freeze({ form: 'records' });
 export const COLUMNS_LANE: Lane = Object.freeze({ form: 'columns' });
 
+/** As logs and receipts name it. */
+export function laneName(lane: Lane): string {
+  return lane.form === 'bytes' ? `bytes:${lane.encoding}` : lane.form;
+}
+
 export interface PageOptions {
   /** Position of the source after this page. For a page without one nothing is stored. */
   readonly bookmark?: JsonValue;

@@ -5,7 +5,7 @@ import { resilienceBlock } from '../../blocks/resilience/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
 import { RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { Page } from '../../kit/page.ts';
+import { laneName, type Page } from '../../kit/page.ts';
 import { CircuitBreaker } from '../delivery/circuit-breaker.ts';
 import { flushAll, saveBookmark } from '../delivery/checkpoint.ts';
 import { PageWriter } from '../delivery/write-page.ts';
@@ -56,7 +56,10 @@ export async function movePages(
       await mover.settle();
       throw error;
     });
-    if (page !== undefined) sampler?.read(page);
+    if (page !== undefined) {
+      noteLane(page, invocation);
+      sampler?.read(page);
+    }
     return page;
   };
   const fetched = orderedPrefetch(next, pool);
@@ -87,6 +90,20 @@ export async function movePages(
     await withinGracePeriod(pages.return(undefined), env.clock);
   }
   return { stored: mover.stored, waiting: mover.waiting };
+}
+
+/** The plan does not know the data: a value or a type may need another lane. */
+function noteLane(page: Page, { tally, row, env }: Invocation): void {
+  const lane = laneName(page.form);
+  if (page.count === 0 || tally.lanes.has(lane)) return;
+  tally.lanes.add(lane);
+  const planned = laneName(row.lane.lane);
+  if (lane !== planned)
+    env.log.at('headgate::engine').info('pages come in another lane than planned', {
+      row: row.id,
+      lane,
+      planned,
+    });
 }
 
 /** A failed heartbeat has ended the reading; its error is thrown here. */

@@ -1,4 +1,5 @@
 /** What log, metrics and outcome say of an invocation. */
+import { laneName } from '../../kit/page.ts';
 import type { WrittenFile } from '../../lib/files/written-file.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { InvocationOutcome, SlaViolation } from '../../wire/outcome.ts';
@@ -34,7 +35,7 @@ export function reportStart(request: InvocationRequest, { startedAt }: ObservedR
     row: row.id,
     source: row.source.type,
     sink: row.sink.type,
-    lane: laneName(request),
+    lane: laneName(row.lane.lane),
     key: iteration.key ?? undefined,
     chunk: iteration.chunk,
     shard: iteration.shard?.id,
@@ -64,7 +65,7 @@ export function reportEnd(
     ...(tally.breaches === 0 ? {} : { contract_breaches: tally.breaches }),
     bytes_read: tally.bytes,
     pages: tally.pages,
-    lane: laneName(request),
+    lane: tally.lanes.size === 0 ? laneName(row.lane.lane) : [...tally.lanes].join('+'),
     error,
     started_at: startedAt.toISOString(),
     finished_at: env.clock.now().toISOString(),
@@ -129,9 +130,4 @@ function withheldFacts(tally: Tally): Record<string, number> {
 
 export function sinkUriOf({ env, plan, row, tokens }: InvocationRequest): string {
   return canonicalUri(datasetOf(row.id, row.sink, { plan, tokens, env }), tokens) ?? '';
-}
-
-function laneName({ row }: InvocationRequest): string {
-  const { lane } = row.lane;
-  return lane.form === 'bytes' ? `bytes:${lane.encoding}` : lane.form;
 }
