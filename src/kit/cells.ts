@@ -1,5 +1,6 @@
 /** Single cells of columns: reads their values, and makes columns from new values. */
 import { RecordError } from '../lib/errors.ts';
+import { sourceText } from '../lib/text/json-literal.ts';
 import { isObject, parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { readerOf, type FieldPath } from './field-path.ts';
 import {
@@ -198,11 +199,13 @@ export class ColumnBuilder implements Column {
 
 /**
  * Whether a value keeps its type when it is read back from its text: a whole double beyond the safe
- * range would become a bigint, and negative zero would become zero.
+ * range would become a bigint, and negative zero would become zero. A document that remembers its
+ * text would forget it.
  */
 export function isExactInCells(value: JsonValue): boolean {
   if (typeof value === 'number')
     return !Number.isInteger(value) || (Number.isSafeInteger(value) && !Object.is(value, -0));
+  if (sourceText(value) !== undefined) return false;
   if (Array.isArray(value)) return value.every(isExactInCells);
   return !isObject(value) || Object.values(value).every(isExactInCells);
 }

@@ -1,3 +1,4 @@
+import { plainJson } from '../lib/text/json-literal.ts';
 import { hasField, isObject, type JsonValue } from '../lib/text/json.ts';
 
 /**
@@ -47,7 +48,8 @@ function parseSteps(rest: string, whole: string): FieldPath | { readonly error: 
 export function readerOf(path: FieldPath): (record: JsonValue) => JsonValue | undefined {
   const [only] = path;
   if (path.length === 1 && only !== undefined) {
-    return (record) => (isObject(record) && hasField(record, only) ? record[only] : undefined);
+    return (record) =>
+      isObject(record) && hasField(record, only) ? read(record[only]) : undefined;
   }
   return (record) => {
     let at: JsonValue | undefined = record;
@@ -55,6 +57,11 @@ export function readerOf(path: FieldPath): (record: JsonValue) => JsonValue | un
       if (!isObject(at) || !hasField(at, step)) return undefined;
       at = at[step];
     }
-    return at;
+    return read(at);
   };
+}
+
+/** A stage looks at values, not at how they were written. */
+function read(value: JsonValue | undefined): JsonValue | undefined {
+  return typeof value === 'object' ? plainJson(value) : value;
 }

@@ -28,6 +28,8 @@
  * year 9999, `infinity`) keep the text of their database.
  */
 
+import type { JsonValue } from '../lib/text/json.ts';
+
 export const SIMPLE_TYPES = [
   'bool',
   'int8',
@@ -134,3 +136,63 @@ export function withField(schema: RecordSchema, field: RecordField): RecordSchem
   const fields = index === -1 ? [...schema.fields, field] : schema.fields.with(index, field);
   return { ...schema, fields };
 }
+
+/** The listed fields get a type. Where other fields may occur, they are added to the known ones. */
+export function withTypes(
+  schema: RecordSchema,
+  names: readonly string[],
+  type: RecordType,
+): RecordSchema {
+  return names.reduce((changed, name) => {
+    const before = fieldOf(changed, name);
+    if (before === undefined && schema.others !== true) return changed;
+    return withField(changed, { name, type, nullable: before?.nullable ?? true });
+  }, schema);
+}
+
+/** Nothing is known of the listed fields any more, not even whether they occur. */
+export function forgetFields(schema: RecordSchema, names: readonly string[]): RecordSchema {
+  return { fields: schema.fields.filter(({ name }) => !names.includes(name)), others: true };
+}
+
+/** A constant is written into a field of every record. */
+export function withConstant(schema: RecordSchema, name: string, value: JsonValue): RecordSchema {
+  const type = typeOfConstant(value);
+  return type === undefined
+    ? forgetFields(schema, [name])
+    : withField(schema, { name, type, nullable: false });
+}
+
+const INT64_MAX = 2n ** 63n - 1n;
+
+/** `undefined` for null, which has every type, and for integers of more than 64 bits. */
+export function typeOfConstant(value: JsonValue): RecordType | undefined {
+  switch (typeof value) {
+    case 'boolean':
+      return { kind: 'bool' };
+    case 'number':
+      return { kind: Number.isSafeInteger(value) ? 'int64' : 'float64' };
+    case 'bigint':
+      return value <= INT64_MAX && value >= -INT64_MAX - 1n ? { kind: 'int64' } : undefined;
+    case 'string':
+      return { kind: 'utf8' };
+    default:
+      return value === null ? undefined : { kind: 'json' };
+  }
+}
+
+/** Types whose values are texts in a record. */
+export function isTextForm({ kind }: RecordType): boolean {
+  return TEXT_FORMS.has(kind);
+}
+
+const TEXT_FORMS: ReadonlySet<string> = new Set([
+  'utf8',
+  'binary',
+  'date',
+  'time',
+  'timestamp',
+  'interval',
+  'uuid',
+  'decimal',
+]);

@@ -4,6 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import type { WrittenFile } from '../lib/files/written-file.ts';
 import type { SinkContext } from './context.ts';
 import type { Page } from './page.ts';
+import type { RecordField } from './record-schema.ts';
 import type { ProbeFinding } from './probe.ts';
 import type { SinkRollback } from './rollback.ts';
 
@@ -116,8 +117,15 @@ export interface DestinationColumn {
   readonly hasDefault?: boolean;
 }
 
+export interface AddedColumn {
+  readonly name: string;
+  readonly type: ColumnType;
+  /** Present when the type of the field is known. */
+  readonly field?: RecordField | undefined;
+}
+
 export interface SchemaChange {
-  readonly add: readonly { readonly name: string; readonly type: ColumnType }[];
+  readonly add: readonly AddedColumn[];
   readonly widen: readonly { readonly name: string; readonly type: ColumnType }[];
   readonly relaxNull: readonly string[];
 }

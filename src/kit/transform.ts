@@ -2,6 +2,7 @@ import type { ZodType } from 'zod';
 import type { Env } from '../lib/env.ts';
 import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { Columns } from './columns.ts';
+import type { RecordSchema } from './record-schema.ts';
 
 /** What a stage reads; the plan uses it to choose the lane of the row. */
 export type Reads =
@@ -62,6 +63,11 @@ export interface TransformDefinition<C = any> {
   }[];
   reads(config: C): Reads;
   columns(config: C): ColumnFlow;
+  /**
+   * What is known of the fields of its output. `input` may be open: fields that are not listed there
+   * may occur. When absent, nothing is known.
+   */
+  schema?(config: C, input: RecordSchema): RecordSchema;
   /**
    * Whether `compile` returns `onColumns` for this config; the plan uses it to decide how far
    * records stay columns.

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { hasField, setField, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { boolean, finding, json, optional, text } from '../kit/schema.ts';
+import { fieldOf, forgetFields, typeOfConstant } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
+import { typeText } from '../kit/type-text.ts';
 import { editing } from './per-record.ts';
 
 const schema = z.lazy(() =>
@@ -50,6 +52,18 @@ export const coalesce = defineTransform<z.infer<typeof schema>>({
     from === undefined
       ? { kind: 'identity' }
       : { kind: 'derive', fields: { [field]: [...new Set([field, ...from])] } },
+  schema: ({ field, from, default: fallback }, input) => {
+    const before = fieldOf(input, field);
+    if (before === undefined) return forgetFields(input, [field]);
+    const filled =
+      from === undefined
+        ? [typeOfConstant(fallback ?? null) ?? before.type]
+        : from.map((name) => fieldOf(input, name)?.type);
+    const isSame = filled.every(
+      (type) => type !== undefined && typeText(type) === typeText(before.type),
+    );
+    return isSame ? input : forgetFields(input, [field]);
+  },
   compile({ field, from, default: fallback, treat_empty_string_as_null: emptyIsNull }) {
     const valueIn = (record: JsonObject, name: string): JsonValue | undefined => {
       const value = hasField(record, name) ? record[name] : undefined;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { hasField, setField, type JsonObject } from '../lib/text/json.ts';
+import { mapFields } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { fieldNames, mapping } from './per-record.ts';
 
@@ -18,6 +19,8 @@ export const drop = defineTransform<z.infer<typeof schema>>({
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: (config) => ({ kind: 'drop', fields: config.fields }),
+  schema: ({ fields }, input) =>
+    mapFields(input, (field) => (fields.includes(field.name) ? undefined : field)),
   worksOnColumns: () => true,
   compile(config) {
     const gone = new Set(config.fields);

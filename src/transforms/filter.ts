@@ -75,6 +75,7 @@ export const filter = defineTransform<FilterConfig>({
   ],
   reads: (config) => ({ kind: 'fields', names: stepsOf(config.path).slice(0, 1) }),
   columns: () => ({ kind: 'identity' }),
+  schema: (_config, input) => input,
   worksOnColumns: () => true,
   compile(config) {
     const path = stepsOf(config.path);

@@ -4,6 +4,7 @@ import { ColumnBuilder, valuesOf } from '../kit/cells.ts';
 import type { Columns } from '../kit/columns.ts';
 import { hasField, jsonText, setField, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { finding, optional, text } from '../kit/schema.ts';
+import { fieldOf, forgetFields, withField, withTypes } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { lazyLibrary } from '../lib/lazy.ts';
 import { memoWhileItPays } from '../lib/memo.ts';
@@ -72,6 +73,14 @@ export const hash = defineTransform<HashConfig>({
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: ({ fields, into }) =>
     into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: fields } },
+  schema: ({ fields, into }, input) => {
+    const digest = { kind: 'utf8' } as const;
+    if (into === undefined || fields.includes(into)) return withTypes(input, fields, digest);
+    const before = fieldOf(input, into);
+    // A record without a value keeps what it had there.
+    if (before !== undefined && before.type.kind !== 'utf8') return forgetFields(input, [into]);
+    return { ...withField(input, { name: into, type: digest, nullable: true }), others: true };
+  },
   worksOnColumns: () => true,
   compile(config) {
     const digest = digestOf(config);

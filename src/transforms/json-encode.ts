@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { hasField, stringifyJson } from '../lib/text/json.ts';
+import { fieldOf, forgetFields, withTypes } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing, fieldNames } from './per-record.ts';
 
@@ -22,6 +23,14 @@ export const jsonEncode = defineTransform<z.infer<typeof schema>>({
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: () => ({ kind: 'identity' }),
+  schema: ({ fields }, input) =>
+    fields.reduce((known, name) => {
+      const kind = fieldOf(known, name)?.type.kind;
+      if (kind === 'list' || kind === 'struct' || kind === 'map')
+        return withTypes(known, [name], { kind: 'utf8' });
+      // Other values than lists and objects stay.
+      return kind === 'json' ? forgetFields(known, [name]) : known;
+    }, input),
   compile: (config) =>
     editing((record) => {
       for (const name of config.fields) {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { RecordError } from '../lib/errors.ts';
 import { hasField, parseJson, setField, type JsonValue } from '../lib/text/json.ts';
 import { finding, optional, text } from '../kit/schema.ts';
+import { fieldOf, withField, withTypes } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing, someFieldNames } from './per-record.ts';
 
@@ -49,6 +50,16 @@ export const jsonParse = defineTransform<z.infer<typeof schema>>({
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: ({ fields, into }) =>
     into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: fields } },
+  schema: ({ fields, into }, input) => {
+    const { others } = input;
+    if (into === undefined) return withTypes(input, fields, { kind: 'json' });
+    if (fields.includes(into)) return withTypes(input, [into], { kind: 'json' });
+    // A value that is no text gives nothing.
+    const known = withField(input, { name: into, type: { kind: 'json' }, nullable: true });
+    return fieldOf(input, into) !== undefined || others === true
+      ? known
+      : { ...known, others: true };
+  },
   compile: ({ fields, on_error: onError, into }) =>
     editing((record) => {
       for (const name of fields) {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { hasField, type JsonObject } from '../lib/text/json.ts';
 import { json } from '../kit/schema.ts';
+import { forgetFields, typeOfConstant, withTypes } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { changedColumns, editing, fieldNames } from './per-record.ts';
 
@@ -27,6 +28,10 @@ export const redact = defineTransform<z.infer<typeof schema>>({
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: () => ({ kind: 'identity' }),
+  schema: ({ fields, mask }, input) => {
+    const type = typeOfConstant(mask);
+    return type === undefined ? forgetFields(input, fields) : withTypes(input, fields, type);
+  },
   worksOnColumns: () => true,
   compile({ fields, mask }) {
     const hide = (record: JsonObject): void => {

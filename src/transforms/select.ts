@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { hasField, setField, type JsonObject } from '../lib/text/json.ts';
+import { fieldOf } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { fieldNames, mapping } from './per-record.ts';
 
@@ -20,6 +21,10 @@ export const select = defineTransform<z.infer<typeof schema>>({
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: (config) => ({ kind: 'select', fields: config.fields }),
+  schema: ({ fields }, input) => {
+    const kept = [...new Set(fields)].flatMap((name) => fieldOf(input, name) ?? []);
+    return { ...input, fields: kept };
+  },
   worksOnColumns: () => true,
   compile(config) {
     const keep = (record: JsonObject): JsonObject => {

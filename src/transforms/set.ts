@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { constantColumn } from '../kit/cells.ts';
 import { setField, type JsonObject } from '../lib/text/json.ts';
 import { json, text } from '../kit/schema.ts';
+import { withConstant } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing } from './per-record.ts';
 
@@ -28,6 +29,11 @@ export const set = defineTransform<z.infer<typeof schema>>({
   runtimeTokens: true,
   reads: () => ({ kind: 'fields', names: [] }),
   columns: (config) => ({ kind: 'add', fields: Object.keys(config.values) }),
+  schema: ({ values }, input) =>
+    Object.entries(values).reduce(
+      (known, [name, value]) => withConstant(known, name, value),
+      input,
+    ),
   worksOnColumns: () => true,
   compile(config) {
     const entries = Object.entries(config.values);

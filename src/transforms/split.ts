@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { hasField, setField } from '../lib/text/json.ts';
 import { boolean, optional, text } from '../kit/schema.ts';
+import { fieldOf, forgetFields, isTextForm, withTypes } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing } from './per-record.ts';
 
@@ -38,6 +39,14 @@ export const split = defineTransform<z.infer<typeof schema>>({
   reads: (config) => ({ kind: 'fields', names: [config.field] }),
   columns: ({ field, into }) =>
     into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: [field] } },
+  schema: ({ field, into = field }, input) => {
+    const type = fieldOf(input, field)?.type;
+    // Values that are not text stay.
+    if (type !== undefined && !isTextForm(type) && type.kind !== 'json') return input;
+    if (type === undefined || type.kind === 'json' || into !== field)
+      return forgetFields(input, [into]);
+    return withTypes(input, [field], { kind: 'list', item: { kind: 'utf8' } });
+  },
   compile: ({ field, delimiter, trim, into = field }) =>
     editing((record) => {
       const value = hasField(record, field) ? record[field] : undefined;

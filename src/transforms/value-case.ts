@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { hasField, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import { isTextForm, mapFields } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { changedColumns, editing, fieldNames } from './per-record.ts';
 
@@ -49,6 +50,12 @@ export const valueCase = defineTransform<z.infer<typeof schema>>({
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: () => ({ kind: 'identity' }),
+  schema: ({ fields, mode }, input) =>
+    mapFields(input, (field) =>
+      mode !== 'trim' && fields.includes(field.name) && isTextForm(field.type)
+        ? { name: field.name, type: { kind: 'utf8' }, nullable: field.nullable }
+        : field,
+    ),
   worksOnColumns: () => true,
   compile(config) {
     const change = CHANGES[config.mode];

@@ -109,7 +109,7 @@ function sampleDocument(trace: SampleTrace, source: string): Record<string, unkn
     input_records: trace.input.length,
     output_records: trace.output.length,
     dlq_records: deadOf(trace),
-    inferred_schema: columnsOf(trace.output).map(({ name, types, nulls }) => ({
+    inferred_schema: columnsOf(trace.output, undefined).map(({ name, types, nulls }) => ({
       name,
       types: [...types],
       nullable: nulls,

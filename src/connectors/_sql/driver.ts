@@ -1,19 +1,19 @@
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Page } from '../../kit/page.ts';
-import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
+import type { AddedColumn, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
 import type { NameRules, UnknownFields } from './column-names.ts';
 
 export interface LiveColumn extends DestinationColumn {
   /** Name of the type in the database. */
   readonly sqlType: string;
+  /** The type that stores the values, where `sqlType` is a domain over it. */
+  readonly baseType?: string;
   /** False for columns that only the database can set. */
   readonly settable?: boolean;
 }
 
-export interface NewColumn {
-  readonly name: string;
-  readonly type: ColumnType;
-}
+export type NewColumn = AddedColumn;
 
 export interface CommitToken {
   readonly scope: string;
@@ -37,6 +37,8 @@ export interface TableChange {
   readonly mode: 'insert' | 'upsert';
   /** The values are already text (a record as JSON) and are stored unchanged. */
   readonly finished: boolean;
+  /** What is known of the fields of the page. */
+  readonly schema?: RecordSchema | undefined;
   readonly key: readonly LiveColumn[];
   /** Key values, in the order of `key`, of rows to remove. */
   readonly deletes: readonly (readonly JsonValue[])[];

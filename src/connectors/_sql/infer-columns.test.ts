@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { JsonValue } from '../../lib/text/json.ts';
-import { inferColumns } from './infer-columns.ts';
+import { newColumns } from './infer-columns.ts';
 
 test('columns come in the order fields first appear, with the widest type of a field', () => {
   const records: JsonValue[] = [
@@ -8,7 +8,7 @@ test('columns come in the order fields first appear, with the widest type of a f
     { a: 1.5, c: 2, d: { y: 1 }, f: null, e: 'text' },
     'not an object',
   ];
-  expect(inferColumns(records)).toEqual([
+  expect(newColumns(records, undefined)).toEqual([
     { name: 'a', type: 'number' },
     { name: 'b', type: 'string' },
     { name: 'c', type: 'integer' },
@@ -20,7 +20,7 @@ test('columns come in the order fields first appear, with the widest type of a f
 
 test('integers that fit no 64-bit column become text', () => {
   expect(
-    inferColumns([{ a: 2n ** 63n - 1n, b: 2n ** 63n, c: -(2n ** 63n) }]).map(
+    newColumns([{ a: 2n ** 63n - 1n, b: 2n ** 63n, c: -(2n ** 63n) }], undefined).map(
       (column) => column.type,
     ),
   ).toEqual(['integer', 'string', 'integer']);

@@ -1,15 +1,34 @@
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import { columnTypeOf } from '../../kit/column-type.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
+import { columnTypeFor } from '../../kit/typed-values.ts';
 import type { ColumnType } from '../../kit/sink.ts';
 import type { NewColumn } from './driver.ts';
 
 const WIDTH: readonly ColumnType[] = ['boolean', 'integer', 'number', 'string', 'array', 'object'];
 
 /**
- * Columns for a page of records, in the order in which fields first appear. Fields with mixed
- * values get the widest type, fields with only nulls get text.
+ * Columns for a page of records. All fields of a schema are columns; where there may be others, or
+ * nothing is known, columns are the fields of the records in the order in which they first appear.
+ * Fields of unknown types get the widest type of their values, and text where all are null.
  */
-export function inferColumns(records: readonly JsonValue[]): NewColumn[] {
+export function newColumns(
+  records: readonly JsonValue[],
+  schema: RecordSchema | undefined,
+): NewColumn[] {
+  if (schema === undefined) return inferColumns(records);
+  const known = schemaColumns(schema);
+  if (schema.others !== true) return known;
+  return inferColumns(records).map(
+    (column) => known.find(({ name }) => name === column.name) ?? column,
+  );
+}
+
+export function schemaColumns({ fields }: RecordSchema): NewColumn[] {
+  return fields.map((field) => ({ name: field.name, type: columnTypeFor(field.type), field }));
+}
+
+function inferColumns(records: readonly JsonValue[]): NewColumn[] {
   const types = new Map<string, ColumnType | undefined>();
   for (const record of records) {
     if (!isObject(record)) continue;

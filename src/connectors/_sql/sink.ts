@@ -6,6 +6,7 @@ import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import type {
   FinishReason,
   SchemaAccess,
@@ -32,7 +33,7 @@ import type {
   SqlDriver,
   TableSweep,
 } from './driver.ts';
-import { inferColumns } from './infer-columns.ts';
+import { newColumns } from './infer-columns.ts';
 import { planPage, rowsOf, type PagePlan } from './page-rows.ts';
 import { createRecording, type Recording } from './recording.ts';
 import { canSweep, takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
@@ -71,7 +72,7 @@ export function createSqlSink(
     const records = page.records();
     const plan = planPage(records, mapping, spec);
     const result = settle(records.length, plan.rejected, partial);
-    const live = await table.columnsFor(plan);
+    const live = await table.columnsFor(plan, page.schema);
     // Deletions need no table.
     const rows =
       live === undefined
@@ -91,6 +92,7 @@ export function createSqlSink(
       const change = {
         ...(rows ?? NO_ROWS),
         table: table.target,
+        schema: page.schema,
         hold,
         loggedFor,
         ...(commit === undefined ? {} : { commit }),
@@ -228,7 +230,10 @@ interface TableAccess extends SchemaAccess {
    * The columns of the target, which is created from the page if the config allows it; `undefined`
    * when there is no table yet.
    */
-  columnsFor(plan: PagePlan): Promise<readonly LiveColumn[] | undefined>;
+  columnsFor(
+    plan: PagePlan,
+    schema: RecordSchema | undefined,
+  ): Promise<readonly LiveColumn[] | undefined>;
   finish(reason: FinishReason): Promise<void>;
   evolve(change: SchemaChange): Promise<void>;
   /** Whether another run has started to replace the same rows. */
@@ -264,9 +269,13 @@ function createTableAccess(
     (live ??= await driver.columns(target));
   const isTaken = async (): Promise<boolean> =>
     isMade && (await driver.columns(target)) === undefined;
-  const create = async (records: readonly JsonValue[]): Promise<void> => {
+  const create = async (
+    records: readonly JsonValue[],
+    schema: RecordSchema | undefined,
+  ): Promise<void> => {
     if (!config.create_table || config.write_mode === 'delete') throw noTable(table);
-    await driver.createTable(target, newColumns(config, records, driver.names), {
+    const columns = columnsOf(config, { records, schema, rules: driver.names });
+    await driver.createTable(target, columns, {
       key: config.write_mode === 'upsert' ? config.key : [],
       records,
     });
@@ -275,12 +284,12 @@ function createTableAccess(
 
   return {
     target,
-    async columnsFor({ upserts, deletes }) {
+    async columnsFor({ upserts, deletes }, schema) {
       await begin();
       const wanted = upserts.length > 0 || (config.write_mode === 'delete' && deletes.length > 0);
       if ((await load()) !== undefined) return live;
       if (await isTaken()) throw takenOver(table);
-      if (wanted) await create(upserts);
+      if (wanted) await create(upserts, schema);
       return load();
     },
     current: () => driver.columns(table),
@@ -344,14 +353,18 @@ function noTable(table: string): ConnectorError {
   });
 }
 
-function newColumns(
-  config: SqlSinkConfig,
-  records: readonly JsonValue[],
-  rules: NameRules,
-): NewColumn[] {
+interface PageFields {
+  readonly records: readonly JsonValue[];
+  readonly schema: RecordSchema | undefined;
+  readonly rules: NameRules;
+}
+
+function columnsOf(config: SqlSinkConfig, { records, schema, rules }: PageFields): NewColumn[] {
   if (config.column_mapping.kind === 'json')
     return [{ name: config.column_mapping.column, type: 'object' }];
-  const columns = inferColumns(rules.ignoresCase ? inFirstCase(records) : records);
+  const columns = rules.ignoresCase
+    ? newColumns(inFirstCase(records), schema && { ...schema, others: true })
+    : newColumns(records, schema);
   refuseLongNames(
     columns.map(({ name }) => name),
     rules,

@@ -14,6 +14,7 @@ import type { SchemaChange } from '../../kit/sink.ts';
 import {
   TOKEN_TABLE,
   type LiveColumn,
+  type NewColumn,
   type RowSet,
   type SqlDriver,
   type TableChange,
@@ -21,24 +22,17 @@ import {
 } from '../_sql/driver.ts';
 import { ROLLBACK_LOG_TABLE } from '../_sql/rollback-log.ts';
 import { refuseLongNames } from '../_sql/column-names.ts';
+import { schemaColumns } from '../_sql/infer-columns.ts';
 import { keysOf } from '../_sql/row-sets.ts';
 import { partName } from '../_sql/table-names.ts';
-import { BINARY_TYPES } from './types/binary-text.ts';
 import { planCopy, sendCopy } from './write/copy-plan.ts';
-import { binaryBlock } from './copy/binary-rows.ts';
 import { newPageBuffer } from '../../fast/postgres/copy-cells.ts';
 import type { PostgresSinkConfig } from './config.ts';
-import { copyLines, encoderOf, finishedText, type Encoder } from './types/encode.ts';
+import { copyLines, encoderOf, finishedText, typedColumns, type Encoder } from './types/encode.ts';
 import { rollbackDialect, ROLLBACK_LOG_LINES, logKeys, sweepAndLog } from './write/rollback-log.ts';
 import { replaceRows } from './write/overwrite.ts';
-import {
-  NAMES,
-  POSTGRES_TYPES,
-  readColumns,
-  readCopyTarget,
-  tablesFrom,
-  type CopyTarget,
-} from './write/schema.ts';
+import { columnLines, POSTGRES_TYPES } from './write/column-types.ts';
+import { NAMES, readColumns, readCopyTarget, tablesFrom, type CopyTarget } from './write/schema.ts';
 import {
   arrivalTable,
   deleteFrom,
@@ -91,19 +85,30 @@ export async function openPostgresDriver(
       targets.set(table, await readCopyTarget(client, qualified(table)));
     return targets.get(table);
   };
-  /** Creates a missing table, with the types of the source where the page has them. */
-  const makeTyped = async (name: string, page: Page, key: readonly string[]): Promise<void> => {
-    const lines = binaryBlock(page)?.columns.map(
-      (column) => `${quoteName(column.name)} ${BINARY_TYPES[column.oid] ?? 'text'}`,
+  const create = async (
+    client: ClientBase,
+    name: string,
+    { columns, key }: { columns: readonly NewColumn[]; key: readonly string[] },
+  ): Promise<void> => {
+    refuseLongNames(
+      columns.map((column) => column.name),
+      NAMES,
     );
-    if (lines === undefined || lines.length === 0) return;
+    const lines = await columnLines(client, columns);
     if (key.length > 0) lines.push(`PRIMARY KEY (${quoteNames(key)})`);
-    const table = qualified(name);
+    await makeTable(client, qualified(name), lines);
+  };
+  /** Creates a missing table for a page whose fields are all known. */
+  const makeTyped = async (name: string, page: Page, key: readonly string[]): Promise<void> => {
+    const { schema } = page;
+    if (schema === undefined || schema.others === true || schema.fields.length === 0) return;
+    const columns = schemaColumns(schema);
     await withClient(
       pool,
       { doing: `making the table \`${name}\``, signal: context.signal },
       async (client) => {
-        if ((await readColumns(client, table)) === undefined) await makeTable(client, table, lines);
+        if ((await readColumns(client, qualified(name))) === undefined)
+          await create(client, name, { columns, key });
       },
     );
   };
@@ -113,11 +118,7 @@ export async function openPostgresDriver(
     columns: (table) =>
       run(`reading the columns of \`${table}\``, (client) => readColumns(client, qualified(table))),
     createTable: (table, columns, { key }) =>
-      run(`making the table \`${table}\``, async (client) => {
-        const lines = columns.map(({ name, type }) => `${quoteName(name)} ${POSTGRES_TYPES[type]}`);
-        if (key.length > 0) lines.push(`PRIMARY KEY (${quoteNames(key)})`);
-        await makeTable(client, qualified(table), lines);
-      }),
+      run(`making the table \`${table}\``, (client) => create(client, table, { columns, key })),
     async apply(change) {
       const table = qualified(change.table);
       if (change.commit !== undefined || change.hold === 'token') await makeTokens();
@@ -367,10 +368,10 @@ async function arrive(
 
 async function deleteRows(
   transaction: Transaction,
-  { key, deletes }: TableChange,
+  { key, deletes, schema }: TableChange,
   { table, write_method }: Target,
 ): Promise<void> {
-  const encoders = key.map(encoderOf);
+  const encoders = typedColumns(key, schema).map(encoderOf);
   if (write_method === 'copy' || (write_method === 'auto' && deletes.length >= COPY_FROM.upsert)) {
     const from = await arrive(transaction, key, copyLines(deletes, encoders));
     await (await transaction.client()).query(deleteFrom(table, key, from));
@@ -390,14 +391,14 @@ async function logChanged(
   { table, logTable }: Target,
   runId: string,
 ): Promise<void> {
-  const { key } = change;
+  const { key, schema } = change;
   const keys = keysOf(change);
   const client = await transaction.client();
   const live = (await readColumns(client, table)) ?? [];
   await logKeys(
     client,
     { table, logTable, runId, name: change.table, columns: live, key },
-    byColumn(keys, key.map(encoderOf)),
+    byColumn(keys, typedColumns(key, schema).map(encoderOf)),
   );
 }
 
@@ -424,8 +425,10 @@ async function sweep(
   return rowCount ?? 0;
 }
 
-function encodersOf({ columns, finished }: Write): Encoder[] {
-  return columns.map((column) => (finished ? finishedText : encoderOf(column)));
+function encodersOf({ columns, finished, schema }: Write): Encoder[] {
+  return typedColumns(columns, schema).map((column) =>
+    finished ? finishedText : encoderOf(column),
+  );
 }
 
 function byColumn(
@@ -453,9 +456,7 @@ function missingIndex(
 
 async function evolve(client: ClientBase, table: string, change: SchemaChange): Promise<void> {
   const actions = [
-    ...change.add.map(
-      ({ name, type }) => `ADD COLUMN IF NOT EXISTS ${quoteName(name)} ${POSTGRES_TYPES[type]}`,
-    ),
+    ...(await columnLines(client, change.add)).map((line) => `ADD COLUMN IF NOT EXISTS ${line}`),
     ...change.widen.map(({ name, type }) => {
       const column = quoteName(name);
       return `ALTER COLUMN ${column} TYPE ${POSTGRES_TYPES[type]} USING ${column}::${POSTGRES_TYPES[type]}`;

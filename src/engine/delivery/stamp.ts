@@ -2,6 +2,8 @@
 import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { MetadataColumn, NamedColumn } from '../../blocks/metadata-columns/schema.ts';
 import type { Page } from '../../kit/page.ts';
+import { withField, type RecordType } from '../../kit/record-schema.ts';
+import { pageSchemaChange, type PageSchemaChange } from '../stages/page-schema.ts';
 import type { ColumnType } from '../../kit/sink.ts';
 
 export const METADATA_TYPES: Readonly<Record<MetadataColumn, ColumnType>> = {
@@ -10,6 +12,14 @@ export const METADATA_TYPES: Readonly<Record<MetadataColumn, ColumnType>> = {
   run_id: 'string',
   source: 'string',
   sequence: 'integer',
+};
+
+const LOGICAL_TYPES: Readonly<Record<MetadataColumn, RecordType>> = {
+  extracted_at: { kind: 'utf8' },
+  loaded_at: { kind: 'utf8' },
+  run_id: { kind: 'utf8' },
+  source: { kind: 'utf8' },
+  sequence: { kind: 'int64' },
 };
 
 export interface StampOptions {
@@ -21,10 +31,18 @@ export interface StampOptions {
 
 export class Stamp {
   readonly #options: StampOptions;
+  readonly #schemaAfter: PageSchemaChange;
   #sequence = 0;
 
   constructor(options: StampOptions) {
     this.#options = options;
+    this.#schemaAfter = pageSchemaChange(
+      options.columns.map(
+        ({ column, name }) =>
+          (input) =>
+            withField(input, { name, type: LOGICAL_TYPES[column], nullable: false }),
+      ),
+    );
   }
 
   /**
@@ -48,6 +66,6 @@ export class Stamp {
         setField(copy, name, column === 'sequence' ? first + index : fixed[column]);
       return copy;
     };
-    return page.withRecords(page.records().map(stamped));
+    return page.withRecords(page.records().map(stamped)).withSchema(this.#schemaAfter(page.schema));
   }
 }

@@ -24,7 +24,12 @@ import { stateKeyOf } from '../expand/iteration.ts';
 import type { HitFailpoint } from '../failpoints.ts';
 import * as metrics from '../metrics.ts';
 import type { RowSampler } from '../observe/samples.ts';
-import { pageWork, type PageWork } from '../stages/page-work.ts';
+import {
+  pageWork,
+  schemaAfterStages,
+  type PageWork,
+  type PageWorkOptions,
+} from '../stages/page-work.ts';
 import { assertCanEvolve } from '../stages/schema-drift.ts';
 import { stagePlace } from '../stages/stage.ts';
 import { stagesOf } from '../stages/stages.ts';
@@ -76,7 +81,7 @@ export async function openInvocation(
     supplied: suppliedColumns(row),
   });
   const work = pageWork({ env, labels, transforms, stages, kill });
-  const pool = poolOf(request, work, output.capabilities);
+  const pool = poolOf(request, { work, transforms, stages }, output.capabilities);
   closers.defer(() => pool.close());
   return {
     env,
@@ -273,7 +278,7 @@ function claimOutput(
  */
 function poolOf(
   { env, plan, row, tokens, threads, dryRun, onFailpoint, capture }: InvocationRequest,
-  work: PageWork,
+  { work, ...chain }: Pick<PageWorkOptions, 'transforms' | 'stages'> & { readonly work: PageWork },
   { encodings }: SinkCapabilities,
 ): StagePool {
   const isParallel =
@@ -285,6 +290,7 @@ function poolOf(
   return new GrowingStagePool({
     setup: () => setupOf({ plan, row, tokens, encodings }),
     work,
+    schemaAfter: schemaAfterStages(chain),
     budget: threads,
     metrics: env.metrics,
     row: row.id,

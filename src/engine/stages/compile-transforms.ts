@@ -1,4 +1,5 @@
 /** The only place where transforms are compiled: for runs, their threads, previews and checks. */
+import { UNKNOWN_SCHEMA } from '../../kit/record-schema.ts';
 import type { TransformDefinition } from '../../kit/transform.ts';
 import type { Env } from '../../lib/env.ts';
 import type { PlannedTransform } from '../../plan/plan.ts';
@@ -20,7 +21,11 @@ export async function compileTransforms(
   const done: NamedTransform[] = [];
   try {
     for (const { type, definition, config } of transforms)
-      done.push({ type, compiled: await definition.compile(config, { env }) });
+      done.push({
+        type,
+        compiled: await definition.compile(config, { env }),
+        schemaAfter: (input) => definition.schema?.(config, input) ?? UNKNOWN_SCHEMA,
+      });
     return new TransformChain(done);
   } catch (error) {
     await new TransformChain(done).close();

@@ -3,7 +3,9 @@
  * for every policy.
  */
 import { hasField, isObject, type JsonValue } from '../../lib/text/json.ts';
-import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
+import { fieldOf, type RecordField, type RecordSchema } from '../../kit/record-schema.ts';
+import { columnTypeFor } from '../../kit/typed-values.ts';
+import type { AddedColumn, ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
 import { inOneCase } from '../../lib/sql/sql-name.ts';
 import { FieldTypes, withoutNarrower, type FieldTypesOf } from '../field-types.ts';
 
@@ -16,7 +18,7 @@ export interface Widening {
 
 /** How a page differs from its destination. Every list is sorted by column. */
 export interface Drift {
-  readonly added: readonly { readonly name: string; readonly type: ColumnType }[];
+  readonly added: readonly AddedColumn[];
   readonly widened: readonly Widening[];
   readonly incompatible: readonly string[];
   /** Of the widened and the incompatible ones those whose values fit: only null is new there. */
@@ -27,12 +29,34 @@ export interface Drift {
 
 const WIDTH: readonly ColumnType[] = ['boolean', 'integer', 'number', 'string', 'array', 'object'];
 
+/** A field of a page, with what is known of it. */
+export interface PageColumn extends FieldTypesOf {
+  readonly field?: RecordField | undefined;
+}
+
 /** Sorted by name. */
-export function columnsOf(records: readonly JsonValue[]): FieldTypesOf[] {
+export function columnsOf(
+  records: readonly JsonValue[],
+  schema: RecordSchema | undefined,
+): PageColumn[] {
   const types = new FieldTypes();
   types.add(records);
-  return types.fields().sort(byName);
+  return types
+    .fields()
+    .map((column) => withField(column, fieldOf(schema, column.name)))
+    .sort(byName);
 }
+
+/** Of floats some are texts (`NaN`), and some look like integers. */
+function withField(column: FieldTypesOf, field: RecordField | undefined): PageColumn {
+  if (field === undefined) return column;
+  const isFloat = columnTypeFor(field.type) === 'number';
+  return isFloat && column.types.size > 0
+    ? { ...column, field, types: NUMBER }
+    : { ...column, field };
+}
+
+const NUMBER: ReadonlySet<ColumnType> = new Set(['number']);
 
 export interface Comparison {
   readonly destination: readonly DestinationColumn[];
@@ -42,7 +66,7 @@ export interface Comparison {
 }
 
 export function compareColumns(
-  page: readonly FieldTypesOf[],
+  page: readonly PageColumn[],
   { destination, allowWidening, supplied }: Comparison,
 ): Drift {
   const live = new Map(destination.map((column) => [column.name, column]));
@@ -53,7 +77,8 @@ export function compareColumns(
   for (const column of page) {
     const there = live.get(column.name);
     if (there === undefined) {
-      added.push({ name: column.name, type: widestOf(column.types) });
+      const { name, field } = column;
+      added.push({ name, type: widestOf(column.types), ...(field === undefined ? {} : { field }) });
       continue;
     }
     if (fits(column, there)) continue;

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { MaskingAction } from '../../blocks/masking/schema.ts';
+import { plainJson } from '../../lib/text/json-literal.ts';
 import { isObject, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { hmacSha256 } from '../../lib/crypto/hmac.ts';
 import { memoWhileItPays } from '../../lib/memo.ts';
@@ -72,7 +73,8 @@ function spelledAs(
  * null stays.
  */
 function everyScalar(hide: (text: string) => string): Action {
-  const apply = (value: JsonValue): JsonValue => {
+  const apply = (written: JsonValue): JsonValue => {
+    const value = plainJson(written);
     if (value === null) return null;
     if (Array.isArray(value)) return value.map(apply);
     if (isObject(value))
@@ -88,7 +90,8 @@ function everyScalar(hide: (text: string) => string): Action {
  */
 export function keepingMasked(action: MaskingAction, compiled: Action): Action {
   const isMasked = maskedBy(action);
-  const apply = (value: JsonValue): JsonValue => {
+  const apply = (written: JsonValue): JsonValue => {
+    const value = plainJson(written);
     if (typeof value === 'string' && isMasked(value)) return value;
     if (Array.isArray(value)) return value.map(apply);
     if (isObject(value))

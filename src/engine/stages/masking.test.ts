@@ -1,3 +1,4 @@
+import { documentText, withSourceText } from '../../lib/text/json-literal.ts';
 import { createHash, createHmac } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -5,7 +6,7 @@ import { maskingSchema } from '../../blocks/masking/schema.ts';
 import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { hideAllButLast } from './masking-actions.ts';
 import { DETECT } from './masking-detectors.ts';
-import { createMaskingStage } from './masking.ts';
+import { createMasker, createMaskingStage } from './masking.ts';
 import { runStage, testContext } from '../../../test/support/stages.ts';
 
 const BIG = 9_007_199_254_740_993n;
@@ -257,5 +258,32 @@ describe('detectors', () => {
   ])('%s knows its kind', (name, yes, no) => {
     expect(yes.filter((text) => !DETECT[name](text))).toEqual([]);
     expect(no.filter((text) => DETECT[name](text))).toEqual([]);
+  });
+});
+
+describe('documents that remember their text', () => {
+  const mask = createMasker(
+    [
+      {
+        label: 'mail',
+        rule: {
+          match: { value_detector: 'email' },
+          action: { type: 'redact', mask: '***' },
+          applies_to: [],
+        },
+      },
+    ],
+    undefined,
+  );
+  const masked = (text: string): string => {
+    const value = withSourceText(JSON.parse(text) as JsonValue, text);
+    return documentText((mask.record({ j: value }, () => {}) as JsonObject)['j'] ?? null);
+  };
+
+  it('are masked by their value, and what the value does not show goes away', () => {
+    expect(masked('"\\u0061@b.io"')).toBe('"***"');
+    expect(masked('{"a": "a@b.io"}')).toBe('{"a":"***"}');
+    expect(masked('{"a": "a@b.io", "a": 1}')).toBe('{"a":1}');
+    expect(masked('{"a": 1.0}')).toBe('{"a": 1.0}');
   });
 });

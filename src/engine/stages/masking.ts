@@ -5,11 +5,13 @@ import {
 } from '../../blocks/masking/schema.ts';
 import { ColumnBuilder, isExactInCells, valuesOf } from '../../kit/cells.ts';
 import { mayNest, type Column, type Columns } from '../../kit/columns.ts';
-import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { plainJson, withoutHiddenMembers } from '../../lib/text/json-literal.ts';
+import { setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
 import { compileAction, createDigests, keepingMasked } from './masking-actions.ts';
 import { DETECT, DETECT_NUMBER } from './masking-detectors.ts';
 import { createPlaces, type Place } from './masking-paths.ts';
+import { maskingSchema } from './masking-schema.ts';
 import { maskTexts } from './masking-texts.ts';
 import type { Stage, StageContext } from './stage.ts';
 
@@ -52,6 +54,10 @@ export function createMasker(
     return detects === undefined ? [] : [{ index, detects }];
   });
   const root = createPlaces(rules);
+  const looksInside = rules.some(
+    ({ match: { value_detector: detector, field_pattern: pattern, fields = [] } }) =>
+      detector !== undefined || pattern !== undefined || fields.some((path) => path.includes('.')),
+  );
 
   const numberDetectedBy = (value: number | bigint, before: number): number =>
     numberDetectors.find(({ index, detects }) => index < before && detects(value))?.index ??
@@ -68,7 +74,8 @@ export function createMasker(
     return Infinity;
   };
 
-  const visit = (value: JsonValue, place: Place, onMasked: OnMasked): JsonValue => {
+  const visit = (written: JsonValue, place: Place, onMasked: OnMasked): JsonValue => {
+    const value = plainJson(written);
     const detected = detectedBy(value, place.named);
     const first = Math.min(detected, place.named);
     const act = actions[first];
@@ -77,8 +84,11 @@ export function createMasker(
       if (masked !== null || value !== null) onMasked(first, detected === first, 1);
       return masked;
     }
-    if (Array.isArray(value)) return visitList(value, place, onMasked);
-    return isObject(value) ? visitObject(value, place, onMasked) : value;
+    if (typeof value !== 'object' || value === null) return written;
+    const masked = Array.isArray(value)
+      ? visitList(value, place, onMasked)
+      : visitObject(value, place, onMasked);
+    return masked === value && looksInside ? withoutHiddenMembers(value) : masked;
   };
 
   const visitList = (list: JsonValue[], place: Place, onMasked: OnMasked): JsonValue[] => {
@@ -146,6 +156,7 @@ export function createMaskingStage(config: MaskingConfig, context: StageContext)
   );
   return {
     name: 'masking',
+    schemaAfter: maskingSchema(rules),
     run(page) {
       const named = rules.map(() => 0);
       const detected = rules.map(() => 0);

@@ -3,6 +3,7 @@ import type { Page } from '../../kit/page.ts';
 import type { Env } from '../../lib/env.ts';
 import type { Labels } from '../../lib/metrics/metrics.ts';
 import * as metrics from '../metrics.ts';
+import { pageSchemaChange, type PageSchemaChange } from './page-schema.ts';
 import { PageInWork, type DeadRecord, type Stage } from './stage.ts';
 import type { TransformChain } from './transform-chain.ts';
 
@@ -39,8 +40,14 @@ export interface PageWorkOptions {
 }
 
 export function pageWork(options: PageWorkOptions): PageWork {
+  const schemas: SchemaChanges = {
+    transforms: pageSchemaChange(options.transforms.schemaChanges),
+    stages: options.stages.map(({ schemaAfter }) =>
+      pageSchemaChange(schemaAfter === undefined ? [] : [schemaAfter]),
+    ),
+  };
   return async (page) => {
-    const work = new Work(options, page);
+    const work = new Work({ ...options, schemas }, page);
     try {
       await work.transform();
       await work.govern();
@@ -51,8 +58,27 @@ export function pageWork(options: PageWorkOptions): PageWork {
   };
 }
 
+/** What the stages make of the schema of a page. */
+export function schemaAfterStages({
+  transforms,
+  stages,
+}: Pick<PageWorkOptions, 'transforms' | 'stages'>): PageSchemaChange {
+  const governed = stages.flatMap(({ schemaAfter }) => schemaAfter ?? []);
+  return pageSchemaChange([...transforms.schemaChanges, ...governed]);
+}
+
+interface SchemaChanges {
+  readonly transforms: PageSchemaChange;
+  /** One for each stage. */
+  readonly stages: readonly PageSchemaChange[];
+}
+
+interface WorkOptions extends PageWorkOptions {
+  readonly schemas: SchemaChanges;
+}
+
 class Work {
-  readonly #options: PageWorkOptions;
+  readonly #options: WorkOptions;
   readonly #dead: DeadRecord[] = [];
   #page: Page;
   #filtered = 0;
@@ -60,22 +86,27 @@ class Work {
   #transformed = 0;
   #breaches = 0;
 
-  constructor(options: PageWorkOptions, page: Page) {
+  constructor(options: WorkOptions, page: Page) {
     this.#options = options;
     this.#page = page;
   }
 
   async transform(): Promise<void> {
-    const { transforms } = this.#options;
+    const { transforms, schemas } = this.#options;
+    const schema = schemas.transforms(this.#page.schema);
     if (!transforms.empty) await this.#runChain(transforms);
+    this.#page = this.#page.withSchema(schema);
     this.#transformed = this.#page.count;
   }
 
   async govern(): Promise<void> {
-    const { stages } = this.#options;
+    const { stages, schemas } = this.#options;
     if (stages.length === 0) return;
     const work = new PageInWork(this.#page, this.#dead);
-    for (const stage of stages) await stage.run(work);
+    for (const [index, stage] of stages.entries()) {
+      await stage.run(work);
+      work.schema = schemas.stages[index]?.(work.schema);
+    }
     this.#page = work.page;
     this.#breaches = work.breaches;
   }

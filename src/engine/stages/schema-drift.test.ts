@@ -69,7 +69,11 @@ describe('a page is compared with the columns of the destination (spec 2.11)', (
       { name: 'id', types: ['integer'] as const, nullable: false },
       { name: 'ratio', types: ['number'] as const, nullable: true },
     ];
-    return compareColumns(columnsOf(records), { destination, allowWidening, supplied: new Set() });
+    return compareColumns(columnsOf(records, undefined), {
+      destination,
+      allowWidening,
+      supplied: new Set(),
+    });
   };
   const none = { added: [], widened: [], incompatible: [], onlyNull: [], missing: [] };
 

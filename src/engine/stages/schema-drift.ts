@@ -97,11 +97,13 @@ class SchemaDrift {
   }
 
   async run(page: PageInWork): Promise<void> {
-    const given = columnsOf(page.records);
+    const given = columnsOf(page.records, page.schema);
     if (given.length === 0) return;
     const live = await this.#columns();
     if (live === undefined) return;
-    const columns = this.#renamesFields(page, given, live) ? columnsOf(page.records) : given;
+    const columns = this.#renamesFields(page, given, live)
+      ? columnsOf(page.records, page.schema)
+      : given;
     const supplied = this.#suppliedNames;
     const found = compareColumns(columns, {
       destination: live,

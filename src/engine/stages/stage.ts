@@ -1,6 +1,7 @@
 import { readRecord } from '../../kit/column-records.ts';
 import type { Columns } from '../../kit/columns.ts';
 import type { Page } from '../../kit/page.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { Env } from '../../lib/env.ts';
 import type { ErrorKind } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
@@ -53,6 +54,15 @@ export class PageInWork {
     return this.#page.columns;
   }
 
+  get schema(): RecordSchema | undefined {
+    return this.#page.schema;
+  }
+
+  /** What is known of the fields from here on. */
+  set schema(schema: RecordSchema | undefined) {
+    this.#page = this.#page.withSchema(schema);
+  }
+
   set columns(columns: Columns) {
     this.#page = this.#page.withColumns(columns);
   }
@@ -103,6 +113,8 @@ export class PageInWork {
 export interface Stage {
   readonly name: string;
   run(page: PageInWork): void | Promise<void>;
+  /** Present when it changes the types of fields. */
+  schemaAfter?(this: void, input: RecordSchema): RecordSchema;
 }
 
 /** What a stage knows of the row it works for. */

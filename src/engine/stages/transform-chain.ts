@@ -1,6 +1,7 @@
 import { RecordError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { Columns } from '../../kit/columns.ts';
+import type { SchemaChange } from './page-schema.ts';
 import type { Page } from '../../kit/page.ts';
 import type { CompiledTransform, Emit, OnColumns } from '../../kit/transform.ts';
 
@@ -15,6 +16,7 @@ export interface ChainResult {
 export interface NamedTransform {
   readonly type: string;
   readonly compiled: CompiledTransform;
+  readonly schemaAfter: SchemaChange;
 }
 
 /**
@@ -40,6 +42,11 @@ export class TransformChain {
 
   get empty(): boolean {
     return this.#transforms.length === 0;
+  }
+
+  /** How each transform changes what is known of the fields. */
+  get schemaChanges(): readonly SchemaChange[] {
+    return this.#transforms.map(({ schemaAfter }) => schemaAfter);
   }
 
   async run(page: Page, signal: AbortSignal): Promise<ChainResult> {

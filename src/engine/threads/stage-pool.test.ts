@@ -26,6 +26,7 @@ test('a row whose threads cannot be started continues in one thread, and says so
       throw new Error('no setup today');
     },
     work: async (page) => worked(page),
+    schemaAfter: (schema) => schema,
     budget,
     metrics: countedMetrics(),
     row: 'orders',

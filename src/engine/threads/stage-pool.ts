@@ -16,7 +16,10 @@ export function inlinePool(work: PageWork): StagePool {
   return { width: 1, work, close: async () => {} };
 }
 
-export interface GrowingStagePoolOptions extends Pick<StageThreadsOptions, 'metrics'> {
+export interface GrowingStagePoolOptions extends Pick<
+  StageThreadsOptions,
+  'metrics' | 'schemaAfter'
+> {
   /** Called when threads are started. */
   readonly setup: () => ThreadSetup;
   /** For pages that no thread takes. */
@@ -60,13 +63,13 @@ export class GrowingStagePool implements StagePool {
 
   /** Never rejects. */
   async #grow(): Promise<void> {
-    const { budget, metrics } = this.#options;
+    const { budget, metrics, schemaAfter } = this.#options;
     this.#taken = budget.take();
     if (this.#taken === 0) return;
     try {
       const setup = this.#options.setup();
       const { StageThreads } = await import('./stage-threads.ts');
-      const threads = new StageThreads({ setup, metrics, count: this.#taken });
+      const threads = new StageThreads({ setup, metrics, schemaAfter, count: this.#taken });
       this.#threads = threads;
       void threads.started().then(() => this.#warnOf(threads.fault));
     } catch (error) {

@@ -98,7 +98,9 @@ async function bothWays(scenario: Scenario) {
   }
   const { encodings } = row.sink.definition.capabilities(row.sink.parsed);
   const setup = setupOf({ plan, row, tokens: TOKENS, encodings });
-  await using threads = disposable(new StageThreads({ setup, count: 2, metrics: others }));
+  await using threads = disposable(
+    new StageThreads({ schemaAfter: (schema) => schema, setup, count: 2, metrics: others }),
+  );
   await threads.started();
   expect(threads.width).toBeGreaterThan(2);
   const underway: Promise<object>[] = [];
@@ -130,6 +132,7 @@ async function ownWork(
     named.push({
       type: part.type,
       compiled: await part.definition.compile(resolvePart(part, TOKENS), { env }),
+      schemaAfter: (schema) => schema,
     });
   const stages = stagesOf({ ...stagePlace(plan, row), env }, governanceOf(row));
   const labels = { pipeline: plan.name, row: row.id };
@@ -214,7 +217,9 @@ describe('threads', () => {
     const { plan, row } = planned({ transforms: [CAST] });
     const setup = setupOf({ plan, row, tokens: TOKENS, encodings: ['jsonl'] });
     const metrics = countedMetrics();
-    await using threads = disposable(new StageThreads({ setup, count: 1, metrics }));
+    await using threads = disposable(
+      new StageThreads({ schemaAfter: (schema) => schema, setup, count: 1, metrics }),
+    );
     await threads.started();
     const underway: Promise<WorkedPage>[] = [];
     for await (const page of pagesOf(row)) {
@@ -233,7 +238,12 @@ describe('threads', () => {
   it('that are ended take their pages with them, and say so', async () => {
     const { plan, row } = planned({ transforms: [CAST] });
     const setup = setupOf({ plan, row, tokens: TOKENS, encodings: ['jsonl'] });
-    const threads = new StageThreads({ setup, count: 1, metrics: countedMetrics() });
+    const threads = new StageThreads({
+      schemaAfter: (schema) => schema,
+      setup,
+      count: 1,
+      metrics: countedMetrics(),
+    });
     await threads.started();
     const pages = pagesOf(row);
     const first = await pages.next();
@@ -251,7 +261,12 @@ describe('threads', () => {
     const { plan, row } = planned({ transforms: [CAST] });
     const setup = setupOf({ plan, row, tokens: TOKENS, encodings: [] });
     const broken = { ...setup, transforms: [{ type: 'no such', config: {} }] };
-    const threads = new StageThreads({ setup: broken, count: 1, metrics: countedMetrics() });
+    const threads = new StageThreads({
+      schemaAfter: (schema) => schema,
+      setup: broken,
+      count: 1,
+      metrics: countedMetrics(),
+    });
     await threads.started();
     expect(threads.width).toBe(0);
     await threads.close();

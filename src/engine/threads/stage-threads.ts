@@ -7,6 +7,7 @@ import { RunError } from '../../lib/errors.ts';
 import { measurementsInto, type Measurements } from '../../lib/metrics/metric-relay.ts';
 import type { Metrics } from '../../lib/metrics/metrics.ts';
 import { programFile } from '../../lib/files/program-file.ts';
+import type { PageSchemaChange } from '../stages/page-schema.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
 import type { FromThread, PageAnswer, PageContent, ThreadSetup, ToThread } from './messages.ts';
 import { SpareMemory } from './spare-memory.ts';
@@ -24,18 +25,20 @@ export interface StageThreadsOptions {
   readonly setup: ThreadSetup;
   readonly count: number;
   readonly metrics: Metrics;
+  /** What the stages make of the schema of a page; threads know of none. */
+  readonly schemaAfter: PageSchemaChange;
 }
 
 /** Starts all threads at once; until the first is ready the caller works by itself. */
 export class StageThreads {
   readonly #threads: readonly StageThread[];
 
-  constructor({ setup, count, metrics }: StageThreadsOptions) {
+  constructor({ setup, count, metrics, schemaAfter }: StageThreadsOptions) {
     const spare = new SpareMemory(count * PAGES_A_THREAD);
     const measured = measurementsInto(metrics);
     this.#threads = Array.from(
       { length: count },
-      () => new StageThread(setup, { spare, measured }),
+      () => new StageThread(setup, { spare, measured, schemaAfter }),
     );
   }
 
@@ -77,13 +80,14 @@ export class StageThreads {
 
 /** A page that is with a thread. */
 interface Pending {
-  readonly read: Pick<Page, 'bytes' | 'bookmark' | 'count'>;
+  readonly read: Pick<Page, 'bytes' | 'bookmark' | 'count' | 'schema'>;
   readonly settle: (worked: WorkedPage) => void;
 }
 
 interface Surroundings {
   readonly spare: SpareMemory;
   readonly measured: (measured: Measurements) => void;
+  readonly schemaAfter: PageSchemaChange;
 }
 
 class StageThread {
@@ -130,11 +134,12 @@ class StageThread {
 
   work(page: Page): Promise<WorkedPage> {
     const { columns, bytes, bookmark, count } = page;
+    const schema = this.#surroundings.schemaAfter(page.schema);
     if (columns === undefined) throw new Error('cannot happen: threads are given columns');
     this.#gathered.push(packColumns(columns, (size) => this.#surroundings.spare.take(size)));
     page.release();
     return new Promise((settle) => {
-      this.#pending.push({ read: { bytes, bookmark, count }, settle });
+      this.#pending.push({ read: { bytes, bookmark, count, schema }, settle });
       if (this.#messages < MESSAGES_A_THREAD) this.#send();
     });
   }
@@ -190,9 +195,9 @@ class StageThread {
     });
   }
 
-  #pageOf(content: PageContent, { bytes, bookmark }: Pending['read']): Page {
+  #pageOf(content: PageContent, { bytes, bookmark, schema }: Pending['read']): Page {
     const { spare } = this.#surroundings;
-    const options = bookmark === undefined ? { bytes } : { bytes, bookmark };
+    const options = bookmark === undefined ? { bytes, schema } : { bytes, bookmark, schema };
     switch (content.form) {
       case 'lines': {
         const { lines, count } = content;

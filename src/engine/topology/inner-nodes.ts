@@ -1,4 +1,5 @@
 /** The nodes between sources and sinks: transform, tee, merge and join. */
+import { pageSchemaChange } from '../stages/page-schema.ts';
 import type { JoinSpec } from '../../document/structure/topology.ts';
 import { Page } from '../../kit/page.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
@@ -26,6 +27,7 @@ export async function runTransform(
   const { env, concurrency } = run.options;
   const options = { env, tokens: run.tokens, concurrency };
   const chain = await openTransforms(transforms, options, run.closers);
+  const schemaAfter = pageSchemaChange(chain.schemaChanges);
   const isOwned = work.edges.every((edge) => edge.owned);
   for await (const page of pagesOf(work, 0)) {
     const from = env.clock.elapsedMs();
@@ -42,7 +44,7 @@ export async function runTransform(
       });
       account.filtered += result.filtered;
       account.expanded += result.expanded;
-      out = result.page;
+      out = result.page.withSchema(schemaAfter(page.schema));
       env.metrics.inc(metrics.transformIn, labels, page.count);
       env.metrics.inc(metrics.transformOut, labels, out.count);
       env.metrics.observe(metrics.transformDuration, labels, (env.clock.elapsedMs() - from) / 1000);
@@ -76,7 +78,9 @@ export async function runMerge(work: InnerWork): Promise<void> {
   const drain = async (index: number): Promise<void> => {
     for await (const page of pagesOf(work, index)) {
       const isLast = page.bookmark === undefined || brings(brought, index);
-      const out = isLast ? page : Page.ofRecords(page.records(), { bytes: page.bytes });
+      const out = isLast
+        ? page
+        : Page.ofRecords(page.records(), { bytes: page.bytes, schema: page.schema });
       work.run.options.env.metrics.inc(nodeMetrics.mergeRecords, nodeLabels(work), page.count);
       isWanted = await inTurn(() => passOn(out, work));
       if (!isWanted) break;
@@ -149,7 +153,8 @@ export async function runJoin(spec: JoinSpec, work: InnerWork): Promise<void> {
       const records: JsonValue[] = join.probe(page.records());
       if (spec.mode === 'inner') account.filtered += join.missed - missed;
       account.expanded += join.extra - extra;
-      if (!(await passOn(page.withRecords(records), work))) return;
+      // The other input brings fields that are not known.
+      if (!(await passOn(page.withSchema(undefined).withRecords(records), work))) return;
     }
   } finally {
     join.close();

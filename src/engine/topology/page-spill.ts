@@ -1,11 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { Page } from '../../kit/page.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { openTemporaryDatabase } from '../temporary-database.ts';
 
 /** Pages in a line on disk: first in, first out. */
 export class PageSpill {
   #db: DatabaseSync | undefined;
+  /** By the number of their page; few are different. */
+  readonly #schemas = new Map<number, RecordSchema>();
   #first = 0;
   #end = 0;
 
@@ -21,6 +24,7 @@ export class PageSpill {
     this.#db
       .prepare('INSERT INTO pages VALUES (?, ?, ?, ?)')
       .run(this.#end, page.bytes, bookmark, stringifyJson(page.records() as JsonValue[]));
+    if (page.schema !== undefined) this.#schemas.set(this.#end, page.schema);
     this.#end += 1;
   }
 
@@ -31,13 +35,16 @@ export class PageSpill {
       .get(this.#first);
     if (row === undefined)
       throw new Error(`cannot happen: page ${this.#first} was never put aside`);
+    const schema = this.#schemas.get(this.#first);
+    this.#schemas.delete(this.#first);
     this.#first += 1;
     const { bytes, bookmark, records } = row as {
       bytes: number;
       bookmark: string | null;
       records: string;
     };
-    const options = bookmark === null ? { bytes } : { bytes, bookmark: parseJson(bookmark) };
+    const options =
+      bookmark === null ? { bytes, schema } : { bytes, schema, bookmark: parseJson(bookmark) };
     return Page.ofRecords(parseJson(records) as JsonValue[], options);
   }
 

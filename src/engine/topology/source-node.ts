@@ -108,6 +108,7 @@ function forward(page: Page, { run }: NodeWork): Page {
   const bookmark = run.topology.startsOver === undefined ? page.bookmark : undefined;
   return Page.ofRecords(records, {
     bytes: page.bytes,
+    schema: page.schema,
     ...(bookmark === undefined ? {} : { bookmark }),
   });
 }

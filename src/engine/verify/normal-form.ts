@@ -1,6 +1,7 @@
 /** When two values are the same: each becomes a text, and equal texts mean equal values. */
 import type { NormalizeSpec } from '../../blocks/verify/schema.ts';
 import type { ColumnHolds } from '../../kit/source.ts';
+import { isLiteral, plainJson } from '../../lib/text/json-literal.ts';
 import { parseJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { instantText } from './instant-text.ts';
 import { plainDecimal } from './plain-decimal.ts';
@@ -48,6 +49,7 @@ export function createForms(spec: NormalizeSpec): FormOf {
 
   const form: FormOf = (value, holding) => {
     if (value === undefined || value === null) return undefined;
+    if (isLiteral(value)) return form(plainJson(value), holding);
     if (typeof value === 'string') return text(value, holding);
     if (typeof value === 'boolean') return boolean(value, holding);
     if (typeof value === 'number' || typeof value === 'bigint') {

@@ -2,7 +2,9 @@
 import { ByteWriter } from '../../kit/byte-writer.ts';
 import { Columns, TEXT, type Column } from '../../kit/columns.ts';
 import { Page } from '../../kit/page.ts';
-import { CopyTextWriter, type CopyField } from './copy-text-writer.ts';
+import { readRecords } from '../../kit/column-records.ts';
+import { setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { CopyTextWriter, type CopyField, type MarkCell } from './copy-text-writer.ts';
 import type { Collector } from './line-pages.ts';
 
 const FIRST_CAPACITY = 64 * 1024;
@@ -13,6 +15,20 @@ const FIRST_ROWS = 1024;
  */
 const SPARES = 3;
 
+/** A value that is not the same when it is read back from its cell. */
+interface UnheldValue {
+  readonly row: number;
+  readonly name: string;
+  readonly value: JsonValue;
+}
+
+/** A page with such a value is one of records. */
+function recordsOf(columns: Columns, unheld: readonly UnheldValue[]): JsonValue[] {
+  const records = readRecords(columns);
+  for (const { row, name, value } of unheld) setField(records[row] as JsonObject, name, value);
+  return records;
+}
+
 export function collectColumns(fields: readonly CopyField[]): Collector {
   const names = fields.map((field) => field.name);
   const writer = new CopyTextWriter(fields, FIRST_CAPACITY);
@@ -22,8 +38,10 @@ export function collectColumns(fields: readonly CopyField[]): Collector {
   let cells = makeCells(FIRST_ROWS);
   let capacity = FIRST_ROWS;
   let count = 0;
+  let unheld: UnheldValue[] = [];
   // oxlint-disable-next-line max-params
-  const mark = (column: number, start: number, end: number, kind: number): void => {
+  const mark: MarkCell = (column, start, end, kind, value) => {
+    if (value !== undefined) unheld.push({ row: count, name: names[column] ?? '', value });
     const { starts, ends, kinds } = cells[column] as Column;
     const quote = kind >= TEXT ? 1 : 0;
     starts[count] = start + quote;
@@ -50,10 +68,12 @@ export function collectColumns(fields: readonly CopyField[]): Collector {
         if (spareBytes.length < SPARES) spareBytes.push(bytes.bytes);
         if (spareCells.length < SPARES) spareCells.push(used);
       };
-      const page = Page.ofColumns(
-        new Columns({ names, columns: used, height: count, cells: bytes }),
-        { ...options, release },
-      );
+      const columns = new Columns({ names, columns: used, height: count, cells: bytes });
+      const page =
+        unheld.length === 0
+          ? Page.ofColumns(columns, { ...options, release })
+          : Page.ofRecords(recordsOf(columns, unheld), options);
+      unheld = [];
       cells = spareCells.pop() ?? makeCells(capacity);
       capacity = cells[0]?.kinds.length ?? capacity;
       count = 0;

@@ -21,8 +21,11 @@ const BACKSLASH = 92;
 /** Escapes and quotes at most double a cell; a literal takes a few bytes. */
 const CELL_ROOM = 12;
 
-/** What a column of the table takes: texts, JSON, or lists. */
-export type CellStyle = 'plain' | 'json' | 'list';
+/**
+ * What a column of the table takes: texts; JSON, where texts may spell a document; JSON, where texts
+ * are strings of it; lists; or nothing but what `encode` returns.
+ */
+export type CellStyle = 'plain' | 'json' | 'document' | 'list' | 'encoded';
 
 /** A column of cells that goes into a column of a table. */
 export interface CellColumn {
@@ -92,12 +95,15 @@ class CopyText {
   cell(writer: CellColumn, row: number): void {
     const { starts, ends, kinds } = writer.from;
     const [start, end, kind] = [starts[row] as number, ends[row] as number, kinds[row] as number];
+    const { style } = writer;
+    const isJson = style === 'json' || style === 'document';
     if (kind <= NULL) this.#text('\\N');
+    else if (style === 'encoded') this.#encoded(writer, kind, { start, end });
     else if (kind === TRUE || kind === FALSE) this.#text(kind === TRUE ? 'true' : 'false');
-    else if (kind === NUMBER || (kind === TEXT && writer.style !== 'json')) this.#copy(start, end);
-    else if (kind === NESTED && writer.style !== 'list') this.#doubled(start, end);
-    else if (kind === ESCAPED && writer.style !== 'json' && this.#unescaped(start, end)) return;
-    else if (kind >= TEXT && writer.style === 'json' && this.#isPlainStart(start, end)) {
+    else if (kind === NUMBER || (kind === TEXT && !isJson)) this.#copy(start, end);
+    else if (kind === NESTED && style !== 'list') this.#doubled(start, end);
+    else if (kind === ESCAPED && !isJson && this.#unescaped(start, end)) return;
+    else if (kind >= TEXT && isJson && (style === 'document' || this.#isPlainStart(start, end))) {
       this.byte(QUOTE);
       this.#doubled(start, end);
       this.byte(QUOTE);

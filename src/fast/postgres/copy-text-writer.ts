@@ -12,6 +12,8 @@ import {
   TEXT,
   TRUE as IS_TRUE,
 } from '../../kit/columns.ts';
+import { isExactInCells } from '../../kit/cells.ts';
+import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { isPlainDecimal } from './plain-decimal.ts';
 
 const TAB = 9;
@@ -25,6 +27,7 @@ const ZERO = 48;
 const NINE = 57;
 const COLON = 58;
 const NULL_MARK = 78;
+const LETTER_N = 110;
 const LARGE_ROW = 64 * 1024;
 const NO_VALUE = -1;
 
@@ -53,8 +56,8 @@ export type FieldForm =
 export interface CopyField {
   readonly name: string;
   readonly form: FieldForm;
-  /** The field from one place to another as JSON text: what every form falls back on. */
-  readonly toJson: (rows: Buffer, from: number, to: number) => string;
+  /** The value of the field from one place to another: what every form falls back on. */
+  readonly decode: (rows: Buffer, from: number, to: number) => JsonValue;
 }
 
 interface ColumnWriter {
@@ -62,7 +65,7 @@ interface ColumnWriter {
   readonly lead: Int32Array;
   readonly leadBytes: number;
   readonly form: FieldForm;
-  readonly toJson: CopyField['toJson'];
+  readonly decode: CopyField['decode'];
 }
 
 /** Collects JSON Lines; grows as it needs. */
@@ -75,14 +78,16 @@ export class CopyTextWriter {
   #rowEnd = 0;
   /** Whether the last value holds an escape. */
   #escaped = false;
+  /** The last value, where it was decoded. */
+  #decodedValue: JsonValue | undefined;
   #rows: Buffer | undefined;
   #rowWords: DataView = new DataView(new ArrayBuffer(0));
 
   constructor(fields: readonly CopyField[], capacity: number) {
-    this.#columns = fields.map(({ name, form, toJson }, index) => ({
+    this.#columns = fields.map(({ name, form, decode }, index) => ({
       ...leadOf(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`),
       form,
-      toJson,
+      decode,
     }));
     this.#frame = this.#columns.reduce((sum, column) => sum + column.leadBytes + 4, 4 + WORD);
     this.#out = Buffer.allocUnsafeSlow(capacity);
@@ -117,7 +122,10 @@ export class CopyTextWriter {
     out[this.#length++] = NEWLINE;
   }
 
-  /** Adds nothing but the values of a row; `mark` is told where each of them stands. */
+  /**
+   * Adds nothing but the values of a row; `mark` is told where each of them stands, and the value
+   * itself where a cell cannot hold it.
+   */
   cells(rows: Buffer, from: number, mark: MarkCell, to: number): void {
     this.#begin(rows, from, to);
     let at = from;
@@ -125,8 +133,12 @@ export class CopyTextWriter {
     for (let index = 0; index < columns.length; index += 1) {
       const start = this.#length;
       this.#escaped = false;
+      this.#decodedValue = undefined;
       at = this.#field(columns[index] as ColumnWriter, rows, at) + 1;
-      mark(index, start, this.#length, kindOf(this.#out[start] as number, this.#escaped));
+      const kind = kindOf(this.#out[start] as number, this.#escaped);
+      const value = this.#decodedValue as JsonValue | undefined;
+      if (value === undefined || isExactInCells(value)) mark(index, start, this.#length, kind);
+      else mark(index, start, this.#length, kind, value);
     }
   }
 
@@ -140,13 +152,14 @@ export class CopyTextWriter {
   }
 
   /** Writes one value; gives the place of the tab or newline after it. */
-  #field({ form, toJson }: ColumnWriter, rows: Buffer, from: number): number {
+  #field({ form, decode }: ColumnWriter, rows: Buffer, from: number): number {
     if (rows[from] === BACKSLASH && rows[from + 1] === NULL_MARK) {
       this.#length = put(this.#out, this.#length, NULL);
       return from + 2;
     }
     if (form === 'text') return this.#text(rows, from);
-    if (form === 'jsonb') {
+    // A JSON null is not the null of the column.
+    if (form === 'jsonb' && rows[from] !== LETTER_N) {
       const end = this.#jsonb(rows, from);
       if (end !== NO_VALUE) return end;
     }
@@ -163,7 +176,8 @@ export class CopyTextWriter {
     else if (
       !((form === 'zoned' || form === 'moment') && this.#moment(rows, from, end, form === 'zoned'))
     ) {
-      this.#decoded(toJson(rows, from, end), mostBytes(rows, end, this.#rowEnd));
+      this.#decodedValue = decode(rows, from, end);
+      this.#decoded(stringifyJson(this.#decodedValue), mostBytes(rows, end, this.#rowEnd));
     }
     return end;
   }
@@ -322,7 +336,13 @@ export class CopyTextWriter {
 
 /** A string is told with its quotes. */
 // oxlint-disable-next-line max-params
-export type MarkCell = (column: number, start: number, end: number, kind: number) => void;
+export type MarkCell = (
+  column: number,
+  start: number,
+  end: number,
+  kind: number,
+  value?: JsonValue,
+) => void;
 
 /** What a value is, by its first byte. */
 function kindOf(first: number, escaped: boolean): number {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { RecordError } from '../../lib/errors.ts';
 import { hasField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { text } from '../../kit/schema.ts';
+import { forgetFields, withTypes, type RecordType } from '../../kit/record-schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
 import { castColumn } from './cast-cells.ts';
 import { CONVERSIONS } from './cast-values.ts';
@@ -20,6 +21,14 @@ const schema = z.lazy(() =>
     }),
   }),
 );
+
+const TYPES: Readonly<Record<keyof typeof CONVERSIONS, RecordType>> = {
+  int: { kind: 'int64' },
+  float: { kind: 'float64' },
+  bool: { kind: 'bool' },
+  string: { kind: 'utf8' },
+  timestamp: { kind: 'timestamp', unit: 'us', zone: 'UTC' },
+};
 
 export const cast = defineTransform<z.infer<typeof schema>>({
   type: 'cast',
@@ -48,6 +57,14 @@ export const cast = defineTransform<z.infer<typeof schema>>({
   ],
   reads: (config) => ({ kind: 'fields', names: Object.keys(config.fields) }),
   columns: () => ({ kind: 'identity' }),
+  schema: ({ fields, on_error: onError }, input) => {
+    // A value that cannot be converted keeps its type.
+    if (onError === 'skip') return forgetFields(input, Object.keys(fields));
+    return Object.entries(fields).reduce(
+      (known, [name, type]) => withTypes(known, [name], TYPES[type]),
+      input,
+    );
+  },
   worksOnColumns: () => true,
   compile(config) {
     const casts = Object.entries(config.fields).map(([name, type]) => ({

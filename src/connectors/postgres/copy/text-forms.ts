@@ -1,5 +1,4 @@
 import type { CopyField, FieldForm } from '../../../fast/postgres/copy-text-writer.ts';
-import { stringifyJson } from '../../../lib/text/json.ts';
 import { decoderOf, OID, type BigNumbers } from '../types/decode.ts';
 import { fieldText, type CopyColumn } from './text-fields.ts';
 
@@ -29,7 +28,7 @@ export function fieldsOf(
     return {
       name,
       form: FORMS[oid] ?? 'text',
-      toJson: (rows, from, to) => stringifyJson(decode(fieldText(rows, from, to))),
+      decode: (rows, from, to) => decode(fieldText(rows, from, to)),
     };
   });
 }

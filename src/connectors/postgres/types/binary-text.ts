@@ -30,29 +30,6 @@ export const BINARY_TEXTS: Readonly<Record<number, BinaryText>> = {
   3802: (bytes) => bytes.toString('utf8', 1),
 };
 
-/** Names of these types. */
-export const BINARY_TYPES: Readonly<Record<number, string>> = {
-  16: 'boolean',
-  17: 'bytea',
-  19: 'name',
-  20: 'bigint',
-  21: 'smallint',
-  23: 'integer',
-  25: 'text',
-  114: 'json',
-  700: 'real',
-  701: 'double precision',
-  1042: 'bpchar',
-  1043: 'varchar',
-  1082: 'date',
-  1083: 'time',
-  1114: 'timestamp',
-  1184: 'timestamptz',
-  1700: 'numeric',
-  2950: 'uuid',
-  3802: 'jsonb',
-};
-
 function utf8(bytes: Buffer): string {
   return bytes.toString('utf8');
 }

@@ -1,7 +1,8 @@
 /** Decodes the text form of column values (dates ISO, zone UTC, bytes hex) to JSON values. */
 import { ConnectorError } from '../../../lib/errors.ts';
 import { exactNumber } from '../../../lib/text/exact-number.ts';
-import type { JsonValue } from '../../../lib/text/json.ts';
+import { withSourceText } from '../../../lib/text/json-literal.ts';
+import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 
 export type Decoder = (text: string) => JsonValue;
 export type BigNumbers = 'fail' | 'string';
@@ -45,8 +46,9 @@ export function decoderOf(oid: number, column: string, bigNumbers: BigNumbers): 
     case OID.timestamptz:
       return (text) => (text.endsWith('+00') ? zulu(isoDateTime(text)) : undefined) ?? text;
     case OID.json:
+      return jsonDecoder({ column, bigNumbers, isRespelled: isNotCompact });
     case OID.jsonb:
-      return jsonDecoder(column, bigNumbers);
+      return jsonDecoder({ column, bigNumbers, isRespelled: hasOuterZeros });
     default:
       return (text) => text;
   }
@@ -72,20 +74,29 @@ function integer(text: string): JsonValue {
   return Number.isSafeInteger(value) ? value : BigInt(text);
 }
 
-/** Infinity and not-a-number have no JSON form. */
+/** Infinity and not-a-number are texts, which the server spells as JavaScript does. */
 function float(text: string): JsonValue {
   const value = Number(text);
-  return Number.isFinite(value) ? value : null;
+  return Number.isFinite(value) ? value : text;
 }
 
 /** Only texts that match can hold a number that a double cannot hold exactly. */
 const MAY_BE_BIG = /\d[\d.]{15}|[eE][+-]?\d{2}/;
 
-function jsonDecoder(column: string, bigNumbers: BigNumbers): Decoder {
+interface JsonDecoding {
+  readonly column: string;
+  readonly bigNumbers: BigNumbers;
+  /** Whether the server would store the JSON of the value as another value than its text. */
+  readonly isRespelled: (value: JsonValue, text: string) => boolean;
+}
+
+function jsonDecoder({ column, bigNumbers, isRespelled }: JsonDecoding): Decoder {
+  let isReplaced = false;
   const reviver = (_key: string, value: unknown, context?: { source?: string }): unknown => {
     if (typeof value !== 'number' || context?.source === undefined) return value;
     const exact = exactNumber(value, context.source);
     if (exact !== undefined) return exact;
+    isReplaced = true;
     if (bigNumbers === 'string') return context.source;
     throw new ConnectorError(
       'data',
@@ -95,8 +106,24 @@ function jsonDecoder(column: string, bigNumbers: BigNumbers): Decoder {
       },
     );
   };
-  return (text) =>
-    MAY_BE_BIG.test(text)
+  return (text) => {
+    isReplaced = false;
+    const value = MAY_BE_BIG.test(text)
       ? (JSON.parse(text, reviver) as JsonValue)
       : (JSON.parse(text) as JsonValue);
+    if (value === null) return withSourceText(value, text);
+    return !isReplaced && isRespelled(value, text) ? withSourceText(value, text) : value;
+  };
 }
+
+/** `json` keeps its text: spaces, equal keys, escapes. */
+function isNotCompact(value: JsonValue, text: string): boolean {
+  return stringifyJson(value) !== text;
+}
+
+/** `jsonb` keeps the decimals of a number: `1.50` is not printed as `1.5`. */
+function hasOuterZeros(_value: JsonValue, text: string): boolean {
+  return OUTER_ZERO.test(text);
+}
+
+const OUTER_ZERO = /\.\d*0(?!\d)/;

@@ -1,14 +1,72 @@
 /** Converts JSON values to text that the column's type can read. */
 import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
+import { documentText, isLiteral, plainJson } from '../../../lib/text/json-literal.ts';
+import type { RecordSchema, RecordType } from '../../../kit/record-schema.ts';
+import { isBase64 } from '../../../kit/typed-values.ts';
 import type { LiveColumn } from '../../_sql/driver.ts';
 
 export type Encoder = (value: JsonValue) => string | null;
 
-export function encoderOf(column: Pick<LiveColumn, 'sqlType'>): Encoder {
-  if (column.sqlType === 'json' || column.sqlType === 'jsonb') return jsonText;
-  if (column.sqlType.endsWith('[]'))
-    return (value) => (Array.isArray(value) ? arrayText(value) : plainText(value));
+/** What decides how a value is written: the column, and the type of the value where it is known. */
+export interface Encoded extends Pick<LiveColumn, 'name' | 'sqlType' | 'baseType'> {
+  readonly type?: RecordType | undefined;
+}
+
+/** Each column with the type that its field has in a page; a field may differ in its case. */
+export function typedColumns<C extends Pick<LiveColumn, 'name'>>(
+  columns: readonly C[],
+  schema: RecordSchema | undefined,
+): (C & { readonly type?: RecordType })[] {
+  if (schema === undefined) return [...columns];
+  const { fields } = schema;
+  const types = new Map(fields.map(({ name, type }) => [name, type]));
+  const folded = new Map(fields.map(({ name, type }) => [name.toLowerCase(), type]));
+  return columns.map((column) => {
+    const type = types.get(column.name) ?? folded.get(column.name.toLowerCase());
+    return type === undefined ? column : { ...column, type };
+  });
+}
+
+export function encoderOf(column: Encoded): Encoder {
+  const { type } = column;
+  const sqlType = column.baseType ?? column.sqlType;
+  if (isJsonType(sqlType))
+    return holdsDocuments(column)
+      ? (value) => (value === null ? null : documentText(value))
+      : jsonText;
+  if (type?.kind === 'binary' && sqlType === 'bytea') return byteaEncoder(column.name);
+  if (sqlType.endsWith('[]')) {
+    const item = encoderOf({
+      name: column.name,
+      sqlType: sqlType.slice(0, -2),
+      type: type?.kind === 'list' ? type.item : undefined,
+    });
+    return (value) => (Array.isArray(value) ? arrayText(value, item) : plainText(value));
+  }
   return plainText;
+}
+
+export function isJsonType(sqlType: string): boolean {
+  return sqlType === 'json' || sqlType === 'jsonb';
+}
+
+/** Whether a text among the values is a JSON string, and not the text of a document. */
+export function holdsDocuments({ type }: Pick<Encoded, 'type'>): boolean {
+  return type !== undefined && DOCUMENTS.has(type.kind);
+}
+
+const DOCUMENTS: ReadonlySet<string> = new Set(['json', 'list', 'struct', 'map']);
+
+function byteaEncoder(name: string): Encoder {
+  return (value) => {
+    if (value === null) return null;
+    if (typeof value === 'string' && isBase64(value))
+      return `\\x${Buffer.from(value, 'base64').toString('hex')}`;
+    throw new ConnectorError('data', `a value of \`${name}\` is not base64, as bytes are`, {
+      hint: 'leave the field as it was read, or write it into a text column',
+    });
+  };
 }
 
 /** For values that already are text. */
@@ -18,7 +76,9 @@ export function finishedText(value: JsonValue): string | null {
 
 function plainText(value: JsonValue): string | null {
   if (value === null || typeof value === 'string') return value;
-  return typeof value === 'object' ? stringifyJson(value) : String(value);
+  if (typeof value === 'object')
+    return isLiteral(value) ? plainText(plainJson(value)) : stringifyJson(value);
+  return Object.is(value, -0) ? '-0' : String(value);
 }
 
 /** A text that is a JSON object or list is stored as such; any other text becomes a JSON string. */
@@ -37,11 +97,11 @@ function spellsJson(text: string): boolean {
   }
 }
 
-function arrayText(items: readonly JsonValue[]): string {
+function arrayText(items: readonly JsonValue[], encode: Encoder): string {
   const parts = items.map((item) => {
-    if (item === null) return 'NULL';
-    if (Array.isArray(item)) return arrayText(item);
-    return `"${(plainText(item) ?? '').replace(/["\\]/g, '\\$&')}"`;
+    if (Array.isArray(item)) return arrayText(item, encode);
+    const text = encode(item);
+    return text === null ? 'NULL' : `"${text.replace(/["\\]/g, '\\$&')}"`;
   });
   return `{${parts.join(',')}}`;
 }

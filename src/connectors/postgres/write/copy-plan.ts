@@ -3,6 +3,7 @@ import { quoteNames } from '../../../lib/sql/sql-name.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { MISSING, type Column, type Columns } from '../../../kit/columns.ts';
 import type { Page } from '../../../kit/page.ts';
+import type { RecordSchema } from '../../../kit/record-schema.ts';
 import { BINARY_HEAD, BINARY_TAIL, binaryBlock, hasNull } from '../copy/binary-rows.ts';
 import { copyCells as fastCells } from '../../../fast/fast-paths.ts';
 import { copyCells, type CellStyle, type PageBuffer } from '../../../fast/postgres/copy-cells.ts';
@@ -10,7 +11,14 @@ import type { CopyColumn } from '../copy/text-fields.ts';
 import { nearColumn, type UnknownFields } from '../../_sql/column-names.ts';
 import { NAMES, type CopyTarget, type TargetColumn } from './schema.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
-import { encoderOf, escaped } from '../types/encode.ts';
+import {
+  encoderOf,
+  escaped,
+  holdsDocuments,
+  isJsonType,
+  typedColumns,
+  type Encoded,
+} from '../types/encode.ts';
 import { arrivalTable, insertInto } from './statements.ts';
 import type { Transaction } from './write-transaction.ts';
 
@@ -42,7 +50,7 @@ export function planCopy(
   if (json !== undefined) return planLines(page, target, json);
   return page.columns === undefined
     ? planBinary(page, target, key)
-    : planColumns(page.columns, target, request);
+    : planColumns(page.columns, target, { ...request, schema: page.schema });
 }
 
 function planBinary(page: Page, target: CopyTarget, key: readonly string[]): CopyPlan | undefined {
@@ -62,10 +70,10 @@ function planBinary(page: Page, target: CopyTarget, key: readonly string[]): Cop
 function planColumns(
   columns: Columns,
   target: CopyTarget,
-  { key, buffer }: CopyRequest,
+  { key, buffer, schema }: CopyRequest & { readonly schema: RecordSchema | undefined },
 ): CopyPlan | undefined {
   if (key.length > 0 || !fastCells.isOn()) return undefined;
-  const known = [...target.values()].flatMap((to) => {
+  const known = typedColumns([...target.values()], schema).flatMap((to) => {
     const from = columns.column(to.name);
     return from === undefined || !hasCells(columns, from) ? [] : [{ to, from }];
   });
@@ -113,12 +121,14 @@ function cellCount({ rows }: Columns, { kinds }: Column): number {
   return count;
 }
 
-function styleOf({ sqlType }: TargetColumn): CellStyle {
-  if (sqlType === 'json' || sqlType === 'jsonb') return 'json';
+function styleOf(column: Encoded): CellStyle {
+  const sqlType = column.baseType ?? column.sqlType;
+  if (isJsonType(sqlType)) return holdsDocuments(column) ? 'document' : 'json';
+  if (sqlType === 'bytea' && column.type?.kind === 'binary') return 'encoded';
   return sqlType.endsWith('[]') ? 'list' : 'plain';
 }
 
-function cellEncoder(column: TargetColumn): (value: JsonValue) => string {
+function cellEncoder(column: Encoded): (value: JsonValue) => string {
   const encode = encoderOf(column);
   return (value) => {
     const text = encode(value);

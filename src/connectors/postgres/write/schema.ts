@@ -6,18 +6,10 @@ import { NAME_BYTES } from '../../_sql/table-names.ts';
 
 export const NAMES: NameRules = { mostBytes: NAME_BYTES, ignoresCase: false };
 
-export const POSTGRES_TYPES: Readonly<Record<ColumnType, string>> = {
-  boolean: 'boolean',
-  integer: 'bigint',
-  number: 'double precision',
-  string: 'text',
-  array: 'jsonb',
-  object: 'jsonb',
-};
-
 interface ColumnRow {
   readonly name: string;
   readonly type: string;
+  readonly base: string;
   readonly nullable: boolean;
   readonly settable: boolean;
   readonly has_default: boolean;
@@ -28,9 +20,17 @@ interface ColumnRow {
  * assignment refuses.
  */
 const COLUMNS = `
-  SELECT attname AS name, format_type(atttypid, -1) AS type, NOT attnotnull AS nullable, attidentity <> 'a' AS settable,
+  SELECT attname AS name, format_type(atttypid, -1) AS type, ${baseTypeOf('atttypid')} AS base, NOT attnotnull AS nullable, attidentity <> 'a' AS settable,
     atthasdef OR attidentity <> '' AS has_default
   FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`;
+
+/** The type behind a domain, which may be one over another domain. */
+function baseTypeOf(oid: string): string {
+  return `(WITH RECURSIVE behind AS (
+    SELECT oid, typtype, typbasetype FROM pg_type WHERE oid = ${oid}
+    UNION ALL SELECT t.oid, t.typtype, t.typbasetype FROM behind JOIN pg_type AS t ON t.oid = behind.typbasetype WHERE behind.typtype = 'd'
+  ) SELECT format_type(oid, -1) FROM behind WHERE typtype <> 'd')`;
+}
 
 /**
  * The columns that can be written; `undefined` when the table does not exist. `table` is quoted and
@@ -49,10 +49,11 @@ export async function readColumns(
   const oid = found.rows[0]?.oid ?? null;
   if (oid === null) return undefined;
   const { rows } = await client.query<ColumnRow>(COLUMNS, [oid]);
-  return rows.map(({ name, type, nullable, settable, has_default: hasDefault }) => ({
+  return rows.map(({ name, type, base, nullable, settable, has_default: hasDefault }) => ({
     name,
     sqlType: type,
-    types: typesOf(type),
+    ...(base === type ? {} : { baseType: base }),
+    types: typesOf(base),
     nullable,
     ...(settable ? {} : { settable }),
     ...(hasDefault ? { hasDefault } : {}),
@@ -81,13 +82,14 @@ export interface TargetColumn {
   readonly name: string;
   readonly oid: number;
   readonly sqlType: string;
+  readonly baseType?: string;
   readonly hasDefault: boolean;
 }
 
 /** Views, foreign tables, rules and row security only work with INSERT. */
 const COPY_TARGET = `
   SELECT a.attname AS name, a.atttypid::int8::text AS oid, format_type(a.atttypid, -1) AS type,
-    a.atthasdef OR a.attidentity <> '' AS has_default
+    ${baseTypeOf('a.atttypid')} AS base, a.atthasdef OR a.attidentity <> '' AS has_default
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
   WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p') AND NOT c.relhasrules AND NOT row_security_active(c.oid)`;
 
@@ -99,14 +101,21 @@ export async function readCopyTarget(
     name: string;
     oid: string;
     type: string;
+    base: string;
     has_default: boolean;
   }>(COPY_TARGET, [table]);
   return rows.length === 0
     ? undefined
     : new Map(
-        rows.map(({ name, oid, type, has_default: hasDefault }) => [
+        rows.map(({ name, oid, type, base, has_default: hasDefault }) => [
           name,
-          { name, oid: Number(oid), sqlType: type, hasDefault },
+          {
+            name,
+            oid: Number(oid),
+            sqlType: type,
+            ...(base === type ? {} : { baseType: base }),
+            hasDefault,
+          },
         ]),
       );
 }

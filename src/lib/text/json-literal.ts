@@ -1,0 +1,92 @@
+/**
+ * JSON values that remember how they were written, for databases that keep the text of a document
+ * or tell the JSON null from no value. Everybody else sees the value alone.
+ */
+import { parseJson, stringifyJson, type JsonObject, type JsonValue } from './json.ts';
+
+// JSON.rawJSON is in Node 22 and newer; the type library does not know it yet.
+const { rawJSON: rawJson } = JSON as unknown as { rawJSON(this: void, text: string): unknown };
+
+/**
+ * A null, number, text or boolean that JavaScript cannot hold as it was written. It is written to
+ * JSON with its own text, and has no fields.
+ */
+class JsonLiteral {
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+
+  toJSON(): unknown {
+    return rawJson(this.#text);
+  }
+}
+
+/** The type of values has no room for it, because hardly anybody has to know it. */
+function literal(text: string): JsonObject {
+  return Object.freeze(new JsonLiteral(text)) as unknown as JsonObject;
+}
+
+/** A null inside a document column, as opposed to a column without a value. */
+export const JSON_NULL: JsonObject = literal('null');
+
+const SOURCE_TEXT = Symbol('JSON text');
+
+/**
+ * A document together with its text, where writing the value would give another one. The text is
+ * forgotten when the value is copied or cloned, so a changed copy does not have it.
+ */
+export function withSourceText(value: JsonValue, text: string): JsonValue {
+  if (value === null) return JSON_NULL;
+  if (typeof value === 'object')
+    return Object.defineProperty(value, SOURCE_TEXT, { value: text, configurable: true });
+  return literal(text.trim());
+}
+
+/** The text that `withSourceText` was given. */
+export function sourceText(value: JsonValue): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (value instanceof JsonLiteral) return value.text;
+  return (value as { [SOURCE_TEXT]?: string })[SOURCE_TEXT];
+}
+
+/** The JSON text of a document: its own where it has one. */
+export function documentText(value: JsonValue): string {
+  return sourceText(value) ?? stringifyJson(value);
+}
+
+export function isLiteral(value: JsonValue | undefined): boolean {
+  return value instanceof JsonLiteral;
+}
+
+/** The value without its spelling, for comparisons. */
+export function plainJson(value: JsonValue): JsonValue {
+  return value instanceof JsonLiteral ? parseJson(value.text) : value;
+}
+
+const STRING_OR_KEY = /"(?:[^"\\]|\\.)*"(\s*:)?/g;
+
+/**
+ * The value alone where its text has more members: of members with one key the value has the last,
+ * and nobody who looks at the value sees the others.
+ */
+export function withoutHiddenMembers(value: JsonObject | JsonValue[]): JsonValue {
+  const text = sourceText(value);
+  if (text === undefined) return value;
+  let keys = 0;
+  for (const [, isKey] of text.matchAll(STRING_OR_KEY)) if (isKey !== undefined) keys += 1;
+  if (keys === memberCount(value)) return value;
+  return Array.isArray(value) ? [...value] : { ...value };
+}
+
+function memberCount(value: JsonValue): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const items = Array.isArray(value) ? value : Object.values(value);
+  const own = Array.isArray(value) ? 0 : items.length;
+  return items.reduce<number>((count, item) => count + memberCount(item), own);
+}
