@@ -9,6 +9,8 @@ export interface PlanSummary {
   /** Of the resolved document; decides whether a repeated submission is the same request. */
   readonly fingerprint: string;
   readonly warnings: readonly { readonly path: string; readonly message: string }[];
+  /** The values of its parameters, secret ones masked; present when it has any. */
+  readonly params?: JsonObject;
   /** Present when the document says who is told how its runs ended. */
   readonly notified?: NotifiedPlan;
   /** Present when the document was prepared for a backfill. */

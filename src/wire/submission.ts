@@ -1,5 +1,18 @@
 /** A submission as it is stored and as it reaches the process that executes it. */
 import { z } from 'zod';
+import type { JsonValue } from '../lib/text/json.ts';
+
+/** What a caller supplies beside the document. */
+export const boundSchema = z.strictObject({
+  /** Values of `params`, by name. */
+  params: z.record(
+    z.string(),
+    z.custom<JsonValue>((value) => value !== undefined),
+  ),
+  /** Variables that `${env:…}` and `${secret:…}` see before those of the environment. */
+  env: z.record(z.string(), z.string()),
+});
+export type Bound = Readonly<z.infer<typeof boundSchema>>;
 
 /**
  * A document as it was sent. References to secrets stay references until the process that needs
@@ -12,6 +25,7 @@ export const submittedDocumentSchema = z.strictObject({
   name: z.string().nullable(),
   /** The default document of the server that it is merged over: JSON, unresolved as well. */
   base: z.string().nullable(),
+  bound: boundSchema.optional(),
 });
 export type SubmittedDocument = Readonly<z.infer<typeof submittedDocumentSchema>>;
 
@@ -36,5 +50,7 @@ export const storedSubmissionSchema = submittedDocumentSchema.omit({ base: true 
    * run over cannot call back.
    */
   callback: z.enum(['none', 'recorded', 'withheld']),
+  /** It was given secrets, which are not stored; only the server that has it can execute it. */
+  is_bound_withheld: z.literal(true).optional(),
 });
 export type StoredSubmissionContent = Readonly<z.infer<typeof storedSubmissionSchema>>;

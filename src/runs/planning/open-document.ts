@@ -2,6 +2,7 @@
 import { BLOCKS } from '../../blocks/index.ts';
 import { loadWithSecrets } from '../../document/load.ts';
 import type { Document } from '../../document/document.ts';
+import type { Binding } from '../../document/params/bind-params.ts';
 import { localFiles } from '../../document/text/local-file.ts';
 import { secretAsker, type AskSecrets } from '../../document/tokens/ask-secrets.ts';
 import type { Parts } from '../../kit/parts.ts';
@@ -9,7 +10,7 @@ import type { Env } from '../../lib/env.ts';
 import { parseJson, type JsonObject } from '../../lib/text/json.ts';
 import type { Plan } from '../../plan/plan.ts';
 import { planDocument } from '../../plan/plan-document.ts';
-import type { SubmittedDocument } from '../../wire/submission.ts';
+import type { Bound, SubmittedDocument } from '../../wire/submission.ts';
 
 /** Name of a run whose submission and document give none. */
 export const UNNAMED = 'serve';
@@ -47,7 +48,7 @@ export function outsideOf({ env, parts }: Pick<OpenOptions, 'env' | 'parts'>): O
 
 /** Throws `ConfigError`, whose stage decides the status. */
 export async function readDocument(
-  { config, config_format, name, base }: SubmittedDocument,
+  { config, config_format, name, base, bound }: SubmittedDocument,
   { redactor, variableAccess }: Pick<Env, 'redactor' | 'variableAccess'>,
   {
     variables,
@@ -69,12 +70,17 @@ export async function readDocument(
     readFile,
     secretManagers,
     ...(base === null ? {} : { base: parseJson(base) as JsonObject }),
+    ...(bound === undefined ? {} : bindingOf(bound)),
     name: given,
   };
   const loaded = await loadWithSecrets(config, options, ask);
   const { name: own } = loaded.tree;
   const isNamed = given !== '' || (typeof own === 'string' && own !== '');
   return { document: isNamed ? loaded : { ...loaded, name: unnamed }, isNamed };
+}
+
+function bindingOf({ params, env }: Bound): Binding {
+  return { params, paramEnv: env };
 }
 
 /** Throws `ConfigError`. With `backfill: 'kept'` the tokens of backfills stay. */

@@ -68,6 +68,7 @@ export async function prepareDocument(
     is_named: read.isNamed,
     fingerprint: configFingerprint(read.document.tree),
     warnings: plan.warnings.map(({ path, message }) => ({ path, message })),
+    ...(Object.keys(read.document.params).length === 0 ? {} : { params: read.document.params }),
     ...(notified === undefined ? {} : { notified }),
     ...(isRange ? { range: rangeSummaryOf(plan) } : {}),
   };

@@ -176,6 +176,37 @@ function probe() {
   return { owner: 'probe', leaseUntil: '2000-01-01T00:00:00.000Z', now, limit: 9 };
 }
 
+it('values that a run was given go with it; secret ones are not stored, and nobody else executes it', async () => {
+  const history = durable();
+  const first = await testService({ history });
+  await first.submit();
+  const bound = { params: { day: 'monday', token: 'hunter22' }, env: {} };
+  const open = await first.runs.submit(submission(), CALLER, {
+    bound: { ...bound, isSecret: false },
+  });
+  const secret = await first.runs.submit(submission(), CALLER, {
+    bound: { ...bound, isSecret: true },
+  });
+  await rest();
+  await kill(first);
+  const stored = await history.adoptQueued(probe());
+  expect(stored.map(({ submission: { content } }) => content.includes('hunter22'))).toEqual([
+    true,
+    false,
+  ]);
+
+  const clock = new FakeClock();
+  await clock.advance(60_000);
+  const next = await testService({ history, clock });
+  await rest();
+  expect(startedBy(next)).toEqual([open.run_id]);
+  expect(next.executor.last.request).toMatchObject({ document: { bound } });
+  expect(await next.record(secret.run_id)).toMatchObject({
+    status: 'failed',
+    error: expect.stringContaining('secret values, which are not stored'),
+  });
+});
+
 it('a submission that another build stored fails its run, and says why', async () => {
   const history = durable();
   const run: StoredRun = aRun('later', { owner: 'gone' });

@@ -178,7 +178,7 @@ export class LiveRun {
 
   #job(): Job {
     const { env, isLevelChosen } = this.#services;
-    const { config, config_format, name, clock, concurrency, reads_anew } = this.#submission;
+    const { config, config_format, name, bound, clock, concurrency, reads_anew } = this.#submission;
     return {
       version: JOB_VERSION,
       id: this.fence.run_id,
@@ -187,7 +187,13 @@ export class LiveRun {
       request: {
         kind: 'run',
         run_id: this.fence.run_id,
-        document: { config, config_format, name, base: this.#base },
+        document: {
+          config,
+          config_format,
+          name,
+          base: this.#base,
+          ...(bound === undefined ? {} : { bound }),
+        },
         clock,
         concurrency,
         reads_anew,

@@ -141,15 +141,16 @@ export class LiveRuns {
 
   #take({ run, submission }: AdoptedRun, place: Reservation<LiveRun> | undefined): void {
     const content = readSubmission(submission.content);
-    if (content === undefined) {
+    const impossible =
+      content === undefined
+        ? 'its submission was stored by another build, which this one cannot read'
+        : content.is_bound_withheld === true
+          ? 'it was submitted with secret values, which are not stored, to a server that is gone; submit it again'
+          : undefined;
+    if (content === undefined || impossible !== undefined) {
       place?.release();
       const live = this.#liveRun(run, UNREADABLE, { base: null, callback: undefined });
-      void this.#settle(
-        live,
-        live.endImpossible(
-          'its submission was stored by another build, which this one cannot read',
-        ),
-      );
+      void this.#settle(live, live.endImpossible(impossible ?? ''));
       return;
     }
     if (content.callback === 'withheld')

@@ -1,6 +1,6 @@
 import type { Claim, StoredRun, StoredSubmission } from '../../history/history.ts';
 import type { Env } from '../../lib/env.ts';
-import { stringifyJson } from '../../lib/text/json.ts';
+import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import { parseRfc3339 } from '../../lib/time/rfc3339.ts';
 import type { DoctorReport } from '../../wire/doctor.ts';
 import type { PlanSummary } from '../../wire/plan-summary.ts';
@@ -64,7 +64,7 @@ export function newRun(preparation: Preparation, options: NewRunOptions): NewRun
     run,
     content,
     stored: {
-      content: stringifyJson(content),
+      content: stringifyJson(options.how.bound?.isSecret === true ? withheld(content) : content),
       ...(base === undefined ? {} : { base }),
     },
     claim: claimOf(run, preparation, options),
@@ -73,7 +73,7 @@ export function newRun(preparation: Preparation, options: NewRunOptions): NewRun
 
 function contentOf(
   submission: Submission,
-  { anew, measuredAs }: How,
+  { anew, measuredAs, bound }: How,
   submittedAt: string,
 ): StoredSubmissionContent {
   const { config, config_format, name, clock, concurrency, timeout_secs, callback } = submission;
@@ -87,8 +87,15 @@ function contentOf(
     timeout_secs: timeout_secs ?? null,
     reads_anew: anew ?? false,
     measured_as: measuredAs ?? null,
+    ...(bound === undefined ? {} : { bound: { params: bound.params, env: bound.env } }),
     callback: callback == null ? 'none' : storageOf(callback),
   };
+}
+
+/** Without the values that it was given. */
+function withheld(content: StoredSubmissionContent): JsonObject {
+  const { bound: _, ...rest } = content;
+  return { ...rest, is_bound_withheld: true };
 }
 
 /** The run record holds the callback without its secrets. */

@@ -23,8 +23,9 @@ export function createPrepare({ env, jobs, base, isRange = false }: PrepareOptio
   return async (submission, signal) => {
     const baseNow = base?.();
     const surroundings = { variables, base: baseNow?.hash };
-    const key = keyOf(submission);
-    const known = cache.find(key, surroundings);
+    const { bound, ...unbound } = submission;
+    const key = bound === undefined ? keyOf(unbound) : undefined;
+    const known = key === undefined ? undefined : cache.find(key, surroundings);
     if (known !== undefined) return known;
     const document = submittedDocument(submission, baseNow);
     const prepared = await jobs.run(
@@ -32,7 +33,7 @@ export function createPrepare({ env, jobs, base, isRange = false }: PrepareOptio
       { kind: 'prepare', document, is_range: isRange },
       { signal },
     );
-    if (prepared.variables !== null) {
+    if (prepared.variables !== null && key !== undefined) {
       const reads = prepared.variables.map((name) => ({ name, value: variables[name] }));
       const chars = submission.config.length;
       cache.keep(key, { summary: prepared.summary, base: surroundings.base, reads, chars });

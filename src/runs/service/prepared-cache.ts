@@ -82,11 +82,14 @@ export class PreparedCache {
   }
 }
 
+/** What is bound to values of its own is not prepared for anybody else. */
+type Unbound = Omit<PrepareInput, 'bound'>;
+
 /**
  * Of everything in a submission that preparing looks at: a field added there has to be added here,
  * or this does not compile.
  */
-export function keyOf({ config, config_format, name, ...rest }: PrepareInput): string {
+export function keyOf({ config, config_format, name, ...rest }: Unbound): string {
   rest satisfies Readonly<Record<string, never>>;
   return hash('sha256', `${config_format} ${name == null ? '' : JSON.stringify(name)} ${config}`);
 }

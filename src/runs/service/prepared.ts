@@ -1,9 +1,11 @@
 import type { PlanSummary } from '../../wire/plan-summary.ts';
 import type { Submission } from '../../wire/run.ts';
-import type { SubmittedDocument } from '../../wire/submission.ts';
+import type { Bound, SubmittedDocument } from '../../wire/submission.ts';
 
 /** The part of a submission that its plan is made of. */
-export type PrepareInput = Pick<Submission, 'config' | 'config_format' | 'name'>;
+export type PrepareInput = Pick<Submission, 'config' | 'config_format' | 'name'> & {
+  readonly bound?: Bound | undefined;
+};
 
 /**
  * From the text of a submission to what the server has to know of its plan; throws `ConfigError`
@@ -20,8 +22,14 @@ export interface BaseDocument {
 
 /** A document with the one that it is merged over, as a worker is given it. */
 export function submittedDocument(
-  { config, config_format, name }: PrepareInput,
+  { config, config_format, name, bound }: PrepareInput,
   base: BaseDocument | undefined,
 ): SubmittedDocument {
-  return { config, config_format, name: name ?? null, base: base?.content ?? null };
+  return {
+    config,
+    config_format,
+    name: name ?? null,
+    base: base?.content ?? null,
+    ...(bound === undefined ? {} : { bound }),
+  };
 }

@@ -6,7 +6,7 @@ import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { doctorFailure, type DoctorReport } from '../../wire/doctor.ts';
 import type { RunEvent, RunIdentity } from '../../wire/run-event.ts';
 import type { RunPage, RunRecord, Submission, SubmissionReceipt } from '../../wire/run.ts';
-import type { SubmittedDocument } from '../../wire/submission.ts';
+import type { Bound, SubmittedDocument } from '../../wire/submission.ts';
 import type { CallbackRules } from '../callbacks/callback-rules.ts';
 import { CallbackSender } from '../callbacks/callback-sender.ts';
 import { LogWriter } from '../logs/log-writer.ts';
@@ -20,7 +20,12 @@ import { LeaseKeeper } from './lease-keeper.ts';
 import { LiveRuns } from './live-runs.ts';
 import { idempotencyHits, runsInFlight, runsQueued } from './metrics.ts';
 import { newRun, type NewRun, type Preparation } from './new-run.ts';
-import { submittedDocument, type BaseDocument, type Prepare } from './prepared.ts';
+import {
+  submittedDocument,
+  type BaseDocument,
+  type Prepare,
+  type PrepareInput,
+} from './prepared.ts';
 import { presentRun } from './record.ts';
 import { keepRetention } from './retention.ts';
 import type { RunListener } from './run-listener.ts';
@@ -161,12 +166,16 @@ class Service implements RunService {
   async submit(submission: Submission, caller: Caller, how: How = {}): Promise<SubmissionReceipt> {
     this.#refuseWhenDraining();
     const base = this.#options.base?.();
-    const summary = await this.#options.prepare(submission);
+    const bound = boundOf(how);
+    const summary = await this.#options.prepare({ ...submission, bound });
+    how.onPrepared?.(summary);
     checkSettings(submission, this.#options.callbacks);
     const place = this.#live.reserve();
     try {
       const report =
-        submission.doctor_first === true ? await this.#preflight(submission, base) : null;
+        submission.doctor_first === true
+          ? await this.#preflight({ ...submission, bound }, base)
+          : null;
       const preparation: Preparation = { submission, summary, base, report };
       const fresh = this.#newRun(preparation, how);
       const repeated = await this.#admit(fresh, preparation, caller);
@@ -278,7 +287,10 @@ class Service implements RunService {
       throw new RefusedError('unavailable', 'the server is shutting down and takes no more runs');
   }
 
-  async #preflight(submission: Submission, base: BaseDocument | undefined): Promise<DoctorReport> {
+  async #preflight(
+    submission: PrepareInput,
+    base: BaseDocument | undefined,
+  ): Promise<DoctorReport> {
     const document = submittedDocument(submission, base);
     const report = await this.#options.doctor(document, this.#closing.signal);
     const failure = doctorFailure(report);
@@ -371,6 +383,10 @@ function gauges(env: Pick<Env, 'metrics'>): (queued: number, inFlight: number) =
     env.metrics.set(runsQueued, {}, queued);
     env.metrics.set(runsInFlight, {}, inFlight);
   };
+}
+
+function boundOf({ bound }: How): Bound | undefined {
+  return bound === undefined ? undefined : { params: bound.params, env: bound.env };
 }
 
 function receiptOf(run: StoredRun): SubmissionReceipt {

@@ -2,6 +2,8 @@
  * The run service as routes, triggers, backfills and the demo see it. Everything that starts work
  * ends in `submit`.
  */
+import type { PlanSummary } from '../../wire/plan-summary.ts';
+import type { Bound } from '../../wire/submission.ts';
 import type {
   RunPage,
   RunRecord,
@@ -20,6 +22,13 @@ export interface Caller {
 
 /** What a submission from outside cannot ask for. */
 export interface How {
+  /** Values for the parameters of the document, and variables that it sees first. */
+  readonly bound?: Bound & {
+    /** Whether they hold secrets: such a run cannot be taken over by another server. */
+    readonly isSecret: boolean;
+  };
+  /** Hears what the document was planned as, before the run is stored. */
+  readonly onPrepared?: (summary: PlanSummary) => void;
   /**
    * Sources begin at the beginning, whatever positions an earlier run of the same name has stored.
    */
