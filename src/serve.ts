@@ -37,6 +37,7 @@ import { createReload, type SettingsFile } from './features/reload/reload.ts';
 import { createRollback } from './features/rollback/rollback-run.ts';
 import { createRuns } from './runs/service/run-service.ts';
 import type { Caller } from './runs/service/runs.ts';
+import { createTemplates } from './features/templates/templates.ts';
 import { createVerify } from './features/verify/verify-service.ts';
 import { createWorkerPool } from './runs/worker/worker-pool.ts';
 import { loadAuth } from './server/auth/auth-settings.ts';
@@ -185,6 +186,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     rollback: createRollback({ ...services, runs }),
     verify: createVerify(services),
     replay: createReplay(services),
+    templates: createTemplates({ ...services, env, store: history.templates, runs }),
     catalog,
     deadLetters: createDeadLetterFiles(jobs),
     localOutputs,

@@ -7,6 +7,11 @@ import { replayJob } from './features/dlq/replay-job.ts';
 import { purgeJob } from './features/dlq/purge-job.ts';
 import { inspectJob } from './features/dlq/inspect-job.ts';
 import { previewJob } from './features/local-outputs/preview-job.ts';
+import {
+  checkTemplateJob,
+  composeTemplateJob,
+  templateMatrixJob,
+} from './features/templates/template-jobs.ts';
 import { rollbackJob } from './features/rollback/rollback-job.ts';
 import { runJob } from './features/run-job.ts';
 import { verifyJob } from './features/verify/verify-job.ts';
@@ -31,6 +36,9 @@ export async function startWorker(): Promise<void> {
       previewJob,
       inspectJob,
       purgeJob,
+      checkTemplateJob,
+      composeTemplateJob,
+      templateMatrixJob,
     ],
     parts,
     threads: Number(threads),

@@ -18,6 +18,7 @@ import type { AuditQuery, AuditRecord } from '../wire/audit.ts';
 import type { RunRecord, RunStatus, StoredLogLine } from '../wire/run.ts';
 import type { CatalogStore } from './catalog.ts';
 import type { OutputStore } from './outputs.ts';
+import type { TemplateStore } from './templates.ts';
 
 export class HistoryError extends AppError {
   constructor(message: string, options: { hint?: string; cause?: unknown } = {}) {
@@ -244,6 +245,8 @@ export interface History extends RunStore, LeaseStore, InstanceStore, LogStore, 
   readonly catalog: CatalogStore;
   /** Files that sinks wrote on this machine. */
   readonly outputs: OutputStore;
+  /** Registered templates; kept until they are deleted. */
+  readonly templates: TemplateStore;
   /** False: nothing survives the process, and log lines are not kept. */
   readonly persistent: boolean;
   /** Resolves when the store answers. */

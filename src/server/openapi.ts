@@ -10,6 +10,7 @@ const API_VERSION = '1.0.0';
 
 const TAGS: Readonly<Record<Route['tag'], string>> = {
   runs: 'Submission, tracking and logs of runs.',
+  templates: 'Pipelines and connectors that are registered, versioned and run by name.',
   schemas: 'What documents may contain.',
   catalog: 'Data sets, their lineage, and the files that sinks wrote.',
   operations: 'Health, identity, audit and this description.',

@@ -7,6 +7,7 @@ import type { Replay } from '../features/dlq/replay-service.ts';
 import type { LocalOutputs } from '../features/local-outputs/local-outputs.ts';
 import type { Reload } from '../features/reload/reload.ts';
 import type { Rollback } from '../features/rollback/rollback-run.ts';
+import type { Templates } from '../features/templates/templates.ts';
 import type { Verify } from '../features/verify/verify-service.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
@@ -54,6 +55,7 @@ export interface Services {
    * `/v1/audit`.
    */
   readonly audit: Pick<Audit, 'record' | 'list'>;
+  readonly templates: Templates;
   /** The Prometheus text of everything measured. */
   readonly metricsText: () => Promise<string>;
   /** The static files of the server. */

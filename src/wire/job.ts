@@ -97,6 +97,37 @@ export const discardJobSchema = z.strictObject({
   keys: z.array(z.string()),
 });
 
+const templateText = z.strictObject({ body: z.string(), format: z.enum(['yaml', 'json']) });
+
+/** Whether a document can be registered, and what the registry lists of it. */
+export const checkTemplateJobSchema = z.strictObject({
+  kind: z.literal('check_template'),
+  template: templateText,
+  /** The default document of the server. */
+  base: z.string().nullable(),
+});
+
+/** Makes one pipeline document of templates. */
+export const composeTemplateJobSchema = z.strictObject({
+  kind: z.literal('compose_template'),
+  source: templateText,
+  sink: templateText,
+  overlay: templateText.nullable(),
+});
+
+const listedTemplate = templateText.extend({
+  id: z.string(),
+  newest: z.int().nullable(),
+  stable: z.int().nullable(),
+});
+
+/** Pairs every source template with every sink template. */
+export const templateMatrixJobSchema = z.strictObject({
+  kind: z.literal('template_matrix'),
+  sources: z.array(listedTemplate),
+  sinks: z.array(listedTemplate),
+});
+
 export type JobRequest = Readonly<
   | z.infer<typeof runJobSchema>
   | z.infer<typeof prepareJobSchema>
@@ -107,6 +138,9 @@ export type JobRequest = Readonly<
   | z.infer<typeof previewJobSchema>
   | z.infer<typeof inspectJobSchema>
   | z.infer<typeof discardJobSchema>
+  | z.infer<typeof checkTemplateJobSchema>
+  | z.infer<typeof composeTemplateJobSchema>
+  | z.infer<typeof templateMatrixJobSchema>
 >;
 export type JobKind = JobRequest['kind'];
 export type RequestOf<K extends JobKind> = Extract<JobRequest, { readonly kind: K }>;

@@ -6,8 +6,10 @@ import { inProcessJobs } from './jobs.ts';
 import { z } from 'zod';
 import { createCatalog } from '../../src/features/catalog/catalog.ts';
 import { createDeadLetterFiles } from '../../src/features/dlq/dead-letter-files.ts';
+import { createTemplates } from '../../src/features/templates/templates.ts';
 import { createLocalOutputs } from '../../src/features/local-outputs/local-outputs.ts';
 import { MemoryCatalog } from '../../src/history/memory/memory-catalog.ts';
+import { MemoryTemplates } from '../../src/history/memory/memory-templates.ts';
 import { MemoryOutputs } from '../../src/history/memory/memory-outputs.ts';
 import type { OutputStore } from '../../src/history/outputs.ts';
 import { text as filledText } from '../../src/kit/schema.ts';
@@ -288,6 +290,20 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
     write: ({ line }) => logged.push(line),
   });
   const env = { clock, ids: { next: () => 'an-id' }, log, metrics, redactor, cwd };
+  const audit = createAudit(
+    {
+      async recordAudit(record) {
+        if (auditFails) throw new Error('the disk is full');
+        const { id: _, timestamp: __, ...entry } = record;
+        audited.push(entry);
+      },
+      async listAudit(query) {
+        auditQueries.push(query);
+        return [];
+      },
+    },
+    env,
+  );
   const server = await createServer({
     version: '0.0.0',
     env,
@@ -324,6 +340,13 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       );
     },
     reload: async () => ({ reloaded: false, reason: 'there is nothing to read' }),
+    templates: createTemplates({
+      env,
+      store: new MemoryTemplates(),
+      jobs: inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
+      runs: fakeRuns(script),
+      audit,
+    }),
     catalog: createCatalog(new MemoryCatalog(), env),
     deadLetters: createDeadLetterFiles(
       inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
@@ -340,20 +363,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
     rollback: async () => {
       throw new RefusedError('unprocessable', 'the document of the run is not stored here');
     },
-    audit: createAudit(
-      {
-        async recordAudit(record) {
-          if (auditFails) throw new Error('the disk is full');
-          const { id: _, timestamp: __, ...entry } = record;
-          audited.push(entry);
-        },
-        async listAudit(query) {
-          auditQueries.push(query);
-          return [];
-        },
-      },
-      env,
-    ),
+    audit,
     authenticate: bearerAuth(
       Object.entries(TOKENS).map(([role, token]) => ({
         name: `the-${role}`,

@@ -42,6 +42,11 @@ export interface TokenSources {
    * secret.
    */
   readonly keepSecrets?: boolean;
+  /**
+   * `${env:…}` and `${file:…}` stay as they are written: the document is checked where it will not
+   * be executed.
+   */
+  readonly keepOutside?: boolean;
 }
 
 /** Each gives the text to stand instead of its token; after a fault, which it reports, nothing. */
@@ -65,12 +70,13 @@ export class OutsideValues {
       );
       return '';
     }
-    const { variables, variableAccess, keepSecrets } = this.#sources;
+    const { variables, variableAccess, keepSecrets, keepOutside } = this.#sources;
     const refusal = variableAccess && variableRefusal(name, variableAccess);
     if (refusal !== undefined) {
       this.#report(refusal.code, refusal.message, refusal.hint);
       return '';
     }
+    if (prefix === 'env' && keepOutside === true) return `\${env:${name}}`;
     if (prefix === 'secret' && keepSecrets === true) return `\${secret:${name}}`;
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
     if (value !== undefined) return this.#data(value, `the environment variable \`${name}\``);
@@ -83,6 +89,7 @@ export class OutsideValues {
   }
 
   file(path: string): string {
+    if (this.#sources.keepOutside === true) return `\${file:${path}}`;
     let bytes: Uint8Array;
     try {
       bytes = this.#sources.readFile(path, MAX_FILE_BYTES + 1);

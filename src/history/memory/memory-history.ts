@@ -24,6 +24,7 @@ import type {
 } from '../history.ts';
 import { MemoryCatalog } from './memory-catalog.ts';
 import { MemoryOutputs } from './memory-outputs.ts';
+import { MemoryTemplates } from './memory-templates.ts';
 
 const AUDIT_ENTRIES = 10_000;
 const FINISHED_RUNS = 100_000;
@@ -48,6 +49,7 @@ export class MemoryHistory implements History {
   readonly #instances = new Map<string, Instance>();
   readonly catalog = new MemoryCatalog();
   readonly outputs = new MemoryOutputs();
+  readonly templates = new MemoryTemplates();
   #audit: AuditRecord[] = [];
   readonly #auditEntries: number;
   readonly #finishedRuns: number;

@@ -25,6 +25,7 @@ import type { SqliteClient } from './sqlite-client.ts';
 import { auditOf, instanceOf, RUN_COLUMNS, runOf, runValues, text, toJson } from './rows.ts';
 import { SqlCatalog } from './sql-catalog.ts';
 import { SqlOutputs } from './sql-outputs.ts';
+import { SqlTemplates } from './sql-templates.ts';
 import { SqliteStore } from './sqlite-store.ts';
 
 /** Must be worded as in the index of these runs, or SQLite does not use the index. */
@@ -64,12 +65,14 @@ export class SqliteHistory implements History {
   readonly #client: SqliteClient;
   readonly catalog: SqlCatalog;
   readonly outputs: SqlOutputs;
+  readonly templates: SqlTemplates;
 
   constructor(client: SqliteClient) {
     this.#client = client;
     const store = new SqliteStore(client);
     this.catalog = new SqlCatalog(store);
     this.outputs = new SqlOutputs(store);
+    this.templates = new SqlTemplates(store);
   }
 
   admit(run: StoredRun, options: AdmitOptions): Promise<Admission> {

@@ -15,6 +15,7 @@ import { localOutputRoutes } from './local-outputs.ts';
 import { runLogRoutes } from './run-logs.ts';
 import { runRoutes } from './runs.ts';
 import { schemaRoutes } from './schemas.ts';
+import { templateRoutes } from './templates.ts';
 import { verifyRoutes } from './verify.ts';
 
 export const ROUTES: readonly Route[] = Object.freeze([
@@ -28,6 +29,7 @@ export const ROUTES: readonly Route[] = Object.freeze([
   ...deadLetterRoutes,
   ...catalogRoutes,
   ...localOutputRoutes,
+  ...templateRoutes,
   ...identityRoutes,
   ...auditRoutes,
   ...reloadRoutes,

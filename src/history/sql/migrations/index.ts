@@ -6,6 +6,7 @@ import { outputs } from './0004-outputs.ts';
 import { oneTree } from './0005-one-tree.ts';
 import { ascending } from './0006-ascending.ts';
 import { submissions } from './0007-submissions.ts';
+import { templates } from './0008-templates.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -16,4 +17,5 @@ export const MIGRATIONS: readonly Migration[] = [
   oneTree,
   ascending,
   submissions,
+  templates,
 ];

@@ -1,0 +1,250 @@
+/** Starts a run from a template: which document, with which values, and what is told of it. */
+import type { TemplateState, TemplateVersion } from '../../history/templates.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { isObject, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import type { Jobs } from '../../runs/service/jobs.ts';
+import type { Caller, How, Runs } from '../../runs/service/runs.ts';
+import type { PlanSummary } from '../../wire/plan-summary.ts';
+import type { Submission } from '../../wire/run.ts';
+import type { RunTemplate, TemplateRun } from '../../wire/templates.ts';
+import type { Composed } from './documents/compose.ts';
+import { deprecationOf } from './release.ts';
+import { composeTemplateJob } from './template-jobs.ts';
+
+interface FoundVersion {
+  readonly state: TemplateState;
+  readonly version: TemplateVersion;
+}
+
+export interface RunServices {
+  readonly jobs: Jobs;
+  readonly runs: Pick<Runs, 'submit'>;
+  readonly find: (id: string, version: string | number | null | undefined) => Promise<FoundVersion>;
+}
+
+export interface TemplateCall {
+  readonly id: string;
+  readonly request: RunTemplate;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+}
+
+/** The document of one run, and what the answer and the labels say of where it came from. */
+interface Chosen {
+  readonly config: string;
+  readonly config_format: 'yaml' | 'json';
+  readonly found: readonly FoundVersion[];
+  /** Names of parameters that hold secrets. */
+  readonly secrets: readonly string[];
+  readonly told: Partial<TemplateRun>;
+}
+
+export async function runTemplate(
+  { id, request, caller, signal }: TemplateCall,
+  services: RunServices,
+): Promise<TemplateRun> {
+  const main = await services.find(id, request.version);
+  const chosen =
+    main.state.kind === 'source-template'
+      ? await composed(main, { request, signal }, services)
+      : whole(main, request);
+  const { submission, how } = submissionOf(main, chosen, request);
+  let summary: PlanSummary | undefined;
+  const receipt = await services.runs.submit(submission, caller, {
+    ...how,
+    onPrepared: (prepared) => {
+      summary = prepared;
+    },
+  });
+  const notes = chosen.found.flatMap(deprecationNotes);
+  return {
+    ...receipt,
+    template_id: id,
+    template_version: main.version.version,
+    params: summary?.params ?? {},
+    ...(notes.length === 0 ? {} : { deprecated: notes.join('; ') }),
+    ...chosen.told,
+  };
+}
+
+/** A pipeline is a document by itself. */
+function whole(main: FoundVersion, { sink, overlay }: RunTemplate): Chosen {
+  const { id, kind } = main.state;
+  if (kind !== 'pipeline')
+    throw refusal(
+      `the template \`${id}\` is a ${kind}, which does not run by itself`,
+      kind === 'deployment'
+        ? 'run a source template with it as `overlay`'
+        : 'run a source template with it as `sink`',
+    );
+  const key = sink == null ? (overlay == null ? undefined : 'overlay') : 'sink';
+  if (key !== undefined)
+    throw refusal(
+      `${key}: the template \`${id}\` is a whole pipeline and takes none`,
+      `leave \`${key}\` out`,
+    );
+  const { body, format } = main.version;
+  const secrets = secretsIn(main.version.params);
+  return { config: body, config_format: format, found: [main], secrets, told: {} };
+}
+
+async function composed(
+  source: FoundVersion,
+  { request, signal }: { readonly request: RunTemplate; readonly signal: AbortSignal },
+  { jobs, find }: RunServices,
+): Promise<Chosen> {
+  if (request.sink == null)
+    throw refusal(
+      `sink: the template \`${source.state.id}\` is a source template and needs one`,
+      'name a sink template; GET /v1/templates/matrix shows which ones fit',
+    );
+  const sink = await find(request.sink, request.sink_version);
+  requireKind(sink, 'sink-template', 'sink');
+  const overlay = await overlayOf(request, find);
+  const made = await jobs.run(
+    composeTemplateJob,
+    {
+      kind: 'compose_template',
+      source: textOf(source),
+      sink: textOf(sink),
+      overlay: overlay?.text ?? null,
+    },
+    { signal },
+  );
+  return {
+    config: stringifyJson(made.document),
+    config_format: 'json',
+    found: [source, sink, ...(overlay?.found === undefined ? [] : [overlay.found])],
+    secrets: secretsIn(made.document['params'] ?? null),
+    told: toldOf(made, sink, overlay),
+  };
+}
+
+interface ChosenOverlay {
+  readonly text: { readonly body: string; readonly format: 'yaml' | 'json' };
+  readonly found?: FoundVersion;
+}
+
+async function overlayOf(
+  { overlay, overlay_version: version }: RunTemplate,
+  find: RunServices['find'],
+): Promise<ChosenOverlay | undefined> {
+  if (overlay == null) return undefined;
+  if (typeof overlay === 'string') {
+    const found = await find(overlay, version);
+    requireKind(found, 'deployment', 'overlay');
+    return { text: textOf(found), found };
+  }
+  // It came as JSON. The header of a deployment may be left out.
+  const written = { kind: 'deployment', name: 'inline', ...overlay } as JsonObject;
+  return { text: { body: stringifyJson(written), format: 'json' } };
+}
+
+function requireKind({ state }: FoundVersion, kind: string, key: string): void {
+  if (state.kind !== kind)
+    throw refusal(
+      `${key}: the template \`${state.id}\` is a ${state.kind}, not a ${kind}`,
+      `name a ${kind}`,
+    );
+}
+
+function toldOf(
+  { streams, contributes, warnings }: Composed,
+  sink: FoundVersion,
+  overlay: ChosenOverlay | undefined,
+): Partial<TemplateRun> {
+  return {
+    streams: streams.map((stream) => ({
+      ...stream,
+      requested: [...stream.requested],
+      key: [...stream.key],
+    })),
+    sink_template: sink.state.id,
+    sink_template_version: sink.version.version,
+    ...(overlay === undefined
+      ? {}
+      : {
+          overlay: overlay.found?.state.id ?? 'inline',
+          ...(overlay.found === undefined
+            ? {}
+            : { overlay_version: overlay.found.version.version }),
+          overlay_contributes: [...contributes],
+        }),
+    ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
+  };
+}
+
+function submissionOf(
+  { state, version }: FoundVersion,
+  { config, config_format, secrets, told }: Chosen,
+  request: RunTemplate,
+): { readonly submission: Submission; readonly how: How } {
+  const {
+    params,
+    env,
+    version: _version,
+    sink: _sink,
+    sink_version: _sinkVersion,
+    overlay: _overlay,
+    overlay_version: _overlayVersion,
+    labels,
+    ...settings
+  } = request;
+  const origin = {
+    template: state.id,
+    template_version: version.version,
+    sink_template: told.sink_template,
+    sink_template_version: told.sink_template_version,
+    overlay: told.overlay,
+    overlay_version: told.overlay_version,
+  };
+  const originLabels = Object.entries(origin).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)] as const],
+  );
+  const given = (params ?? {}) as Readonly<Record<string, JsonValue>>;
+  const isSecret =
+    Object.keys(env ?? {}).length > 0 || Object.keys(given).some((name) => secrets.includes(name));
+  return {
+    submission: {
+      ...settings,
+      config,
+      config_format,
+      labels: { ...labels, ...Object.fromEntries(originLabels) },
+    },
+    how: { bound: { params: { ...given }, env: { ...env }, isSecret } },
+  };
+}
+
+function secretsIn(params: JsonValue): string[] {
+  if (!isObject(params)) return [];
+  return Object.keys(params).filter((name) => {
+    const entry = params[name];
+    return isObject(entry) && entry['secret'] === true;
+  });
+}
+
+function deprecationNotes({ state, version }: FoundVersion): string[] {
+  const ofTemplate = state.deprecation;
+  const ofVersion = deprecationOf(state, version.version);
+  return [
+    ...(ofTemplate === undefined
+      ? []
+      : [ofTemplate.reason ?? `the template \`${state.id}\` is deprecated`]),
+    ...(ofVersion === undefined
+      ? []
+      : [
+          `v${version.version} is deprecated${ofVersion.reason === undefined ? '' : `: ${ofVersion.reason}`}`,
+        ]),
+  ];
+}
+
+function textOf({ version }: FoundVersion): {
+  readonly body: string;
+  readonly format: 'yaml' | 'json';
+} {
+  return { body: version.body, format: version.format };
+}
+
+function refusal(message: string, hint: string): RefusedError {
+  return new RefusedError('unprocessable', message, { hint });
+}

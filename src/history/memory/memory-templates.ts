@@ -1,0 +1,59 @@
+import type {
+  TemplateChange,
+  TemplateListing,
+  TemplateState,
+  TemplateStore,
+  TemplateVersion,
+} from '../templates.ts';
+
+interface Entry {
+  readonly state: TemplateState;
+  readonly versions: ReadonlyMap<number, TemplateVersion>;
+}
+
+/** Templates that end with the process. */
+export class MemoryTemplates implements TemplateStore {
+  readonly #entries = new Map<string, Entry>();
+
+  async getTemplate(id: string): Promise<TemplateState | undefined> {
+    return this.#entries.get(id)?.state;
+  }
+
+  async getTemplateVersion(id: string, version: number): Promise<TemplateVersion | undefined> {
+    return this.#entries.get(id)?.versions.get(version);
+  }
+
+  async listTemplates(): Promise<
+    readonly { readonly state: TemplateState; readonly newest: TemplateListing }[]
+  > {
+    const listed = [...this.#entries.values()].flatMap(({ state, versions }) => {
+      const newest = versions.get(state.versions[0] ?? 0);
+      if (newest === undefined) return [];
+      const { body: _, ...listing } = newest;
+      return [{ state, newest: listing }];
+    });
+    return listed.sort(
+      ({ state: a }, { state: b }) =>
+        compare(b.registered_at, a.registered_at) || compare(a.id, b.id),
+    );
+  }
+
+  async changeTemplate({ before, after, version }: TemplateChange): Promise<boolean> {
+    const id = (after ?? before)?.id ?? '';
+    const entry = this.#entries.get(id);
+    if (entry?.state.revision !== before?.revision) return false;
+    if (after === undefined) this.#entries.delete(id);
+    else {
+      const versions = new Map(entry?.versions);
+      if (version !== undefined) versions.set(version.version, version);
+      for (const number of versions.keys())
+        if (!after.versions.includes(number)) versions.delete(number);
+      this.#entries.set(id, { state: after, versions });
+    }
+    return true;
+  }
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

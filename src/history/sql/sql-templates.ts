@@ -1,0 +1,134 @@
+/** Templates in SQL tables: a row for each template, and one for each of its versions. */
+import { randomUUID } from 'node:crypto';
+import { parseJson, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
+import type {
+  TemplateChange,
+  TemplateListing,
+  TemplateState,
+  TemplateStore,
+  TemplateVersion,
+} from '../templates.ts';
+import { text } from './rows.ts';
+import type { SqlStatement, SqlStore } from './sql-store.ts';
+import type { Row } from './sqlite-client.ts';
+
+const TABLE = 'svc_serve_templates';
+const VERSIONS = 'svc_serve_template_versions';
+
+const COLUMNS = [
+  'id',
+  'version',
+  'kind',
+  'name',
+  'description',
+  'body',
+  'format',
+  'params',
+  'created_at',
+  'created_by',
+] as const;
+
+/** The statements behind a change do nothing unless the change was made. */
+const IF_CHANGED = `EXISTS (SELECT 1 FROM ${TABLE} WHERE id = ? AND change_id = ?)`;
+const CREATE = `INSERT INTO ${TABLE} (id, revision, change_id, registered_at, newest, state) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`;
+const CHANGE = `UPDATE ${TABLE} SET revision = ?, change_id = ?, registered_at = ?, newest = ?, state = ? WHERE id = ? AND revision = ?`;
+const ADD_VERSION = `INSERT INTO ${VERSIONS} (${COLUMNS.join(', ')}) SELECT ${COLUMNS.map(() => '?').join(', ')} WHERE ${IF_CHANGED}`;
+const LIST = `SELECT t.state, v.${COLUMNS.filter((column) => column !== 'body').join(', v.')}
+  FROM ${TABLE} AS t JOIN ${VERSIONS} AS v ON v.id = t.id AND v.version = t.newest ORDER BY t.registered_at DESC, t.id`;
+
+export class SqlTemplates implements TemplateStore {
+  readonly #store: SqlStore;
+
+  constructor(store: SqlStore) {
+    this.#store = store;
+  }
+
+  async getTemplate(id: string): Promise<TemplateState | undefined> {
+    const [row] = await this.#store.read(`SELECT state FROM ${TABLE} WHERE id = ?`, [id]);
+    return row === undefined ? undefined : stateOf(row);
+  }
+
+  async getTemplateVersion(id: string, version: number): Promise<TemplateVersion | undefined> {
+    const sql = `SELECT * FROM ${VERSIONS} WHERE id = ? AND version = ?`;
+    const [row] = await this.#store.read(sql, [id, version]);
+    return row === undefined ? undefined : { ...listingOf(row), body: text(row['body']) };
+  }
+
+  async listTemplates(): Promise<
+    readonly { readonly state: TemplateState; readonly newest: TemplateListing }[]
+  > {
+    const rows = await this.#store.read(LIST, []);
+    return rows.map((row) => ({ state: stateOf(row), newest: listingOf(row) }));
+  }
+
+  async changeTemplate({ before, after, version }: TemplateChange): Promise<boolean> {
+    const statements = after === undefined ? removal(before) : replacement(before, after, version);
+    const [changed] = await this.#store.write(statements);
+    return changed === 1;
+  }
+}
+
+function removal(before: TemplateState | undefined): SqlStatement[] {
+  const id = before?.id ?? '';
+  return [
+    {
+      sql: `DELETE FROM ${TABLE} WHERE id = ? AND revision = ?`,
+      values: [id, before?.revision ?? 0],
+    },
+    {
+      sql: `DELETE FROM ${VERSIONS} WHERE id = ? AND NOT EXISTS (SELECT 1 FROM ${TABLE} WHERE id = ?)`,
+      values: [id, id],
+    },
+  ];
+}
+
+function replacement(
+  before: TemplateState | undefined,
+  after: TemplateState,
+  version: TemplateVersion | undefined,
+): SqlStatement[] {
+  const { id, revision, registered_at, versions } = after;
+  const changeId = randomUUID();
+  const content = [revision, changeId, registered_at, versions[0] ?? 0, JSON.stringify(after)];
+  const statements: SqlStatement[] = [
+    before === undefined
+      ? { sql: CREATE, values: [id, ...content] }
+      : { sql: CHANGE, values: [...content, id, before.revision] },
+  ];
+  if (version !== undefined)
+    statements.push({ sql: ADD_VERSION, values: [...valuesOf(version), id, changeId] });
+  const places = versions.map(() => '?').join(', ');
+  statements.push({
+    sql: `DELETE FROM ${VERSIONS} WHERE id = ? AND version NOT IN (${places}) AND ${IF_CHANGED}`,
+    values: [id, ...versions, id, changeId],
+  });
+  return statements;
+}
+
+function valuesOf({ params, ...version }: TemplateVersion): (string | number | null)[] {
+  const values = { ...version, params: stringifyJson(params) };
+  return COLUMNS.map((column) => values[column]);
+}
+
+/** Was written by `replacement`. */
+function stateOf(row: Row): TemplateState {
+  return parseJson(text(row['state'])) as unknown as TemplateState;
+}
+
+function listingOf(row: Row): TemplateListing {
+  return {
+    id: text(row['id']),
+    version: Number(row['version']),
+    kind: text(row['kind']),
+    name: textOrNull(row['name']),
+    description: textOrNull(row['description']),
+    format: text(row['format']) === 'json' ? 'json' : 'yaml',
+    params: parseJson(text(row['params'])) as JsonObject,
+    created_at: text(row['created_at']),
+    created_by: textOrNull(row['created_by']),
+  };
+}
+
+function textOrNull(value: Row[string] | undefined): string | null {
+  return value == null ? null : text(value);
+}
