@@ -197,8 +197,8 @@ export interface SinkDefinition<C = any> {
   capabilities(config: C): SinkCapabilities;
   datasetUri(config: C): string;
   /**
-   * Where it writes, with the same text for all configs that mean the same place; absent where the
-   * address is already unique.
+   * Where it writes, with the same text for all configs that mean the same place, such as the
+   * pattern of several files; absent where the address is already unique.
    */
   place?(config: C): string;
   /**
@@ -251,7 +251,8 @@ export function replacedOutput(
   const { writeMode, overwrites } = definition.capabilities(config);
   if (writeMode === 'overwrite')
     return overwrites === undefined ? { output } : { output, part: overwrites };
-  if (definition.localPath?.(config) === undefined) return undefined;
+  if (definition.localPath?.(config) === undefined && definition.place === undefined)
+    return undefined;
   const adds = isObject(config) && (config['append'] === true || config['if_exists'] === 'append');
   return adds ? undefined : { output };
 }

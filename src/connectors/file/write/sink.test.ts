@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Page, RECORDS_LANE } from '../../../kit/page.ts';
 import { check } from '../../../kit/schema.ts';
-import type { FinishReason } from '../../../kit/sink.ts';
+import { replacedOutput, type FinishReason } from '../../../kit/sink.ts';
 import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
 import { testContext } from '../../../../test/fakes/env.ts';
 import { failureOf } from '../../../../test/fakes/failure.ts';
@@ -266,5 +266,16 @@ describe('the file sink', () => {
     expect(checked.ok && (await fileSink.probe?.(checked.value, testContext(folder)))).toEqual([
       { name: 'io', status: 'pass' },
     ]);
+  });
+
+  it.each<[JsonObject, string | undefined]>([
+    [{ path: 'out/p-{part}.csv' }, 'out/p-{part}.csv'],
+    [{ path: './out//p-{part}.csv', if_exists: 'error' }, 'out/p-{part}.csv'],
+    [{ path: 'out/p.csv.gz', max_records_per_file: 5 }, 'out/p-{part}.csv.gz'],
+    [{ path: 'out/', format: 'csv', compression: 'zstd' }, 'out/part-{part}.csv.zst'],
+    [{ path: 'out/p-{part}.csv', if_exists: 'append' }, undefined],
+  ])('says which files it replaces: %j', (value, output) => {
+    const checked = check(fileSink.config, value);
+    expect(checked.ok && replacedOutput(fileSink, checked.value)?.output).toBe(output);
   });
 });

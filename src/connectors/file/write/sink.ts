@@ -1,5 +1,5 @@
 import { access, copyFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import type { SinkContext } from '../../../kit/context.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import type { Page } from '../../../kit/page.ts';
@@ -30,7 +30,7 @@ import {
   type FileSinkConfig,
 } from './sink-config.ts';
 import { Spool } from './spool.ts';
-import { existingParts, isPartOf, partPath, template } from './targets.ts';
+import { absolutePattern, existingParts, isPartOf, partPath, pattern } from './targets.ts';
 import { writePart } from './write-part.ts';
 import { makeFolder } from '../../../lib/files/make-folder.ts';
 
@@ -57,6 +57,7 @@ export const fileSink = defineSink<FileSinkConfig>({
   }),
   datasetUri: (config) => fileUri(config.path),
   localPath: (config) => (isNumbered(config) ? undefined : config.path),
+  place: (config) => normalize(pattern(config)),
   open: async (config, context) => new FileSink(config, context),
   probe: (config, context) =>
     probeFolder(
@@ -90,7 +91,7 @@ class FileSink implements Sink {
   constructor(config: FileSinkConfig, context: SinkContext) {
     this.#config = config;
     this.#context = context;
-    this.#pattern = template(config, context.env.cwd);
+    this.#pattern = absolutePattern(config, context.env.cwd);
     // Dead letters of earlier runs must stay, whatever the config says.
     this.#append = config.if_exists === 'append' || context.role === 'dlq';
     if (this.#append && !isNumbered(config) && !canGrow(config)) {

@@ -24,34 +24,36 @@ const EXTENSIONS: Readonly<Record<SinkFormat, string>> = {
 
 const CODEC_SUFFIX = { none: '', gzip: '.gz', zstd: '.zst' } as const;
 
-/** The absolute path with `{part}` still in it, where there are parts. */
-export function template(config: FileSinkConfig, cwd: string): string {
+/** The path of the config with `{part}` in it, where there are parts. */
+export function pattern(config: FileSinkConfig): string {
   const { path } = config;
-  const format = sinkFormat(config) ?? 'json_lines';
-  if (path.endsWith('/'))
-    return join(
-      resolvePath(cwd, path),
-      `part-{part}${EXTENSIONS[format]}${CODEC_SUFFIX[sinkCodec(config)]}`,
-    );
-  const full = resolvePath(cwd, path);
-  if (!isNumbered(config) || full.includes('{part}')) return full;
-  const stem = withoutCodecSuffix(full);
+  if (path.endsWith('/')) {
+    const format = sinkFormat(config) ?? 'json_lines';
+    return `${path}part-{part}${EXTENSIONS[format]}${CODEC_SUFFIX[sinkCodec(config)]}`;
+  }
+  if (!isNumbered(config) || path.includes('{part}')) return path;
+  const stem = withoutCodecSuffix(path);
   const dot = basename(stem).lastIndexOf('.');
   const cut = dot <= 0 ? stem.length : stem.length - (basename(stem).length - dot);
-  return `${full.slice(0, cut)}-{part}${full.slice(cut)}`;
+  return `${path.slice(0, cut)}-{part}${path.slice(cut)}`;
 }
 
-export function partPath(pattern: string, part: number): string {
-  return permittedFile(pattern.replaceAll('{part}', String(part).padStart(5, '0')));
+/** Its absolute form. */
+export function absolutePattern(config: FileSinkConfig, cwd: string): string {
+  return resolvePath(cwd, pattern(config));
+}
+
+export function partPath(parts: string, part: number): string {
+  return permittedFile(parts.replaceAll('{part}', String(part).padStart(5, '0')));
 }
 
 /** Parts that are there already, by number; a single file counts as part 1. */
-export async function existingParts(pattern: string): Promise<Map<number, string>> {
-  const folder = dirname(pattern);
-  const name = basename(pattern);
+export async function existingParts(target: string): Promise<Map<number, string>> {
+  const folder = dirname(target);
+  const name = basename(target);
   const parts = new Map<number, string>();
   const names = await onDisk('list', folder, () => readdir(folder).catch(noneIfMissing));
-  if (!name.includes('{part}')) return names.includes(name) ? parts.set(1, pattern) : parts;
+  if (!name.includes('{part}')) return names.includes(name) ? parts.set(1, target) : parts;
   const shape = shapeOf(name);
   for (const found of names) {
     const number = shape.exec(found)?.[1];
@@ -60,9 +62,9 @@ export async function existingParts(pattern: string): Promise<Map<number, string
   return parts;
 }
 
-/** Tells the names of the files that the pattern stands for. */
-export function isPartOf(pattern: string): (name: string) => boolean {
-  const shape = shapeOf(basename(pattern));
+/** Recognises the names of the files that the pattern stands for. */
+export function isPartOf(target: string): (name: string) => boolean {
+  const shape = shapeOf(basename(target));
   return (name) => shape.test(name);
 }
 
