@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { ConfigStage, Issue, RefusalCode } from '../lib/errors.ts';
-import { LOG_LEVELS } from '../lib/log.ts';
+import type { LogLevel } from '../lib/log.ts';
 import { DEAD_REASONS } from './dead-reasons.ts';
 import type { OutcomeError } from './outcome.ts';
 import { submittedDocumentSchema } from './submission.ts';
@@ -145,16 +145,13 @@ export type JobRequest = Readonly<
 export type JobKind = JobRequest['kind'];
 export type RequestOf<K extends JobKind> = Extract<JobRequest, { readonly kind: K }>;
 
-export const jobSchema = z.strictObject({
-  version: z.literal(JOB_VERSION),
-  id: z.string(),
-  log_level: z.enum(LOG_LEVELS),
+export interface Job {
+  readonly version: typeof JOB_VERSION;
+  readonly id: string;
+  readonly log_level: LogLevel;
   /** Whoever started the server chose how much is logged: documents have no say in it. */
-  is_level_chosen: z.boolean(),
-  /** By its `kind`; checked by the schema of that kind. */
-  request: z.looseObject({ kind: z.string() }),
-});
-export interface Job extends Readonly<Omit<z.infer<typeof jobSchema>, 'request'>> {
+  readonly is_level_chosen: boolean;
+  /** Checked by the schema of its kind, before it is executed. */
   readonly request: JobRequest;
 }
 
