@@ -8,7 +8,7 @@ import type { JobHolder, PoolJob } from './pool-job.ts';
 import type { Batch, FromWorker, ToWorker } from './protocol.ts';
 import { startProcess, type ProcessEnd, type WorkerProcess } from './worker-process.ts';
 
-/** A job that nobody waits for any more holds up those behind it for so long at most. */
+/** How long a job that nobody waits for any more may keep its worker from other jobs. */
 const UNWANTED_MS = 1000;
 
 export interface PoolWorkerOptions {
@@ -48,6 +48,8 @@ export class PoolWorker implements JobHolder {
   #wasReady = false;
   #ended = false;
   #isFilling = false;
+  /** It may be at a job that another worker was given. */
+  #isDropping = false;
   #isSlow = false;
   #isSpent = false;
   #killTimer: NodeJS.Timeout | undefined;
@@ -74,7 +76,7 @@ export class PoolWorker implements JobHolder {
   }
 
   get idle(): boolean {
-    return this.#ready && this.#jobs.length === 0;
+    return this.#ready && this.#jobs.length === 0 && !this.#isDropping;
   }
 
   /** Whether it got as far as taking jobs. */
@@ -83,8 +85,8 @@ export class PoolWorker implements JobHolder {
   }
 
   /**
-   * It must not be used again: it has jobs that others were given, or a job of it was asked to stop
-   * and may have left a source behind that is blocked in a call of the system.
+   * A job of it was asked to stop; it may have left a source behind that is blocked in a call of the
+   * system.
    */
   get isSpent(): boolean {
     return this.#isSpent;
@@ -100,6 +102,11 @@ export class PoolWorker implements JobHolder {
     return this.#lastKind;
   }
 
+  /** Whether it does jobs quickly, several in the time that it has them ahead. */
+  get isQuick(): boolean {
+    return !this.#isSlow && this.#pace.depth(2) > 1;
+  }
+
   /** Whether what it executes takes long. */
   get isSlow(): boolean {
     return this.#isSlow;
@@ -109,6 +116,7 @@ export class PoolWorker implements JobHolder {
   takes({ ahead, kind }: PoolJob): boolean {
     const { length } = this.#jobs;
     if (ahead === undefined || length === 0 || this.#isSlow || this.#isSpent) return false;
+    if (this.#isDropping) return false;
     if (this.#lastKind !== kind || !this.#ready || this.isUsedUp) return false;
     const depth = this.#pace.depth(ahead.jobs);
     if (length <= depth / 2) this.#isFilling = true;
@@ -125,7 +133,7 @@ export class PoolWorker implements JobHolder {
   }
 
   stop(job: PoolJob, why: StopCause, graceMs: number): void {
-    // Not begun: it is executed in its turn, and nobody hears of it.
+    // Not begun: it is executed when those before it have ended, and nobody hears of it.
     if (this.#jobs[0] !== job) return job.settleUnbegun();
     this.#isSpent = true;
     this.#giveBack();
@@ -141,7 +149,9 @@ export class PoolWorker implements JobHolder {
   giveWay(job: PoolJob): void {
     if (this.#jobs[0] !== job) return;
     this.#isSlow = true;
-    this.#giveBack();
+    if (this.#giveBack() === 0) return;
+    this.#isDropping = true;
+    this.#say({ type: 'drop', except: job.job.id });
   }
 
   /** Ends an idle worker. */
@@ -172,6 +182,12 @@ export class PoolWorker implements JobHolder {
         this.#pass(message.id, message.rest);
         this.#answered(message.id, message.end);
         return;
+      case 'dropped':
+        this.#isDropping = false;
+        if (this.#jobs.length > 0) return;
+        clearTimeout(this.#killTimer);
+        this.#options.onDone(this);
+        return;
       case 'broken':
         this.#crash.broken = message.reason;
         return;
@@ -191,6 +207,7 @@ export class PoolWorker implements JobHolder {
     if (this.#jobs[0]?.job.id !== id) return;
     this.#pace.done(performance.now() - this.#begunAt);
     this.#settle(end);
+    if (this.#isDropping) this.#killSoon();
     this.#begin();
     this.#options.onDone(this);
   }
@@ -199,10 +216,15 @@ export class PoolWorker implements JobHolder {
     const [head] = this.#jobs;
     if (head === undefined) return;
     this.#begunAt = performance.now();
-    if (!head.isSettled) return head.hear({ kind: 'begun' });
+    if (head.isSettled) this.#killSoon();
+    else head.hear({ kind: 'begun' });
+  }
+
+  /** Unless it goes on before: nobody waits for what it executes. */
+  #killSoon(): void {
     this.#killTimer = setTimeout(() => {
       this.#giveBack();
-      this.#process.kill();
+      void this.kill();
     }, UNWANTED_MS);
   }
 
@@ -212,13 +234,14 @@ export class PoolWorker implements JobHolder {
     this.#jobs.shift()?.settle(end);
   }
 
-  #giveBack(): void {
+  /** Gives the jobs that it has not begun to others; returns how many there were. */
+  #giveBack(): number {
     const behind = this.#jobs.splice(1);
-    if (behind.length === 0) return;
-    this.#isSpent = true;
+    if (behind.length === 0) return 0;
     this.#unsent = this.#unsent.filter((job) => this.#jobs.includes(job));
     for (const job of behind) job.assign(undefined);
     this.#options.onGivenBack(behind.filter((job) => !job.isSettled));
+    return behind.length;
   }
 
   #end(end: ProcessEnd): void {

@@ -5,6 +5,8 @@ import type { RunEvent } from '../../wire/run-event.ts';
 export type ToWorker =
   /** Executed one after the other, behind those that it has. */
   | { readonly type: 'jobs'; readonly jobs: readonly Job[] }
+  /** Others do the jobs that it has not begun, except for one, which it may not have begun either. */
+  | { readonly type: 'drop'; readonly except: string }
   /** Is about the job that it executes. */
   | { readonly type: 'stop'; readonly why: StopCause }
   /** A batch whose acknowledgement was awaited was taken; the worker may send the next. */
@@ -29,5 +31,7 @@ export type FromWorker =
    * the last events of the job.
    */
   | { readonly type: 'done'; readonly id: string; readonly end: JobEnd; readonly rest: Batch }
+  /** It has answered those of the dropped jobs that it had begun. */
+  | { readonly type: 'dropped' }
   /** The worker cannot go on and ends itself; the sentence is redacted. */
   | { readonly type: 'broken'; readonly reason: string };

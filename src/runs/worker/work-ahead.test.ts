@@ -72,6 +72,23 @@ function countOf(end: JobEnd | undefined): number {
 
 const times = (count: number, name: string): string[] => Array<string>(count).fill(name);
 
+/** Until two processes of the pool are ready. */
+async function twoProcesses(executor: JobExecutor): Promise<void> {
+  for (;;) {
+    const both = await endsOf([ask(executor, 'slow', false), ask(executor, 'slow', false)]);
+    if (new Set(both.map(countOf)).size === 2) return;
+  }
+}
+
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
 /** Each began once and told what it has to tell once: no two workers were heard of one job. */
 function expectHeardOnce(all: readonly Asked[]): void {
   for (const { events } of all) {
@@ -172,20 +189,47 @@ describe('a job with others behind it', () => {
     expectHeardOnce(all);
   });
 
-  it('holds up none of them when it is slow, and its process is not used again', async () => {
+  it('holds up none of them when it is slow, and they are executed once', async () => {
     const executor = pool({ spares: 0 });
+    await twoProcesses(executor);
+    // That of the process that is asked first.
+    const [before] = await endsOf([ask(executor, 'executed')]);
     const all = askAll(executor, ['quick', 'slow', 'pid', 'pid']);
-    const [, slow, third, fourth] = all;
+    const [, slow, ...behind] = all;
     await slow?.begun;
     slow?.handle.giveWay();
-    const [pid] = new Set(
-      (await endsOf([third, fourth].filter((one) => one !== undefined))).map(countOf),
-    );
-    const slowPid = countOf(await slow?.handle.done);
-    expect(pid).not.toBe(slowPid);
+    const pids = (await endsOf(behind)).map(countOf);
+    expect(pids).not.toContain(countOf(await slow?.handle.done));
     expectHeardOnce(all);
-    const later = await endsOf(askAll(executor, times(8, 'pid')));
-    expect(later.map(countOf)).not.toContain(slowPid);
+    const [after] = await endsOf([ask(executor, 'executed')]);
+    expect(countOf(after) - countOf(before)).toBe(3);
+  });
+
+  it('is executed though it gives way before its process has begun it', async () => {
+    const executor = pool();
+    await endsOf([ask(executor, 'quick')]);
+    // After a slow one a process waits for a moment before it begins the next.
+    const all = askAll(executor, ['slow', 'quick', 'pid']);
+    await all[1]?.begun;
+    all[1]?.handle.giveWay();
+    expect(await typesOf(all)).toEqual(times(3, 'finished'));
+    expectHeardOnce(all);
+  });
+
+  it('has its process ended when that hangs at a job that others were given', async () => {
+    const executor = pool();
+    const [slow, spinning, last] = askAll(executor, ['slow', 'spinning', 'pid']);
+    await expect.poll(() => slow?.events.length, { timeout: 20_000 }).toBeGreaterThan(1);
+    // Until the process has ended the slow one and begun the next, without this one hearing of it.
+    const later = performance.now() + 1000;
+    while (performance.now() < later);
+    slow?.handle.giveWay();
+    const pid = countOf(await slow?.handle.done);
+    await spinning?.begun;
+    spinning?.handle.stop('timeout', 0);
+    expect((await spinning?.handle.done)?.type).toBe('crashed');
+    expect(countOf(await last?.handle.done)).not.toBe(pid);
+    await expect.poll(() => isGone(pid), { timeout: 20_000 }).toBe(true);
   });
 
   it('holds up none of them when it never ends, until it is ended by force', async () => {

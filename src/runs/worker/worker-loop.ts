@@ -1,5 +1,6 @@
 /** Life of a worker: one job after the other, until it is stopped or its server is gone. */
 import { availableParallelism } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../lib/time/clock.ts';
 import type { Access } from '../../lib/access.ts';
 import { restrictFiles } from '../../lib/files/file-access.ts';
@@ -21,6 +22,9 @@ import { serverChannel, type ServerChannel } from './server-channel.ts';
 /** Asked once: the system reads files to answer. */
 const CWD = process.cwd();
 const CPUS = availableParallelism();
+
+/** After this one a worker looks for messages before it begins the next. */
+const LONG_JOB_MS = 20;
 
 const STOP_SENTENCES: Readonly<Record<StopCause, string>> = {
   cancel: 'the run was cancelled',
@@ -58,7 +62,7 @@ class WorkerLoop {
   readonly #options: WorkerOptions;
   readonly #channel: ServerChannel;
   readonly #relay: MetricRelay = createMetricRelay();
-  readonly #waiting: Job[] = [];
+  #waiting: Job[] = [];
   #isBusy = false;
   #current: Current | undefined;
 
@@ -72,6 +76,10 @@ class WorkerLoop {
       case 'jobs':
         this.#waiting.push(...message.jobs);
         void this.#work();
+        return;
+      case 'drop':
+        this.#waiting = this.#waiting.filter(({ id }) => id === message.except);
+        void this.#channel.say({ type: 'dropped' });
         return;
       case 'stop':
         this.#current?.stop.abort(new StopReason(message.why, STOP_SENTENCES[message.why]));
@@ -101,8 +109,12 @@ class WorkerLoop {
   async #work(): Promise<void> {
     if (this.#isBusy) return;
     this.#isBusy = true;
-    for (let job = this.#waiting.shift(); job !== undefined; job = this.#waiting.shift())
+    for (let job = this.#waiting.shift(); job !== undefined; job = this.#waiting.shift()) {
+      const begun = performance.now();
       await this.#execute(job);
+      // The others may have been given to another worker meanwhile.
+      if (performance.now() - begun > LONG_JOB_MS) await sleep(1);
+    }
     this.#isBusy = false;
   }
 
@@ -120,7 +132,7 @@ class WorkerLoop {
       end = { type: 'finished', answer: await this.#answer(job, current) };
     } catch (error) {
       if (!(error instanceof AppError)) {
-        this.#waiting.length = 0;
+        this.#waiting = [];
         return this.breakDown(error);
       }
       end = { type: 'refused', fault: faultOf(error, current.redactor) };

@@ -129,16 +129,17 @@ class WorkerPool implements JobExecutor {
   }
 
   /**
-   * Whether one more worker may begin with jobs of this kind. For quick ones it may when the machine
-   * has a processor for it, or when the job has waited for long: perhaps what takes most of their
-   * time is an answer from elsewhere.
+   * Whether one more worker may begin with jobs of this kind: when the machine has a processor for
+   * it, or when the job has waited for long and none of them is quick, since perhaps what takes most
+   * of their time is an answer from elsewhere.
    */
   #mayBegin({ kind, ahead, ageMs }: PoolJob): boolean {
     if (ahead === undefined) return true;
     const busy = [...this.#workers].filter((worker) => !worker.idle && worker.kind === kind);
     if (busy.length >= ahead.workers) return false;
     const quick = busy.filter((worker) => !worker.isSlow).length;
-    return quick < this.#options.quickWorkers || ageMs >= this.#options.longWaitMs;
+    if (quick < this.#options.quickWorkers) return true;
+    return ageMs >= this.#options.longWaitMs && !busy.some((worker) => worker.isQuick);
   }
 
   /** As many processes as are needed for what waits, and the spares. */

@@ -16,6 +16,7 @@ const RECORDS = defineMetric({
 });
 
 let messages = 0;
+let executed = 0;
 process.on('message', () => {
   messages += 1;
 });
@@ -67,6 +68,8 @@ const SCRIPTS: Readonly<
     while (performance.now() < end);
     return outcomeOf(name, { records_written: process.pid });
   },
+  /** How many jobs were begun so far. */
+  executed: async (name) => outcomeOf(name, { records_written: executed }),
   /** How many messages came so far. */
   messages: async (name) => outcomeOf(name, { records_written: messages }),
   spinning: () => {
@@ -103,6 +106,7 @@ const scriptedRun = defineJob({
   word: 'run',
   request: runJobSchema,
   execute: async ({ document: { name } }, context) => {
+    executed += 1;
     context.env.redactor.register('hunter22');
     context.env.log.info('pipeline run starting', { pid: process.pid });
     context.send({
