@@ -168,41 +168,26 @@ describe('binary rows', () => {
   test('carry bookmarks from which the rest is what was not read, every so many rows', async () => {
     const query = `SELECT i / 3 AS at, CASE WHEN i BETWEEN 30000 AND 95000 THEN 30000 ELSE i END::numeric AS n, i FROM generate_series(1, 130000) AS i`;
     for (const column of ['at', 'n', 'i']) {
-      for (const exact of [false, true]) {
-        const config = {
-          query,
-          batch_size: 9000,
-          replication: { type: 'incremental', column, initial_value: 0 },
-        };
-        const pages = await pagesOf(config, BINARY, { exact });
-        const marks = pages.flatMap((page) => (page.bookmark === undefined ? [] : [page.bookmark]));
-        expect([pages.length, marks.length]).toEqual([
-          15,
-          expect.toSatisfy((length: number) => length >= 1 && length <= 3),
-        ]);
-        let read = 0;
-        for (const page of pages) {
-          read += page.count;
-          if (page.bookmark === undefined) continue;
-          const rest = (await pagesOf(config, BINARY, { bookmark: page.bookmark })).reduce(
-            (sum, one) => sum + one.count,
-            0,
-          );
-          if (exact) expect(read + rest).toBe(130_000);
-          else expect(read + rest).toBeGreaterThanOrEqual(130_000);
-        }
-        expect(read).toBe(130_000);
+      const config = {
+        query,
+        batch_size: 9000,
+        replication: { type: 'incremental', column, initial_value: 0 },
+      };
+      const pages = await pagesOf(config, BINARY);
+      const marks = pages.flatMap((page) => (page.bookmark === undefined ? [] : [page.bookmark]));
+      expect([pages.length, marks.length]).toEqual([
+        15,
+        expect.toSatisfy((length: number) => length >= 1 && length <= 3),
+      ]);
+      let read = 0;
+      for (const page of pages) {
+        read += page.count;
+        if (page.bookmark === undefined) continue;
+        const rest = await pagesOf(config, BINARY, { bookmark: page.bookmark });
+        expect(read + rest.reduce((sum, one) => sum + one.count, 0)).toBe(130_000);
       }
+      expect(read).toBe(130_000);
     }
-  });
-
-  test('of a type whose equal values differ in spelling are not exact positions', async () => {
-    const query = "SELECT interval '1 day' AS w, 1 AS i";
-    const config = {
-      query,
-      replication: { type: 'incremental', column: 'w', initial_value: '0 s' },
-    };
-    await expect(pagesOf(config, BINARY, { exact: true })).rejects.toThrow('not exact positions');
   });
 
   test('make a table with the types they have', async () => {

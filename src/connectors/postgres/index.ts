@@ -47,7 +47,7 @@ export const postgresSource = defineSource<PostgresSourceConfig>({
     },
   ],
   capabilities: (config) => ({
-    replay: config.replication.type === 'incremental' ? 'positional' : 'none',
+    replay: 'none',
     bookmarks: config.replication.type === 'incremental',
     encodings: [COPY_BINARY, JSON_LINES.name],
     columns: true,

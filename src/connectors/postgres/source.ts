@@ -10,7 +10,7 @@ import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Lane, Page } from '../../kit/page.ts';
 import type { ReadRequest, Source } from '../../kit/source.ts';
 import { createPager } from '../_sql/pager.ts';
-import { createBookmarks, type Bookmarks } from './read/bookmarks.ts';
+import { createBookmarks, MOST_SEEN, readBookmark, type Bookmarks } from './read/bookmarks.ts';
 import type { PostgresSourceConfig } from './config.ts';
 import { CURSOR, declareQuery, openConnection, type Connection } from './read/connection.ts';
 import { copyOut } from './copy/copy-out.ts';
@@ -83,10 +83,14 @@ async function* copyPages(
     schema,
   };
   if (passes(request.lane, columns)) {
-    const marks = marksOf(config, request, {
-      columns,
-      decoderFor: (column) => binaryDecoder(column, config.json_big_numbers),
-    });
+    const marks = marksOf(
+      config,
+      { request, context },
+      {
+        columns,
+        decoderFor: (column) => binaryDecoder(column, config.json_big_numbers),
+      },
+    );
     const chunks = copyOut(connection, `COPY (\n${sql}\n) TO STDOUT (FORMAT binary)`);
     yield* passagePages(chunks, {
       ...shared,
@@ -94,10 +98,14 @@ async function* copyPages(
       marks: marks && { ...marks, every: BOOKMARK_ROWS },
     });
   } else {
-    const marks = marksOf(config, request, {
-      columns,
-      decoderFor: ({ name, oid }) => decoderOf(oid, name, config.json_big_numbers),
-    });
+    const marks = marksOf(
+      config,
+      { request, context },
+      {
+        columns,
+        decoderFor: ({ name, oid }) => decoderOf(oid, name, config.json_big_numbers),
+      },
+    );
     const collector = collectorOf(request.lane, columns, config.json_big_numbers);
     const chunks = copyOut(connection, `COPY (\n${sql}\n) TO STDOUT`);
     yield* cutPages(chunks, {
@@ -141,7 +149,7 @@ interface Marks {
 
 function marksOf(
   config: PostgresSourceConfig,
-  request: ReadRequest,
+  { request, context }: Pick<Reading, 'request' | 'context'>,
   { columns, decoderFor }: Values,
 ): Marks | undefined {
   if (config.replication.type !== 'incremental') return undefined;
@@ -149,10 +157,14 @@ function marksOf(
   const column = columns.findLastIndex((one) => one.name === name);
   const found = columns[column] ?? { name, oid: 0 };
   return {
-    bookmarks: createBookmarks(request.bookmark, {
-      ...found,
+    bookmarks: createBookmarks(readBookmark(request.bookmark), {
+      oid: found.oid,
       decode: decoderFor(found),
-      exact: request.exact === true,
+      onMany: () =>
+        context.env.log.warn(
+          'more records share the last value than a bookmark holds: such that come later are not read',
+          { row: context.row, column: name, most: MOST_SEEN },
+        ),
     }),
     column,
   };
@@ -176,14 +188,20 @@ async function* cursorPages({
   let full = false;
   for await (const chunk of cursorChunks(connection, fetchBounds(config, context, limit))) {
     schema ??= await schemaOf(connection, chunk.fields);
-    marks ??= marksOf(config, request, { columns: columnsOf(chunk.fields), decoderFor });
-    const toRecord = recordReader(chunk, config);
+    marks ??= marksOf(
+      config,
+      { request, context },
+      { columns: columnsOf(chunk.fields), decoderFor },
+    );
+    const exactRecord = recordReader(chunk, 'string');
+    const toRecord = recordReader(chunk, config.json_big_numbers);
     const frame = frameSize(chunk.fields);
     for (const [index, row] of chunk.rows.entries()) {
       const raw = marks === undefined ? '' : (row[marks.column] ?? '');
+      if (marks?.bookmarks.wasRead(raw, () => exactRecord(row)) === true) continue;
       // The record after a page shows whether the page ended in the middle of equal values.
       if (full) yield pager.take(marks?.bookmarks.before(raw));
-      marks?.bookmarks.pass(raw);
+      marks?.bookmarks.pass(raw, () => exactRecord(row));
       full = pager.add(toRecord(row), frame + (chunk.sizes[index] ?? 0));
       if (pager.done) {
         yield pager.take(marks?.bookmarks.safe());
@@ -214,15 +232,15 @@ function statementOf(config: PostgresSourceConfig, context: SourceContext, reque
     incremental: {
       column: replication.column,
       initial: replication.initial_value,
-      bookmark: request.bookmark,
+      bookmark: readBookmark(request.bookmark),
     },
   });
 }
 
-function recordReader(chunk: RawChunk, config: PostgresSourceConfig): (row: RawRow) => JsonObject {
+function recordReader(chunk: RawChunk, bigNumbers: BigNumbers): (row: RawRow) => JsonObject {
   const columns = chunk.fields.map(({ name, dataTypeID }) => ({
     name,
-    decode: decoderOf(dataTypeID, name, config.json_big_numbers),
+    decode: decoderOf(dataTypeID, name, bigNumbers),
   }));
   return (row) => {
     const record: JsonObject = {};

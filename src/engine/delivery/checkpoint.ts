@@ -1,5 +1,5 @@
 /** Making what was taken durable, and remembering how far that reaches. */
-import type { JsonValue } from '../../lib/text/json.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
 import type { Invocation } from '../row/invocation.ts';
 import * as metrics from '../metrics.ts';
@@ -57,7 +57,9 @@ export async function saveBookmark(invocation: Invocation, bookmark: JsonValue):
   return state !== undefined;
 }
 
-function observeBookmark({ env, labels }: Invocation, bookmark: JsonValue): void {
+/** A bookmark may be a time, or hold one as its `value`. */
+function observeBookmark({ env, labels }: Invocation, stored: JsonValue): void {
+  const bookmark = isObject(stored) ? stored['value'] : stored;
   if (typeof bookmark !== 'string' || !/^\d{4}-\d{2}-\d{2}T/.test(bookmark)) return;
   const at = Date.parse(bookmark) / 1000;
   if (Number.isNaN(at)) return;

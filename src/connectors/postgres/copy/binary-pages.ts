@@ -48,6 +48,9 @@ export async function* passagePages(
       if (isTail(chunk, at)) {
         block.add(chunk, from, at);
         from = to;
+      } else if (block.wasRead(chunk, at, to)) {
+        block.add(chunk, from, at);
+        from = to;
       } else {
         if (block.count >= most || (before >= limit && block.count > 0)) {
           block.add(chunk, from, at);
@@ -73,6 +76,8 @@ class BlockCollector {
   lastRow = 0;
   readonly #columns: readonly CopyColumn[];
   readonly #encoding: Encoding;
+  /** For digests of rows, whatever numbers they hold. */
+  readonly #exact: Encoding;
   readonly #marks: PassageOptions['marks'];
   readonly #schema: RecordSchema;
   readonly #spare: Buffer[] = [];
@@ -84,6 +89,7 @@ class BlockCollector {
     this.#schema = schema;
     this.#columns = columns;
     this.#encoding = binaryEncoding(columns, bigNumbers);
+    this.#exact = binaryEncoding(columns, 'string');
     this.#marks = marks;
   }
 
@@ -100,30 +106,56 @@ class BlockCollector {
     this.length = needed;
   }
 
+  /** Whether an earlier run has read the row. */
+  wasRead(chunk: Buffer, at: number, to: number): boolean {
+    const marks = this.#marks;
+    return (
+      marks !== undefined &&
+      marks.bookmarks.wasRead(valueAt(chunk, at, marks.column), () => this.#record(chunk, at, to))
+    );
+  }
+
   /** The page that ends before the row at `next`. */
   take(chunk: Buffer, next: number): Page {
     const marks = this.#marks;
     if (marks === undefined) return this.#page(undefined);
-    const last = valueAt(this.#out, this.lastRow, marks.column);
-    const following = valueAt(chunk, next, marks.column);
-    // The previous value is only needed where a page ends between equal values.
-    if (last === following) this.#passRows(marks);
-    else marks.bookmarks.pass(last);
+    this.#passTail(marks);
     return this.#page(
-      this.#unmarked + this.count < marks.every ? undefined : marks.bookmarks.before(following),
+      this.#unmarked + this.count < marks.every
+        ? undefined
+        : marks.bookmarks.before(valueAt(chunk, next, marks.column)),
     );
   }
 
   takeLast(): Page {
     const marks = this.#marks;
     if (marks === undefined) return this.#page(undefined);
-    marks.bookmarks.pass(valueAt(this.#out, this.lastRow, marks.column));
+    this.#passTail(marks);
     return this.#page(marks.bookmarks.end());
   }
 
-  #passRows({ bookmarks, column }: NonNullable<PassageOptions['marks']>): void {
-    for (let at = 0; at < this.length; at = frameEnd(this.#out, at))
-      bookmarks.pass(valueAt(this.#out, at, column));
+  /** Passes the rows with the last value, and before them one with another value, if any. */
+  #passTail({ bookmarks, column }: NonNullable<PassageOptions['marks']>): void {
+    const rows: number[] = [];
+    for (let at = 0; at < this.length; at = frameEnd(this.#out, at)) rows.push(at);
+    const last = valueAt(this.#out, this.lastRow, column);
+    let first = rows.length - 1;
+    while (
+      first > 0 &&
+      bookmarks.isSame(valueAt(this.#out, rows[first - 1] as number, column), last)
+    )
+      first -= 1;
+    for (const at of rows.slice(Math.max(0, first - 1)))
+      bookmarks.pass(valueAt(this.#out, at, column), () =>
+        this.#record(this.#out, at, frameEnd(this.#out, at)),
+      );
+    // The block is used again.
+    bookmarks.settle();
+  }
+
+  #record(chunk: Buffer, at: number, to: number): JsonValue {
+    const [record = null] = this.#exact.decode(chunk.subarray(at, to));
+    return record;
   }
 
   #page(bookmark: JsonValue | undefined): Page {

@@ -14,6 +14,7 @@ import { decoderOf, type BigNumbers } from '../types/decode.ts';
 
 export interface CutOptions {
   readonly collector: Collector;
+  readonly columns: readonly CopyColumn[];
   /** Bytes that names and punctuation add to the values of a record. */
   readonly frame: number;
   readonly bounds: PageBounds;
@@ -26,7 +27,8 @@ export async function* cutPages(
   chunks: AsyncIterable<Buffer>,
   options: CutOptions,
 ): AsyncGenerator<Page, void> {
-  const { collector, frame, marks, schema } = options;
+  const { collector, columns, frame, marks, schema } = options;
+  const read = marks === undefined ? undefined : rowReader(columns, 'string');
   const { records: most, bytes: limit } = options.bounds;
   let count = 0;
   let bytes = 0;
@@ -44,16 +46,19 @@ export async function* cutPages(
       to = frameEnd(chunk, at);
       const from = at + FRAME_HEAD;
       const raw = marks === undefined ? '' : valueAt(chunk, from, marks.column);
+      const record = read === undefined ? undefined : () => read(chunk, from);
+      if (record !== undefined && marks?.bookmarks.wasRead(raw, record) === true) continue;
       // The row after a page shows whether the page ended in the middle of equal values.
       if (count > 0 && (count >= most || bytes >= limit)) {
         yield take(marks?.bookmarks.before(raw));
         options.signal.throwIfAborted();
       }
-      marks?.bookmarks.pass(raw);
+      if (record !== undefined) marks?.bookmarks.pass(raw, record);
       collector.add(chunk, from, to);
       count += 1;
       bytes += frame + to - from;
     }
+    marks?.bookmarks.settle();
   }
   if (count > 0) yield take(marks?.bookmarks.end());
 }
@@ -67,12 +72,27 @@ function valueAt(chunk: Buffer, from: number, column: number): string {
 
 /** Pages of records. */
 export function collectRecords(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Collector {
+  const read = rowReader(columns, bigNumbers);
+  let records: JsonObject[] = [];
+  return {
+    add: (chunk, from) => void records.push(read(chunk, from)),
+    take(options) {
+      const page = Page.ofRecords(records, options);
+      records = [];
+      return page;
+    },
+  };
+}
+
+function rowReader(
+  columns: readonly CopyColumn[],
+  bigNumbers: BigNumbers,
+): (chunk: Buffer, from: number) => JsonObject {
   const fields = columns.map(({ name, oid }) => ({
     name,
     decode: decoderOf(oid, name, bigNumbers),
   }));
-  let records: JsonObject[] = [];
-  const read = (chunk: Buffer, from: number): JsonObject => {
+  return (chunk, from) => {
     const record: JsonObject = {};
     let at = from;
     for (const { name, decode } of fields) {
@@ -85,13 +105,5 @@ export function collectRecords(columns: readonly CopyColumn[], bigNumbers: BigNu
       at = end + 1;
     }
     return record;
-  };
-  return {
-    add: (chunk, from) => void records.push(read(chunk, from)),
-    take(options) {
-      const page = Page.ofRecords(records, options);
-      records = [];
-      return page;
-    },
   };
 }

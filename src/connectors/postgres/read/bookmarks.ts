@@ -1,19 +1,52 @@
-import { ConnectorError } from '../../../lib/errors.ts';
-import { jsonEqual, type JsonValue } from '../../../lib/text/json.ts';
+/**
+ * The position of an incremental read: the last value of its column, and the rows that were read
+ * with that value. The next run reads from the value on and leaves those rows out, so that rows
+ * that come later with the same value are not lost.
+ */
+import { hash } from 'node:crypto';
+import { isObject, jsonEqual, stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 import { OID } from '../types/decode.ts';
 
 /**
- * The position of an incremental read, from the raw form of the column's values: only values at the
- * end of a page are decoded.
+ * Rows of one value that a bookmark can hold. Beyond that it is the value alone, and the next run
+ * reads what is behind it.
  */
+export const MOST_SEEN = 1000;
+const DIGEST_LENGTH = 16;
+
+export interface StoredBookmark {
+  readonly value: JsonValue;
+  /** Digests of the rows with this value that were read; absent when all of them count as read. */
+  readonly seen?: readonly string[];
+}
+
+/** Bookmarks of earlier versions are the value alone. */
+export function readBookmark(bookmark: JsonValue | undefined): StoredBookmark | undefined {
+  if (bookmark === undefined) return undefined;
+  if (!isObject(bookmark)) return { value: bookmark };
+  const { value, seen } = bookmark;
+  return value !== undefined && Array.isArray(seen) && seen.every((one) => typeof one === 'string')
+    ? { value, seen }
+    : { value: bookmark };
+}
+
+/** Reads the record of a row; called only for rows whose value may be the last. */
+export type RecordOf = () => JsonValue;
+
+/** Gets the raw form of the column's values, which are decoded only where a bookmark needs it. */
 export interface Bookmarks {
-  pass(raw: string): void;
+  /** Whether an earlier run has read the row. */
+  wasRead(raw: string, record: RecordOf): boolean;
+  pass(raw: string, record: RecordOf): void;
+  /** Reads the records that were passed: what they are read from may change afterwards. */
+  settle(): void;
   /** The bookmark of a page that ends before a row with this value. */
   before(raw: string): JsonValue | undefined;
   /** The bookmark when rows after a limit are unknown. */
   safe(): JsonValue | undefined;
   /** The bookmark at the end of the result. */
   end(): JsonValue | undefined;
+  isSame(raw: string, other: string): boolean;
 }
 
 /** A value stored by an earlier run, or one seen in this one. */
@@ -25,35 +58,24 @@ type Mark = { readonly stored: JsonValue | undefined } | { readonly raw: string 
  */
 const LOOSE: readonly number[] = [OID.float4, OID.float8, OID.json, OID.jsonb, OID.numeric];
 
-/**
- * Types whose equal values always have the same raw form: numbers, texts, bytes, days, times,
- * timestamps, UUIDs.
- */
-const CERTAIN: ReadonlySet<number> = new Set([
-  16, 17, 19, 20, 21, 23, 25, 26, 700, 701, 1043, 1082, 1083, 1114, 1184, 1700, 2950,
-]);
-
 export interface BookmarkColumn {
-  readonly name: string;
   readonly oid: number;
   readonly decode: (raw: string) => JsonValue;
-  /** No bookmark between equal values, instead of the previous one. */
-  readonly exact: boolean;
+  /** Called when more rows share the last value than a bookmark can hold. */
+  readonly onMany: () => void;
 }
 
-/**
- * A bookmark is a value whose rows were all read: a page that ends between equal values keeps the
- * previous one.
- */
 export function createBookmarks(
-  start: JsonValue | undefined,
-  { name, oid, decode, exact }: BookmarkColumn,
+  start: StoredBookmark | undefined,
+  { oid, decode, onMany }: BookmarkColumn,
 ): Bookmarks {
-  if (exact && !CERTAIN.has(oid)) throw uncertain(name);
   const loose = LOOSE.includes(oid);
-  let finished: Mark = { stored: start };
-  let last: Mark = finished;
+  let last: Mark = { stored: start?.value };
   let lastRaw: string | undefined;
+  let seen = start?.seen ?? [];
+  let pending: RecordOf[] = [];
+  let isFull = false;
+  let left = countsOf(seen);
   const plain = (value: JsonValue | undefined) =>
     oid === OID.numeric && typeof value === 'string' ? withoutZeros(value) : value;
   const valueOf = (mark: Mark): JsonValue | undefined =>
@@ -61,30 +83,66 @@ export function createBookmarks(
   const isLast = (raw: string): boolean =>
     raw === lastRaw ||
     ((loose || lastRaw === undefined) && jsonEqual(plain(decode(raw)), plain(valueOf(last))));
-  return {
-    pass(raw) {
-      if (raw === lastRaw) return;
-      if (!isLast(raw)) finished = last;
-      last = { raw };
-      lastRaw = raw;
-    },
-    before(raw) {
-      if (!isLast(raw)) return valueOf(last);
-      return exact ? undefined : valueOf(finished);
-    },
-    safe: () => (exact ? undefined : valueOf(finished)),
-    end: () => valueOf(last),
+  const settle = (): void => {
+    if (pending.length === 0) return;
+    seen = [...seen, ...pending.map((record) => digestOf(record()))];
+    pending = [];
   };
+  const mark = (): JsonValue | undefined => {
+    settle();
+    const value = valueOf(last);
+    return isFull || value === undefined ? undefined : { value, seen: [...seen] };
+  };
+  return {
+    wasRead(raw, record) {
+      if (left.size === 0) return false;
+      if (!isLast(raw)) {
+        left = new Map();
+        return false;
+      }
+      const digest = digestOf(record());
+      const count = left.get(digest);
+      if (count === undefined) return false;
+      if (count === 1) left.delete(digest);
+      else left.set(digest, count - 1);
+      return true;
+    },
+    pass(raw, record) {
+      if (raw !== lastRaw) {
+        if (!isLast(raw)) {
+          [seen, pending, isFull] = [[], [], false];
+        }
+        last = { raw };
+        lastRaw = raw;
+      }
+      if (isFull) return;
+      if (seen.length + pending.length < MOST_SEEN) pending.push(record);
+      else [seen, pending, isFull] = [[], [], true];
+    },
+    settle,
+    before: (raw) => mark() ?? (isLast(raw) ? undefined : valueOf(last)),
+    safe: mark,
+    end() {
+      if (isFull) onMany();
+      return mark() ?? valueOf(last);
+    },
+    isSame: (raw, other) =>
+      raw === other || (loose && jsonEqual(plain(decode(raw)), plain(decode(other)))),
+  };
+}
+
+function digestOf(record: JsonValue): string {
+  return hash('sha256', stringifyJson(record), 'base64url').slice(0, DIGEST_LENGTH);
+}
+
+/** Equal rows count as often as they are there. */
+function countsOf(seen: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const digest of seen) counts.set(digest, (counts.get(digest) ?? 0) + 1);
+  return counts;
 }
 
 /** For the server `1.0` and `1.00` are equal. */
 function withoutZeros(number: string): string {
   return number.includes('.') ? number.replace(/\.?0+$/, '') : number;
-}
-
-function uncertain(name: string): ConnectorError {
-  const message = `of the type of column \`${name}\` equal values may have different texts, so its values are not exact positions`;
-  return new ConnectorError('refused', message, {
-    hint: 'order by a number, a text, a timestamp or a UUID, or use `at_least_once` delivery',
-  });
 }

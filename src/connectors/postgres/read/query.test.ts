@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { StoredBookmark } from './bookmarks.ts';
 import { compileQuery, queryFaults } from './query.ts';
 
 describe('a compiled query', () => {
@@ -25,7 +26,7 @@ describe('a compiled query', () => {
     ).toThrow('no such field');
   });
 
-  test('incremental reading includes its start the first time and goes on strictly behind the bookmark', () => {
+  test('incremental reading includes its start, and the value of a bookmark that knows what was read of it', () => {
     const base = { query: 'SELECT * FROM t -- all;\n', params: [], records: undefined };
     const first = compileQuery({
       ...base,
@@ -33,9 +34,11 @@ describe('a compiled query', () => {
     });
     expect(first.sql).toContain('svc_source."a""b" >= $1 ORDER BY svc_source."a""b"');
     expect(first.values).toEqual(['5']);
-    const next = compileQuery({ ...base, incremental: { column: 'a', initial: 5, bookmark: '7' } });
-    expect(next.sql).toContain('svc_source."a" > $1');
-    expect(next.values).toEqual(['7']);
+    const after = (bookmark: StoredBookmark) =>
+      compileQuery({ ...base, incremental: { column: 'a', initial: 5, bookmark } });
+    expect(after({ value: 7 }).sql).toContain('svc_source."a" > $1');
+    expect(after({ value: 7, seen: ['x'] }).sql).toContain('svc_source."a" >= $1');
+    expect(after({ value: 7, seen: [] }).values).toEqual(['7']);
   });
 });
 

@@ -5,6 +5,7 @@
 import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
 import { quoteName } from '../../../lib/sql/sql-name.ts';
 import type { SourceContext } from '../../../kit/context.ts';
+import type { StoredBookmark } from './bookmarks.ts';
 import { rowValue } from '../../_sql/parent-value.ts';
 import { bindTokens, withoutSemicolon, type BoundSql } from '../../_sql/sql-text.ts';
 
@@ -54,7 +55,7 @@ export interface QueryInput {
   readonly incremental?: {
     readonly column: string;
     readonly initial: JsonValue;
-    readonly bookmark: JsonValue | undefined;
+    readonly bookmark: StoredBookmark | undefined;
   };
 }
 
@@ -62,18 +63,19 @@ export function compileQuery({ query, params, records, incremental }: QueryInput
   const bound = bindTokens(query, TOKEN, (index) => `$${params.length + index + 1}`);
   const values = [
     ...params,
-    ...tokenValues(bound, records, incremental?.bookmark ?? incremental?.initial),
+    ...tokenValues(bound, records, incremental?.bookmark?.value ?? incremental?.initial),
   ].map(parameter);
   const sql = withoutSemicolon(bound.sql);
   if (incremental === undefined) return { sql, values };
   const column = `svc_source.${quoteName(incremental.column)}`;
   const { bookmark, initial } = incremental;
-  // All rows with the stored value were read, so a resumed run starts strictly after it; the first
-  // run includes its start.
-  const condition = `${column} ${bookmark === undefined ? '>=' : '>'} $${values.length + 1}`;
+  // The first run includes its start. A bookmark that knows which rows of its value were read
+  // includes the value, so that later ones are found; otherwise all of them count as read.
+  const isIncluded = bookmark === undefined || bookmark.seen !== undefined;
+  const condition = `${column} ${isIncluded ? '>=' : '>'} $${values.length + 1}`;
   return {
     sql: `SELECT * FROM (\n${sql}\n) AS svc_source WHERE ${condition} ORDER BY ${column}`,
-    values: [...values, parameter(bookmark ?? initial)],
+    values: [...values, parameter(bookmark?.value ?? initial)],
   };
 }
 
