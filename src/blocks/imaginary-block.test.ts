@@ -87,7 +87,7 @@ const archiveBlock = defineBlock<Archive>({
   cuts: () => ({ name: 'archive', per: 'per copy' }),
   planRow: (_given, row) => memberOf(archiveOf(row)),
   checkEveryRow: (given, row, { issues }) => {
-    if (given === undefined) issues.warn('not_archived', row.resolved.path, `${row.name}`);
+    if (given === undefined) issues.warn('not_archived', row.resolved.path, row.name);
   },
   explainRow: (row) => [{ topic: 'expects', short: 'archive', words: `${archiveOf(row)?.type}` }],
   tokens: {

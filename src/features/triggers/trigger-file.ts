@@ -53,7 +53,7 @@ const runSchema = () =>
     }),
   });
 
-const inlineDocument = z.custom<JsonObject>((value) => isObject(value as JsonValue));
+const inlineDocument = z.custom<JsonObject>((value) => isObject(value));
 
 /** The fields of every trigger. */
 const commonFields = (type: string, description: string) => ({
@@ -77,8 +77,9 @@ const commonFields = (type: string, description: string) => ({
   }),
 });
 
-function entrySchema({ type, description, fields }: TriggerDefinition) {
-  return z.strictObject({ ...commonFields(type, description), ...fields().shape });
+function entrySchema(kind: TriggerDefinition) {
+  const { type, description } = kind;
+  return z.strictObject({ ...commonFields(type, description), ...kind.fields().shape });
 }
 
 /** For `headgate schema triggers`. */
@@ -170,7 +171,7 @@ function readTrigger(
 /** Reports the type, and gives a kind without fields, so that the other fields are checked. */
 function unknownKind(
   type: JsonValue | undefined,
-  { path, definitions, report }: Omit<Reading, 'issues'> & { report(issue: Issue): void },
+  { path, definitions, report }: Omit<Reading, 'issues'> & { report(this: void, issue: Issue): void },
 ): TriggerDefinition {
   const types = definitions.map((one) => one.type);
   const at = joinPath(path, 'type');
@@ -182,11 +183,12 @@ function unknownKind(
       hint: `possible are: ${types.join(', ')}`,
     });
   else {
-    const hint = suggestion(String(type), types, 'possible are');
+    const given = typeof type === 'string' ? type : JSON.stringify(type);
+    const hint = suggestion(given, types, 'possible are');
     report({
       code: 'unknown_type',
       path: at,
-      message: `there is no kind of trigger called \`${typeof type === 'string' ? type : JSON.stringify(type)}\``,
+      message: `there is no kind of trigger called \`${given}\``,
       ...(hint === undefined ? {} : { hint }),
     });
   }
