@@ -45,8 +45,10 @@ export const rollbackCommand = defineCommand({
       throw usageError('one of --run and --list is needed', 'see `headgate rollback --help`');
     const { loadPlan } = await import('../documents/load-plan.ts');
     const { plan, parts } = await loadPlan(context, { config, completion: options });
-    const { listRollbackable, rollBackRun } =
-      await import('../../engine/rollback/roll-back-run.ts');
+    const [{ listRollbackable }, { rollBackRun }] = await Promise.all([
+      import('../../engine/rollback/find-run.ts'),
+      import('../../engine/rollback/roll-back-run.ts'),
+    ]);
     const { env, world, terminal } = context;
     using stops = listenForStop(world, 'cancel', () => {});
     const request = { plan, parts, env, row, signal: stops.signal };

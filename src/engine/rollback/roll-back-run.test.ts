@@ -27,7 +27,8 @@ import type { StateStoreDefinition } from '../../kit/state-store.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
-import { listRollbackable, rollBackRun, type RollBackRunOptions } from './roll-back-run.ts';
+import { listRollbackable } from './find-run.ts';
+import { rollBackRun, type RollBackRunOptions } from './roll-back-run.ts';
 
 const database = await freshDatabase();
 const client = new Client({ connectionString: database.url });
@@ -317,7 +318,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
       sink: sink({ table_name: table, write_mode: 'upsert', key: ['code'] }),
     });
     await expect(undo(second, { plan: other })).rejects.toThrow(
-      'the run told rows apart by `id`, but row `row-0` now does so by `code`',
+      'the run identified records by `id`, but row `row-0` now identifies them by `code`',
     );
     expect(await ids()).toEqual([1, 7]);
   });

@@ -24,7 +24,7 @@ export async function finishInterruptedRollback({
 }: OpenedInvocation): Promise<void> {
   const isKept = blockOf(row, rollbackBlock) !== undefined;
   if (!isKept || state === undefined || sink.rollback === undefined) return;
-  const end = await settleInterrupted({ state, stateKey, undo: sink.rollback }).catch(
+  const end = await settleInterrupted({ state, stateKey, rollback: sink.rollback }).catch(
     (error: unknown) => {
       throw wrapConnectorError('State', row.state?.type ?? 'state', error);
     },

@@ -1,17 +1,17 @@
-/** The end of an undo: the destination is as it was, and the state store follows. */
+/** The end of a rollback: the destination is as it was, and the state store follows. */
 import type { StateStore } from '../../kit/state-store.ts';
 import type { SinkRollback } from '../../kit/rollback.ts';
 import { Markers, type Marker } from './markers.ts';
 
-export interface Remembered {
+export interface MarkedDestination {
   readonly state: StateStore;
   readonly stateKey: string;
-  readonly undo: SinkRollback;
+  readonly rollback: SinkRollback;
 }
 
 /** May be repeated wherever it was interrupted. */
-export async function settleUndo(
-  { state, stateKey, undo }: Remembered,
+export async function settleRollback(
+  { state, stateKey, rollback }: MarkedDestination,
   runId: string,
   marker: Marker | undefined,
 ): Promise<void> {
@@ -23,7 +23,7 @@ export async function settleUndo(
   }
   await markers.removeUndone(runId);
   // A left-over note is harmless: the run has no marker any more.
-  await undo.forget([runId]).catch(() => {});
+  await rollback.forget([runId]).catch(() => {});
 }
 
 /**
@@ -31,16 +31,16 @@ export async function settleUndo(
  * not changed the destination is dropped.
  */
 export async function settleInterrupted(
-  remembered: Remembered,
+  destination: MarkedDestination,
 ): Promise<'settled' | 'dropped' | undefined> {
-  const { state, stateKey, undo } = remembered;
+  const { state, stateKey, rollback } = destination;
   const markers = new Markers(state, stateKey);
   const { runs, undoing } = await markers.index();
   if (undoing === undefined) return undefined;
-  if ((await undo.applied(undoing)) === undefined) {
+  if ((await rollback.applied(undoing)) === undefined) {
     await markers.putIndex({ runs });
     return 'dropped';
   }
-  await settleUndo(remembered, undoing, await markers.get(undoing));
+  await settleRollback(destination, undoing, await markers.get(undoing));
   return 'settled';
 }
