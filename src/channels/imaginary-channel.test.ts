@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { issuesOf, plan as planText } from '../../test/fakes/documents.ts';
 import { testEnv } from '../../test/fakes/env.ts';
 import { startHttpServer } from '../../test/fakes/http-server.ts';
-import { endedRun, invocation, tellOf } from '../../test/support/notifications.ts';
+import { endedRun, invocation, notifyOf } from '../../test/support/notifications.ts';
 import { BLOCKS } from '../blocks/index.ts';
 import { blockOf } from '../blocks/define-block.ts';
 import { notificationsBlockOf } from '../blocks/notifications/index.ts';
@@ -76,7 +76,7 @@ test('is sent events, keeps incidents, and its secrets stay hidden', async () =>
   const notifier = createNotifier(testEnv(), channels);
   const error = { code: 'broken', kind: 'Sink', message: 'it broke' } as const;
   for (const one of [invocation('eu', { error }), invocation('eu')]) {
-    tellOf(notifier, endedRun([one], { rules }));
+    notifyOf(notifier, endedRun([one], { rules }));
     await notifier.settle(new AbortController().signal);
   }
   expect(server.requests.map(({ body }) => body)).toEqual(['run_failure eu', 'put out eu']);

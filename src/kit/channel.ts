@@ -1,4 +1,4 @@
-/** What a notification channel is: how an event becomes one request to whoever is told. */
+/** What a notification channel is: how an event becomes one request to its receiver. */
 import type { ZodType } from 'zod';
 import type { EventKind, NotificationEvent } from './notification-event.ts';
 
@@ -21,15 +21,15 @@ export interface ChannelDefinition<Config = unknown> {
   readonly config: ZodType<Config>;
   /** Configs that must parse; the tests render an event with each. */
   readonly examples: readonly unknown[];
-  /** Where its messages go. One receiver is told about a pipeline in the order of events. */
+  /** Where its messages go. One receiver gets the events of a pipeline in their order. */
   address(config: Config): string;
   /** Values of a config that must not be seen in a log or an error message. */
   secrets(config: Config): readonly string[];
-  /** The request that tells of an event. Secrets in the texts of the event are hidden already. */
+  /** The request that reports an event. Secrets in the texts of the event are hidden already. */
   message(config: Config, event: NotificationEvent): ChannelMessage;
   /**
    * Of a channel where failures open an incident for the pipeline and row, which the next success
-   * resolves. Such a channel is not told of successes themselves.
+   * resolves. Such a channel gets no message about successes themselves.
    */
   readonly incidents?: ChannelIncidents<Config>;
 }

@@ -112,8 +112,8 @@ export function endedRun(
   };
 }
 
-/** As the run service tells of it. */
-export function tellOf(listener: RunListener, run: EndedRun): void {
+/** As the run service reports it. */
+export function notifyOf(listener: RunListener, run: EndedRun): void {
   const { runId, plan, status, startedAt, finishedAt, error, outcome } = run;
   const hear = listener.follow({ run_id: runId, name: plan.name, measured_as: null });
   hear({ kind: 'planned', notified: plan });

@@ -23,7 +23,7 @@ import {
   openIncidents,
   type OpenIncidents,
 } from './open-incidents.ts';
-import type { RunNews } from './run-events.ts';
+import type { RunNotifications } from './run-events.ts';
 
 /**
  * Runs whose notifications are being sent. Those of further runs are dropped, so that dead
@@ -31,7 +31,7 @@ import type { RunNews } from './run-events.ts';
  */
 const MAX_UNDERWAY = 1000;
 
-export interface Notice extends RunNews {
+export interface Notice extends RunNotifications {
   readonly pipeline: string;
   readonly rules: readonly PlannedRule[];
 }
@@ -69,11 +69,11 @@ export class Dispatcher {
   }
 
   /** Resolves when everything was delivered or has failed. Never rejects. */
-  async tell({ pipeline, rules, events, recovered }: Notice): Promise<void> {
+  async dispatchAll({ pipeline, rules, events, recovered }: Notice): Promise<void> {
     const sends = events.flatMap((event) =>
       rules.filter((rule) => takes(rule, event)).map((rule) => ({ rule, event })),
     );
-    if (this.#underway >= MAX_UNDERWAY) return this.#letGo(pipeline, sends);
+    if (this.#underway >= MAX_UNDERWAY) return this.#drop(pipeline, sends);
     const resolves = rules.flatMap(({ name, channel }): Recovery[] => {
       const { incidents } = this.#definitionOf(channel);
       if (incidents === undefined) return [];
@@ -96,8 +96,12 @@ export class Dispatcher {
 
   /** Sends one event to one channel, ignoring deduplication. Returns why it did not arrive. */
   async dispatch(channel: Channel, event: NotificationEvent): Promise<string | undefined> {
-    const told = redacted(event, this.#env.redactor);
-    return this.#deliver(channel, event, this.#definitionOf(channel).message(channel.config, told));
+    const masked = redacted(event, this.#env.redactor);
+    return this.#deliver(
+      channel,
+      event,
+      this.#definitionOf(channel).message(channel.config, masked),
+    );
   }
 
   /** A receiver gets the events of one pipeline in the order in which they happened. */
@@ -124,7 +128,7 @@ export class Dispatcher {
     const fault = await this.dispatch(channel, event);
     if (fault !== undefined) {
       this.#memory.release(slot);
-      this.#complain(name, channel, event, fault);
+      this.#logFailure(name, channel, event, fault);
       return;
     }
     const { incidents } = this.#definitionOf(channel);
@@ -163,7 +167,7 @@ export class Dispatcher {
     if (fault === undefined) {
       this.#memory.resolved(id);
       await this.#incidents.remove(id).catch(() => {});
-    } else this.#complain(name, channel, { ...about, event: 'resolve' }, fault);
+    } else this.#logFailure(name, channel, { ...about, event: 'resolve' }, fault);
   }
 
   async #deliver(
@@ -187,7 +191,7 @@ export class Dispatcher {
     return fault;
   }
 
-  #complain(
+  #logFailure(
     rule: string,
     { type: channel }: Channel,
     { event, pipeline, row }: Sent,
@@ -203,7 +207,7 @@ export class Dispatcher {
     });
   }
 
-  #letGo(pipeline: string, sends: readonly { readonly rule: PlannedRule }[]): void {
+  #drop(pipeline: string, sends: readonly { readonly rule: PlannedRule }[]): void {
     for (const { rule } of sends)
       this.#env.metrics.inc(DROPPED, { channel: rule.channel.type, reason: 'channel_error' });
     this.#log().warn('notifications were dropped: too many are on their way', {

@@ -36,30 +36,32 @@ export function createNotifier(
   const underway = new Set<Promise<void>>();
   const dispatcher = (): Promise<Dispatcher> => (loaded ??= load(env, channels));
 
-  const tellEnd = async (run: EndedRun): Promise<void> => {
+  const notifyEnd = async (run: EndedRun): Promise<void> => {
     const rules = rulesOf(run.plan);
     if (rules.length === 0 || run.status === 'cancelled') return;
-    const { newsOf } = await import('./run-events.ts');
-    await (await dispatcher()).tell({ pipeline: run.plan.name, rules, ...newsOf(run) });
+    const { notificationsOf } = await import('./run-events.ts');
+    await (
+      await dispatcher()
+    ).dispatchAll({ pipeline: run.plan.name, rules, ...notificationsOf(run) });
   };
 
   /** In the background. */
   const begin = (run: EndedRun): void => {
-    const told = tellEnd(run)
+    const sending = notifyEnd(run)
       .catch((error: unknown) =>
         env.log
           .at('headgate::notifications')
           .error('notifications of a run could not be sent', { error: String(error) }),
       )
-      .finally(() => underway.delete(told));
-    underway.add(told);
+      .finally(() => underway.delete(sending));
+    underway.add(sending);
   };
 
   return {
     name: 'notifications',
     observerOf: (plan) => {
       const notified = notifiedPlanOf(plan);
-      return notified === undefined ? undefined : observer(notified, tellEnd);
+      return notified === undefined ? undefined : observer(notified, notifyEnd);
     },
     follow: ({ run_id: runId }) => {
       let plan: NotifiedPlan | undefined;
@@ -95,7 +97,7 @@ export function createNotifier(
       );
       await (
         await dispatcher()
-      ).tell({ pipeline: plan.name, rules, events: [event], recovered: [] });
+      ).dispatchAll({ pipeline: plan.name, rules, events: [event], recovered: [] });
     },
   };
 }
@@ -114,7 +116,7 @@ async function load(
 }
 
 /** Only complete runs are reported: no dry or limited ones. */
-function observer(plan: NotifiedPlan, tellEnd: (run: EndedRun) => Promise<void>): RunObserver {
+function observer(plan: NotifiedPlan, notifyEnd: (run: EndedRun) => Promise<void>): RunObserver {
   let whole: ObservedRun | undefined;
   return {
     name: 'notifications',
@@ -125,7 +127,7 @@ function observer(plan: NotifiedPlan, tellEnd: (run: EndedRun) => Promise<void>)
       if (whole === undefined) return;
       const { runId, signal } = whole;
       const { started_at: startedAt, finished_at: finishedAt } = outcome;
-      await tellEnd({ runId, plan, ...endOf(outcome, signal), startedAt, finishedAt, outcome });
+      await notifyEnd({ runId, plan, ...endOf(outcome, signal), startedAt, finishedAt, outcome });
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Rules, told of runs over real connections. */
+/** Rules, sent the ends of runs over real connections. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import {
   endedRun,
   invocation,
   notifiedWith,
-  tellOf,
+  notifyOf,
   planWith,
   rulesOf,
 } from '../../../test/support/notifications.ts';
@@ -57,13 +57,13 @@ const pager = (rule: Record<string, JsonValue> = {}): Record<string, JsonValue> 
 const broken = (row: string, over: Partial<InvocationOutcome> = {}) =>
   invocation(row, { error: { code: 'broken', kind: 'Sink', message: 'it broke' }, ...over });
 
-/** Tells of a run and waits until everybody has been told. */
-async function tell(
+/** Ends a run, and waits until its notifications were sent. */
+async function notify(
   rules: readonly Record<string, JsonValue>[],
   invocations: readonly InvocationOutcome[],
   run: Partial<EndedRun> = {},
 ) {
-  tellOf(notifier, endedRun(invocations, { rules: rulesOf(...rules), run }));
+  notifyOf(notifier, endedRun(invocations, { rules: rulesOf(...rules), run }));
   await notifier.settle(new AbortController().signal);
 }
 
@@ -71,44 +71,44 @@ async function tell(
 function arrived(): string[] {
   return server.requests.splice(0).map((request) => {
     const body = request.json() as Record<string, string>;
-    const told =
+    const what =
       body['event_action'] === undefined
         ? `${body['event']} ${body['row']}`
         : `${body['event_action']} ${body['dedup_key']}`;
-    return `${request.path} ${told}`;
+    return `${request.path} ${what}`;
   });
 }
 
 describe('a rule', () => {
   it('sends the events it asks for, by kind and severity', async () => {
-    await tell([hook()], [invocation('eu')]);
+    await notify([hook()], [invocation('eu')]);
     expect(arrived()).toEqual(['/hook run_success eu']);
     const events = [broken('eu'), invocation('us', { dead: 2 })];
-    await tell([hook({ on: ['dlq_threshold', 'run_success'] })], events);
+    await notify([hook({ on: ['dlq_threshold', 'run_success'] })], events);
     expect(arrived()).toEqual(['/hook run_success us', '/hook dlq_threshold us']);
-    await tell([hook({ min_severity: 'error' })], events);
+    await notify([hook({ min_severity: 'error' })], events);
     expect(arrived()).toEqual(['/hook run_failure eu']);
-    await tell([hook({ on: ['run_success'], min_severity: 'warning' })], events);
+    await notify([hook({ on: ['run_success'], min_severity: 'warning' })], events);
     expect(arrived()).toEqual([]);
     expect(metrics.of('svc_notifications_dropped_total')).toEqual({});
   });
 
-  it('waits for so many dead letters as it is told to, and for one at least', async () => {
+  it('waits for as many dead letters as its rule says, and for one at least', async () => {
     const rules = [
       hook({ on: ['dlq_threshold'], dlq_threshold: 5 }),
       hook({ on: ['dlq_threshold'], dlq_threshold: 0 }, { url: `${server.url}/any` }),
     ];
-    await tell(rules, [invocation('eu', { dead: 4 })]);
+    await notify(rules, [invocation('eu', { dead: 4 })]);
     expect(arrived()).toEqual(['/any dlq_threshold eu']);
-    await tell(rules, [invocation('eu', { dead: 5 })]);
+    await notify(rules, [invocation('eu', { dead: 5 })]);
     expect(arrived()).toEqual(['/hook dlq_threshold eu', '/any dlq_threshold eu']);
-    await tell(rules, [invocation('eu', { dead: 0 })]);
+    await notify(rules, [invocation('eu', { dead: 0 })]);
     expect(arrived()).toEqual([]);
   });
 
   it('is counted and timed under the name of its channel', async () => {
-    await tell([hook(), pager()], [broken('eu')]);
-    await tell([pager()], [invocation('eu')]);
+    await notify([hook(), pager()], [broken('eu')]);
+    await notify([pager()], [invocation('eu')]);
     expect(metrics.of('svc_notifications_sent_total')).toEqual({
       '{webhook,run_failure,ok}': 1,
       '{pagerduty,run_failure,ok}': 1,
@@ -118,12 +118,12 @@ describe('a rule', () => {
 });
 
 describe('rules', () => {
-  it('are told in order, event by event, whatever takes how long', async () => {
+  it('are sent in order, event by event, however long each takes', async () => {
     server.respond(async ({ path }) => {
       if (path === '/hook') await new Promise((resolve) => setImmediate(resolve));
       return {};
     });
-    await tell(
+    await notify(
       [hook(), hook({}, { url: `${server.url}/other` })],
       [invocation('eu'), broken('us')],
     );
@@ -147,10 +147,10 @@ describe('rules', () => {
       );
     notifier = createNotifier(testEnv({ clock, metrics, fetch: impatient }));
     const arrivedAtLast = new Promise<void>((resolve) => server.respond(() => (resolve(), {})));
-    const told = tell([hook({}, { url: silent.url }), hook()], [invocation('eu')]);
+    const sending = notify([hook({}, { url: silent.url }), hook()], [invocation('eu')]);
     await arrivedAtLast;
     patience.abort();
-    await told;
+    await sending;
     await silent.close();
     expect(metrics.of('svc_notifications_sent_total')).toEqual({
       '{webhook,run_success,error}': 1,
@@ -163,24 +163,27 @@ describe('a window', () => {
   const window = () => hook({ dedupe_window_secs: 60 });
 
   it('lets the first of equal events through, and no other until it is over', async () => {
-    await tell([window()], [broken('eu')]);
+    await notify([window()], [broken('eu')]);
     clock.advance(59_000);
-    await tell([window()], [broken('eu')]);
+    await notify([window()], [broken('eu')]);
     expect(arrived()).toEqual(['/hook run_failure eu']);
     expect(metrics.of('svc_notifications_dropped_total')).toEqual({ '{webhook,coalesced}': 1 });
     clock.advance(1000);
-    await tell([window()], [broken('eu')]);
+    await notify([window()], [broken('eu')]);
     expect(arrived()).toEqual(['/hook run_failure eu']);
   });
 
   it('is one for each kind of event, row, pipeline and rule', async () => {
-    await tell([window()], [broken('eu')]);
-    await tell([window()], [broken('us'), invocation('eu')]);
-    await tell([window()], [broken('eu')], {
+    await notify([window()], [broken('eu')]);
+    await notify([window()], [broken('us'), invocation('eu')]);
+    await notify([window()], [broken('eu')], {
       plan: { ...notifiedWith({ rules: rulesOf(window()) }), name: 'other' },
     });
-    await tell([hook({ name: 'other', dedupe_window_secs: 60 })], [broken('eu')]);
-    await tell([hook({ dedupe_window_secs: 60 }, { url: `${server.url}/other` })], [broken('eu')]);
+    await notify([hook({ name: 'other', dedupe_window_secs: 60 })], [broken('eu')]);
+    await notify(
+      [hook({ dedupe_window_secs: 60 }, { url: `${server.url}/other` })],
+      [broken('eu')],
+    );
     expect(arrived()).toEqual([
       '/hook run_failure eu',
       '/hook run_failure us',
@@ -193,16 +196,16 @@ describe('a window', () => {
 
   it('is free again when nothing arrived', async () => {
     server.respond(() => ({ status: 500 }));
-    await tell([window()], [broken('eu')]);
+    await notify([window()], [broken('eu')]);
     expect(arrived()).toHaveLength(2);
     server.respond(() => ({}));
-    await tell([window()], [broken('eu')]);
+    await notify([window()], [broken('eu')]);
     expect(arrived()).toEqual(['/hook run_failure eu']);
   });
 
   it('holds for runs that end at the same time', async () => {
     for (let run = 0; run < 3; run += 1)
-      tellOf(notifier, endedRun([broken('eu')], { rules: rulesOf(window()) }));
+      notifyOf(notifier, endedRun([broken('eu')], { rules: rulesOf(window()) }));
     await notifier.settle(new AbortController().signal);
     expect(arrived()).toEqual(['/hook run_failure eu']);
     expect(metrics.of('svc_notifications_dropped_total')).toEqual({ '{webhook,coalesced}': 2 });
@@ -211,9 +214,9 @@ describe('a window', () => {
 
 describe('an incident', () => {
   it('is opened by a failure and resolved by the next success of the same row', async () => {
-    await tell([pager()], [broken('eu'), broken('us')]);
-    await tell([pager()], [invocation('eu'), broken('us')]);
-    await tell([pager()], [invocation('eu')]);
+    await notify([pager()], [broken('eu'), broken('us')]);
+    await notify([pager()], [invocation('eu'), broken('us')]);
+    await notify([pager()], [invocation('eu')]);
     expect(arrived()).toEqual([
       '/page trigger orders:eu',
       '/page trigger orders:us',
@@ -232,25 +235,25 @@ describe('an incident', () => {
       notifier = createNotifier({ ...env, variables: { XDG_STATE_HOME: home } });
     };
     another();
-    await tell([pager({ name: 'night' })], [broken('eu')]);
+    await notify([pager({ name: 'night' })], [broken('eu')]);
     another();
-    await tell([pager({ name: 'day' })], [invocation('us')]);
+    await notify([pager({ name: 'day' })], [invocation('us')]);
     expect(arrived()).toEqual(['/page trigger orders:eu']);
-    await tell([pager({ name: 'day' })], [invocation('eu')]);
+    await notify([pager({ name: 'day' })], [invocation('eu')]);
     another();
-    await tell([pager({ name: 'day' })], [invocation('eu')]);
+    await notify([pager({ name: 'day' })], [invocation('eu')]);
     expect(arrived()).toEqual(['/page resolve orders:eu']);
     await rm(home, { recursive: true });
   });
 
   it('is not resolved by a success alone, and not when it never arrived', async () => {
-    await tell([pager()], [invocation('eu')]);
+    await notify([pager()], [invocation('eu')]);
     expect(arrived()).toEqual([]);
     server.respond(() => ({ status: 400 }));
-    await tell([pager()], [broken('eu')]);
+    await notify([pager()], [broken('eu')]);
     server.requests.length = 0;
     server.respond(() => ({}));
-    await tell([pager()], [invocation('eu')]);
+    await notify([pager()], [invocation('eu')]);
     expect(arrived()).toEqual([]);
   });
 
@@ -259,33 +262,33 @@ describe('an incident', () => {
       on: ['run_failure', 'sla_breach', 'dlq_threshold'],
       min_severity: 'warning',
     });
-    await tell([rule], [broken('eu')]);
-    await tell([rule], [invocation('eu', { dead: 1 })]);
+    await notify([rule], [broken('eu')]);
+    await notify([rule], [invocation('eu', { dead: 1 })]);
     expect(arrived()).toEqual([
       '/page trigger orders:eu',
       '/page resolve orders:eu',
       '/page trigger orders:eu',
     ]);
-    await tell([rule], [invocation('eu')]);
+    await notify([rule], [invocation('eu')]);
     expect(arrived(), 'dead letters open nothing that a success would end').toEqual([]);
   });
 
   it('of a run that failed as a whole is resolved by one that completed', async () => {
-    await tell([pager()], [invocation('eu', { status: 'cancelled' })], {
+    await notify([pager()], [invocation('eu', { status: 'cancelled' })], {
       status: 'failed',
       error: 'too late',
     });
-    await tell([pager()], [invocation('eu')]);
+    await notify([pager()], [invocation('eu')]);
     expect(arrived()).toEqual(['/page trigger orders:', '/page resolve orders:']);
   });
 
   it('stays open when the resolve does not arrive, until the next success', async () => {
-    await tell([pager()], [broken('eu')]);
+    await notify([pager()], [broken('eu')]);
     server.respond(() => ({ status: 500 }));
-    await tell([pager()], [invocation('eu')]);
+    await notify([pager()], [invocation('eu')]);
     server.requests.length = 0;
     server.respond(() => ({}));
-    await tell([pager()], [invocation('eu')]);
+    await notify([pager()], [invocation('eu')]);
     expect(arrived()).toEqual(['/page resolve orders:eu']);
   });
 
@@ -295,8 +298,8 @@ describe('an incident', () => {
       await first.promise;
       return {};
     });
-    tellOf(notifier, endedRun([broken('eu')], { rules: rulesOf(pager()) }));
-    tellOf(notifier, endedRun([invocation('eu')], { rules: rulesOf(pager()) }));
+    notifyOf(notifier, endedRun([broken('eu')], { rules: rulesOf(pager()) }));
+    notifyOf(notifier, endedRun([invocation('eu')], { rules: rulesOf(pager()) }));
     first.resolve();
     await notifier.settle(new AbortController().signal);
     expect(arrived()).toEqual(['/page trigger orders:eu', '/page resolve orders:eu']);
@@ -306,7 +309,7 @@ describe('an incident', () => {
 describe('a delivery', () => {
   it('is tried twice, a moment apart, and then complained about', async () => {
     server.respond([{ status: 503, body: 'come\n  back later' }]);
-    await tell([hook({ name: 'team' })], [invocation('eu')]);
+    await notify([hook({ name: 'team' })], [invocation('eu')]);
     expect([server.requests.length, clock.waits]).toEqual([2, [250]]);
     expect(metrics.of('svc_notifications_sent_total')).toEqual({
       '{webhook,run_success,error}': 1,
@@ -319,7 +322,7 @@ describe('a delivery', () => {
 
   it('that arrives the second time has arrived', async () => {
     server.respond([{ status: 429 }, { status: 204 }]);
-    await tell([hook()], [invocation('eu')]);
+    await notify([hook()], [invocation('eu')]);
     expect([server.requests.length, metrics.of('svc_notifications_sent_total')]).toEqual([
       2,
       { '{webhook,run_success,ok}': 1 },
@@ -329,20 +332,20 @@ describe('a delivery', () => {
 
   it('shows at most 200 characters of what the receiver said', async () => {
     server.respond([{ status: 500, body: 'x'.repeat(100_000) }]);
-    await tell([hook()], [invocation('eu')]);
+    await notify([hook()], [invocation('eu')]);
     expect(env.lines[0]?.line).toContain(`answered 500: ${'x'.repeat(199)}…"`);
   });
 
   it('does not follow redirects, after which its body would be gone', async () => {
     server.respond([{ status: 302, headers: { location: '/elsewhere' } }]);
-    await tell([hook()], [invocation('eu')]);
+    await notify([hook()], [invocation('eu')]);
     expect(server.requests.map(({ path }) => path)).toEqual(['/hook', '/hook']);
     expect(env.lines[0]?.line).toContain('the receiver answered 302');
   });
 
   it('logs in as the address says, which itself is sent without the login', async () => {
     const url = server.url.replace('//', '//me:p%40ss@');
-    await tell([hook({}, { url: `${url}/hook` })], [invocation('eu')]);
+    await notify([hook({}, { url: `${url}/hook` })], [invocation('eu')]);
     expect(server.requests[0]?.headers['authorization']).toBe(
       `Basic ${Buffer.from('me:p@ss').toString('base64')}`,
     );
@@ -364,7 +367,7 @@ describe('a delivery', () => {
         headers: { 'X-Key': 'canary-header' },
       },
     );
-    await tell([chat, pager(), signed], [broken('eu')]);
+    await notify([chat, pager(), signed], [broken('eu')]);
     expect(env.lines).toHaveLength(3);
     const said = env.lines.map(({ line }) => line).join('\n');
     expect(said).not.toMatch(/canary|the-routing-key/);
@@ -376,7 +379,7 @@ describe('a delivery', () => {
     await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve));
     const { port } = gone.address() as AddressInfo;
     await new Promise((resolve) => gone.close(resolve));
-    await tell([hook({}, { url: `http://127.0.0.1:${port}/canary` })], [invocation('eu')]);
+    await notify([hook({}, { url: `http://127.0.0.1:${port}/canary` })], [invocation('eu')]);
     expect(env.lines[0]?.line).toContain('ECONNREFUSED');
     expect(env.lines[0]?.line).not.toContain('canary');
   });
@@ -390,7 +393,7 @@ describe('what is sent', () => {
       kind: 'Sink',
       message: 'login with canary-4711 refused',
     } as const;
-    await tell(
+    await notify(
       [hook({}, { extra_fields: { token: 'canary-4711' } }), pager()],
       [invocation('eu', { error })],
     );
@@ -424,21 +427,21 @@ describe('a run in this process', () => {
     await observer?.runEnded?.({ ...outcome, status }, nothingRead);
   }
 
-  it('is told of when it has ended, under its id', async () => {
+  it('is reported when it has ended, under its id', async () => {
     await run({});
     expect(server.requests.map((request) => request.json())).toMatchObject([
       { event: 'run_success', run_id: 'run-9' },
     ]);
   });
 
-  it('is not told of when it was dry, limited or cancelled', async () => {
+  it('is not reported when it was dry, limited or cancelled', async () => {
     await run({ dryRun: true });
     await run({ limit: 5 });
     await run({}, 'cancelled');
     expect(server.requests).toEqual([]);
   });
 
-  it('is told of as a failure when it was stopped because it took too long', async () => {
+  it('is reported as a failure when it was stopped because it took too long', async () => {
     await run(
       { signal: AbortSignal.abort(new StopReason('timeout', 'the run took longer than 5 s')) },
       'cancelled',
@@ -467,7 +470,7 @@ describe('a run in this process', () => {
   });
 });
 
-it('a scheduler that is stuck is told of, without a run', async () => {
+it('a scheduler that is stuck is reported, without a run', async () => {
   await notifier.schedulerStuck(
     planWith({ rules: rulesOf(hook(), hook({ on: ['run_failure'] })) }),
     'five runs failed in a row',
@@ -487,7 +490,7 @@ it('a scheduler that is stuck is told of, without a run', async () => {
 
 it('waiting for deliveries ends when there is no more time', async () => {
   server.respond(() => ({ hangs: true }));
-  tellOf(notifier, endedRun([invocation('eu')], { rules: rulesOf(hook()) }));
+  notifyOf(notifier, endedRun([invocation('eu')], { rules: rulesOf(hook()) }));
   const over = new AbortController();
   const settled = notifier.settle(over.signal);
   over.abort();

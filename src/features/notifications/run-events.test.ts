@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ErrorKind } from '../../lib/errors.ts';
 import type { OutcomeError } from '../../wire/outcome.ts';
-import { newsOf } from './run-events.ts';
+import { notificationsOf } from './run-events.ts';
 import { after, endedRun, invocation, START } from '../../../test/support/notifications.ts';
 
 const error = (kind: ErrorKind, message = 'it broke'): OutcomeError => ({
@@ -11,12 +11,12 @@ const error = (kind: ErrorKind, message = 'it broke'): OutcomeError => ({
 });
 const failed = (row: string, kind: ErrorKind = 'Sink', message?: string) =>
   invocation(row, { error: error(kind, message) });
-const told = (run: Parameters<typeof newsOf>[0]): string[] =>
-  newsOf(run).events.map(({ event, row }) => `${event} ${row}`);
+const listed = (run: Parameters<typeof notificationsOf>[0]): string[] =>
+  notificationsOf(run).events.map(({ event, row }) => `${event} ${row}`);
 
 describe('a run that completed', () => {
-  it('is told of row by row, with whose run and when it was', () => {
-    const { events, recovered } = newsOf(
+  it('has an event for each row, with its run and its times', () => {
+    const { events, recovered } = notificationsOf(
       endedRun([invocation('eu'), invocation('us', { written: 4 })]),
     );
     expect(events).toMatchObject([
@@ -42,7 +42,7 @@ describe('a run that completed', () => {
 
   it('has no row name where the document has one row', () => {
     const run = endedRun([invocation('row-0')], { rows: { 'row-0': {} }, isOneRow: true });
-    expect(newsOf(run)).toMatchObject({
+    expect(notificationsOf(run)).toMatchObject({
       events: [{ row: '', title: 'pipeline succeeded: orders' }],
       recovered: [''],
     });
@@ -60,7 +60,7 @@ describe('a run that completed', () => {
       ],
       { rows: { eu: {}, posts: child, likes: grandchild } },
     );
-    expect(newsOf(run).events).toMatchObject([
+    expect(notificationsOf(run).events).toMatchObject([
       {
         event: 'run_success',
         row: 'eu',
@@ -68,7 +68,7 @@ describe('a run that completed', () => {
         details: { records_written: 116 },
       },
     ]);
-    expect(newsOf(run).events[0]).toMatchObject({
+    expect(notificationsOf(run).events[0]).toMatchObject({
       started_at: START,
       finished_at: after(9),
       duration_secs: 9,
@@ -77,7 +77,10 @@ describe('a run that completed', () => {
 
   it('says nothing of rows that list values for others, but that they are well', () => {
     const run = endedRun([invocation('tenants'), invocation('eu')], { lists: ['tenants'] });
-    expect([told(run), newsOf(run).recovered]).toEqual([['run_success eu'], ['', 'tenants', 'eu']]);
+    expect([listed(run), notificationsOf(run).recovered]).toEqual([
+      ['run_success eu'],
+      ['', 'tenants', 'eu'],
+    ]);
   });
 
   it('never took a negative time', () => {
@@ -85,17 +88,17 @@ describe('a run that completed', () => {
       invocation('eu', { duration_ms: -5 }),
       invocation('us', { duration_ms: 0 }),
     ]);
-    expect(newsOf(run).events.map((event) => event.duration_secs)).toEqual([0, 0]);
+    expect(notificationsOf(run).events.map((event) => event.duration_secs)).toEqual([0, 0]);
     const chunks = endedRun([
       invocation('eu::partition::0', { started_at: after(9), finished_at: after(1) }),
       invocation('eu::partition::1', { started_at: after(8), finished_at: after(2) }),
     ]);
-    expect(newsOf(chunks).events.map((event) => event.duration_secs)).toEqual([0]);
+    expect(notificationsOf(chunks).events.map((event) => event.duration_secs)).toEqual([0]);
   });
 });
 
 describe('what happened on the way', () => {
-  it('is told beside the end: dead letters and service levels', () => {
+  it('has events beside its end: dead letters and service levels', () => {
     const run = endedRun([
       invocation('eu', {
         dead: 4,
@@ -105,7 +108,7 @@ describe('what happened on the way', () => {
         ],
       }),
     ]);
-    expect(newsOf(run).events).toMatchObject([
+    expect(notificationsOf(run).events).toMatchObject([
       { event: 'run_success' },
       {
         event: 'sla_breach',
@@ -119,14 +122,14 @@ describe('what happened on the way', () => {
     ]);
   });
 
-  it('is told of failed rows as well, and summed up over what ran below a row', () => {
+  it('has them for failed rows as well, summed up over what ran below a row', () => {
     const violation = { kind: 'staleness', message: 'too old' } as const;
     const chunk = (index: number) => ({
       ...failed(`eu::partition::${index}`),
       sla_violations: [violation],
       balance: invocation('eu', { dead: 2 }).balance,
     });
-    expect(newsOf(endedRun([chunk(0), chunk(1)])).events).toMatchObject([
+    expect(notificationsOf(endedRun([chunk(0), chunk(1)])).events).toMatchObject([
       { event: 'run_failure', message: 'eu::partition::0: it broke (and 1 more)' },
       { event: 'sla_breach', message: 'too old (and 1 more)' },
       { event: 'dlq_threshold', details: { records_dlq: 4 } },
@@ -135,7 +138,7 @@ describe('what happened on the way', () => {
 });
 
 describe('a row that failed', () => {
-  it('is told with what kind of failure it was', () => {
+  it('says what kind of failure it was', () => {
     const kinds: ErrorKind[] = [
       'Config',
       'Source',
@@ -147,7 +150,7 @@ describe('a row that failed', () => {
       'Transform',
       'Panic',
     ];
-    const events = kinds.flatMap((kind) => newsOf(endedRun([failed('eu', kind)])).events);
+    const events = kinds.flatMap((kind) => notificationsOf(endedRun([failed('eu', kind)])).events);
     expect(new Set(events.map(({ event, severity }) => `${event} ${severity}`))).toEqual(
       new Set(['run_failure error']),
     );
@@ -167,7 +170,7 @@ describe('a row that failed', () => {
 
   it('leaves the others as they are', () => {
     const run = endedRun([failed('eu'), invocation('us')]);
-    expect([told(run), newsOf(run).recovered]).toEqual([
+    expect([listed(run), notificationsOf(run).recovered]).toEqual([
       ['run_failure eu', 'run_success us'],
       ['us'],
     ]);
@@ -178,7 +181,7 @@ describe('a row that failed', () => {
     const open = endedRun([failed('eu', 'CircuitOpen')], {
       rows: { eu: { blocks: { resilience: { breaker } } } },
     });
-    expect(newsOf(open).events).toMatchObject([
+    expect(notificationsOf(open).events).toMatchObject([
       {
         event: 'circuit_open',
         severity: 'critical',
@@ -186,7 +189,7 @@ describe('a row that failed', () => {
         details: { failures: 3, cooldown_secs: 90 },
       },
     ]);
-    const breach = newsOf(endedRun([failed('eu', 'ContractViolation')])).events;
+    const breach = notificationsOf(endedRun([failed('eu', 'ContractViolation')])).events;
     expect(breach).toMatchObject([{ event: 'contract_abort', severity: 'error' }]);
     expect(breach[0]?.details).toEqual({});
     const chunks = [
@@ -195,7 +198,8 @@ describe('a row that failed', () => {
       failed('eu::partition::2', 'CircuitOpen'),
     ];
     expect(
-      newsOf(endedRun(chunks, { rows: { eu: { blocks: { resilience: { breaker } } } } })).events,
+      notificationsOf(endedRun(chunks, { rows: { eu: { blocks: { resilience: { breaker } } } } }))
+        .events,
     ).toMatchObject([
       {
         event: 'circuit_open',
@@ -211,31 +215,31 @@ describe('a row that failed', () => {
       posts: { role: 'child', parent: { row: 'eu', key: 'id', fields: [] } },
     } as const;
     const run = endedRun([invocation('eu'), failed('posts')], { rows });
-    expect(newsOf(run)).toMatchObject({
+    expect(notificationsOf(run)).toMatchObject({
       events: [{ event: 'run_failure', row: 'eu', message: 'posts: it broke' }],
       recovered: [],
     });
   });
 
-  it('is told of when it only lists values', () => {
-    expect(told(endedRun([failed('tenants', 'Source')], { lists: ['tenants'] }))).toEqual([
+  it('is reported when it only lists values', () => {
+    expect(listed(endedRun([failed('tenants', 'Source')], { lists: ['tenants'] }))).toEqual([
       'run_failure tenants',
     ]);
   });
 
-  it('is not told of when it was skipped or stopped because of another', () => {
+  it('is not reported when it was skipped or stopped because of another', () => {
     const skipped = invocation('us', {
       status: 'skipped',
       error: error('Custom', 'skipped: `eu` did not finish'),
     });
-    expect(told(endedRun([failed('eu'), skipped]))).toEqual(['run_failure eu']);
+    expect(listed(endedRun([failed('eu'), skipped]))).toEqual(['run_failure eu']);
     const stopped = endedRun([failed('eu'), invocation('us', { status: 'cancelled', dead: 3 })]);
-    expect([told(stopped), newsOf(stopped).recovered]).toEqual([['run_failure eu'], []]);
+    expect([listed(stopped), notificationsOf(stopped).recovered]).toEqual([['run_failure eu'], []]);
   });
 });
 
 describe('a run that failed as a whole', () => {
-  it('has an event of its own, because nothing else tells of it', () => {
+  it('has an event of its own, because nothing else reports it', () => {
     const late = {
       status: 'failed',
       error: 'the run did not finish within its timeout_secs of 5',
@@ -243,7 +247,7 @@ describe('a run that failed as a whole', () => {
     const run = endedRun([invocation('eu', { status: 'cancelled' }), invocation('us')], {
       run: late,
     });
-    expect(newsOf(run).events[0]).toEqual({
+    expect(notificationsOf(run).events[0]).toEqual({
       event: 'run_failure',
       severity: 'error',
       pipeline: 'orders',
@@ -257,7 +261,7 @@ describe('a run that failed as a whole', () => {
       message: 'the run did not finish within its timeout_secs of 5',
       details: { error_kind: 'error' },
     });
-    expect([told(run), newsOf(run).recovered]).toEqual([
+    expect([listed(run), notificationsOf(run).recovered]).toEqual([
       ['run_failure ', 'run_success us'],
       ['us'],
     ]);
@@ -269,7 +273,7 @@ describe('a run that failed as a whole', () => {
       isOneRow: true,
       run: { status: 'failed' },
     });
-    expect(newsOf(run).events).toMatchObject([
+    expect(notificationsOf(run).events).toMatchObject([
       { event: 'run_failure', row: '', invocation_id: 'invocation of row-0' },
     ]);
   });
@@ -280,18 +284,20 @@ describe('a run that failed as a whole', () => {
       error: 'the run ended abnormally',
       outcome: undefined,
     } as const;
-    expect(newsOf(endedRun([], { run: crashed })).events).toMatchObject([
+    expect(notificationsOf(endedRun([], { run: crashed })).events).toMatchObject([
       { message: 'the run ended abnormally', started_at: START },
     ]);
-    expect(newsOf(endedRun([], { run: { ...crashed, startedAt: null } })).events).toMatchObject([
+    expect(
+      notificationsOf(endedRun([], { run: { ...crashed, startedAt: null } })).events,
+    ).toMatchObject([
       { event: 'run_failure', started_at: null, duration_secs: null, finished_at: after(5) },
     ]);
   });
 });
 
-it('a cancelled run is nothing to tell, whatever its rows did', () => {
+it('a cancelled run has no notifications, whatever its rows did', () => {
   const cancelled = { run: { status: 'cancelled' } } as const;
-  expect(newsOf(endedRun([invocation('eu', { dead: 5 })], cancelled))).toEqual({
+  expect(notificationsOf(endedRun([invocation('eu', { dead: 5 })], cancelled))).toEqual({
     events: [],
     recovered: [],
   });

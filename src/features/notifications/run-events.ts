@@ -9,7 +9,7 @@ import type { InvocationOutcome, OutcomeError, SlaViolation } from '../../wire/o
 import type { NotificationEvent } from '../../kit/notification-event.ts';
 import { notificationEvent, secondsBetween, type Owner } from './event.ts';
 
-export interface RunNews {
+export interface RunNotifications {
   readonly events: readonly NotificationEvent[];
   /**
    * Rows that went well, and the empty name when the whole run did: incidents of theirs are over.
@@ -31,12 +31,12 @@ interface Subject {
 type Failed = InvocationOutcome & { readonly error: OutcomeError };
 
 /** Nothing for a cancelled run. */
-export function newsOf(run: EndedRun): RunNews {
+export function notificationsOf(run: EndedRun): RunNotifications {
   if (run.status === 'cancelled') return { events: [], recovered: [] };
   const subjects = subjectsOf(run);
   const events = subjects.flatMap((subject) => eventsOf(subject, run));
-  const isToldOf = subjects.some((subject) => failuresIn(subject).length > 0);
-  if (run.status === 'failed' && !isToldOf) events.unshift(wholeFailure(run, subjects));
+  const isReported = subjects.some((subject) => failuresIn(subject).length > 0);
+  if (run.status === 'failed' && !isReported) events.unshift(wholeFailure(run, subjects));
   const recovered = subjects.filter(wentWell).map(({ row }) => row);
   return {
     events,

@@ -1,4 +1,4 @@
-/** One made-up event through every rule, to see whether it arrives. */
+/** One test event through every rule, to see whether it arrives. */
 import { notificationsBlock } from '../../blocks/notifications/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
 import { CHANNELS } from '../../channels/index.ts';
@@ -41,7 +41,7 @@ export async function tryRules(
   const dispatcher = new Dispatcher(env, channels);
   const rules = blockOf(plan, notificationsBlock)?.rules ?? [];
   const threshold = Math.max(1, ...rules.map(({ dlq_threshold: records }) => records));
-  const event = madeUp(
+  const event = testEvent(
     kind,
     plan.name,
     { ...DETAILS, dlq_threshold: { records_dlq: threshold } },
@@ -49,8 +49,8 @@ export async function tryRules(
   );
   return Promise.all(
     rules.map(async (rule): Promise<TriedRule> => {
-      const { name: told, channel } = rule;
-      const base = { rule: told, channel: channel.type, wanted: takes(rule, event) };
+      const { name, channel } = rule;
+      const base = { rule: name, channel: channel.type, wanted: takes(rule, event) };
       if (kind === 'run_success' && rule.keepsIncidents)
         return { ...base, outcome: 'nothing_to_send' };
       const reason = await dispatcher.dispatch(channel, event);
@@ -61,7 +61,7 @@ export async function tryRules(
   );
 }
 
-function madeUp(
+function testEvent(
   kind: EventKind,
   pipeline: string,
   details: Details,
