@@ -6,7 +6,7 @@ export const completeForBlock = defineBlock<CompleteFor>({
   name: 'complete_for',
   placement: 'source',
   description:
-    'What a read of this source is complete for, and what becomes of rows that it no longer has.',
+    'What a read of this source is complete for, and what becomes of records that it no longer has.',
   schema: completeForSchema,
   examples: [{ scope: { region: 'eu' }, on_missing: 'delete' }],
   plannedFor: 'members',
@@ -15,7 +15,7 @@ export const completeForBlock = defineBlock<CompleteFor>({
   planRow: planCleanUp,
   explainRow: explainCleanUp,
   notOnNodes: {
-    what: 'remove vanished rows as its preset asks',
+    what: 'remove records that no longer exist at the source, as its preset asks',
     hint: 'remove the key, or give the node a preset without it',
   },
 });

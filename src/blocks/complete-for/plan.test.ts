@@ -31,7 +31,7 @@ function planOf(
 const refused = (...args: Parameters<typeof planOf>): string[] => issuesOf(() => planOf(...args));
 
 describe('what a read is complete for', () => {
-  test('is planned only where vanished rows are to be removed', () => {
+  test('is planned only where records are to be removed that no longer exist at the source', () => {
     expect(planOf(DELETE).rows[0]?.cleanUp).toMatchObject({
       path: 'pipeline.source.complete_for.scope',
       scope: { region: 'eu' },
@@ -54,7 +54,7 @@ describe('what a read is complete for', () => {
     ]);
   });
 
-  test('may be said by a row, instead of its template', () => {
+  test('may be said by a row, instead of its preset', () => {
     const matrix = [
       { id: 'a' },
       {
@@ -92,7 +92,7 @@ describe('what a read is complete for', () => {
   });
 });
 
-describe('vanished rows cannot be removed', () => {
+describe('records that no longer exist at the source cannot be removed', () => {
   const path = 'clean_up_unsafe pipeline.source.complete_for.on_missing';
   test.each<[string, NonNullable<Parameters<typeof planOf>[1]>]>([
     ['from what has no key', { sink: { write_mode: 'append', key: [] } }],

@@ -48,7 +48,7 @@ export function checkCleanUp(
   place.issues.error(
     'clean_up_unsafe',
     joinPath(given.path, 'on_missing'),
-    `vanished rows cannot be removed: ${message}`,
+    `records that no longer exist at the source cannot be removed: ${message}`,
     hint,
   );
 }
@@ -77,7 +77,7 @@ function limitOf(
   const [first] = quarantining;
   return first === undefined
     ? undefined
-    : [`a record that \`${first.name}\` keeps aside has not vanished`, keep];
+    : [`a record that \`${first.name}\` quarantines still exists at the source`, keep];
 }
 
 export function explainCleanUp({ cleanUp }: CleanUpOfRow): readonly Fact[] {
@@ -86,8 +86,8 @@ export function explainCleanUp({ cleanUp }: CleanUpOfRow): readonly Fact[] {
   return [
     {
       topic: 'expects',
-      short: `rows with ${columns} that vanished are removed`,
-      words: `After a complete read, rows of the destination with the same ${columns} that were not seen are removed.`,
+      short: `records with ${columns} that no longer exist at the source are removed`,
+      words: `After a complete read, records of the destination with the same ${columns} that were not seen are removed.`,
     },
   ];
 }

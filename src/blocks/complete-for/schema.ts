@@ -14,7 +14,7 @@ export const completeForSchema = z.lazy(() =>
         }
         if (Object.keys(columns).length > 0) return;
         const hint =
-          'name a column of the destination, and the value that the rows of this source have there';
+          'name a column of the destination, and the value that the records of this source have there';
         ctx.addIssue(
           finding('out_of_range', 'must not be empty: everything in the table could be removed', {
             hint,
@@ -23,12 +23,12 @@ export const completeForSchema = z.lazy(() =>
       })
       .meta({
         description:
-          'Columns of the destination, each with the value that every row of this source has there. May hold `${now.*}` and tokens of the parent record.',
+          'Columns of the destination, each with the value that every record of this source has there. May hold `${now.*}` and tokens of the parent record.',
         examples: [{ region: 'eu' }],
       }),
     on_missing: z.enum(['ignore', 'delete']).default('ignore').meta({
       description:
-        '`delete` removes rows of the destination inside the scope that a complete, successful run did not see; it needs `write_mode: upsert`. Not after a run that was limited, tried or cancelled, or that went on after a bookmark. At most 100,000 keys are kept in mind; beyond that the run fails and removes nothing.',
+        '`delete` removes records of the destination inside the scope that a complete, successful run did not see; it needs `write_mode: upsert`. Not after a run that was limited, tried or cancelled, or that went on after a bookmark. At most 100,000 keys are kept in mind; beyond that the run fails and removes nothing.',
     }),
   }),
 );

@@ -79,7 +79,7 @@ let calls = 0;
 
 const DAYS = ['--from', '2026-01-01', '--to', '2026-01-03', '--window', '1d'];
 
-describe('rows that vanished at the source', () => {
+describe('records that no longer exist at the source', () => {
   const OLD =
     "CREATE TABLE kept (id INTEGER PRIMARY KEY, day TEXT, n INTEGER); INSERT INTO kept VALUES (2, '2026-01-01', 0), (9, '2025-12-31', 0)";
 

@@ -196,7 +196,7 @@ function preparedOf(
   const { hash, descriptor } = range;
   const keys = new StateKeys(loaded.plan, subject, hash);
   const { document, parts } = loaded;
-  // A template that does not exist is no fault of each unit.
+  // A preset that does not exist is no fault of each unit.
   withSink(document.tree, subject);
   return {
     loaded,
@@ -256,7 +256,7 @@ function checkBookmarks({ topology }: Plan, row: PlannedRow, { from }: BookmarkR
       'set `partition: null`, or use `--from` and `--to`',
     );
   if (row.cleanUp !== undefined) {
-    const message = `row \`${row.id}\` removes rows that vanished at the source, and a range of bookmarks does not read all of it`;
+    const message = `row \`${row.id}\` removes records that no longer exist at the source, and a range of bookmarks does not read all of it`;
     refuse(message, 'set `complete_for.on_missing: ignore` in the document of the backfill');
   }
   if (from === undefined) return;

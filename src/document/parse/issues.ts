@@ -9,7 +9,7 @@ export const ISSUES = {
   bad_json: 'The text is not valid JSON.',
   bad_yaml: 'The text is not valid YAML.',
   clean_up_unsafe:
-    'Rows that seem to have vanished at the source may still be there, or cannot be removed.',
+    'Records that seem to be gone from the source may still be there, or cannot be removed.',
   composition_cycle: 'Files extend or include each other in a circle.',
   breaker_unused: 'A circuit breaker in a row that has no dead-letter queue.',
   composition_file_only:
