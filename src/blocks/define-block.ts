@@ -146,7 +146,7 @@ export interface WithoutEffect {
   readonly message: string;
 }
 
-/** How the invocations of a row that is cut are told apart. */
+/** How the invocations of a row that is cut are distinguished. */
 export interface Cut {
   /** The root of tokens that differ; empty when there are none. */
   readonly name: string;

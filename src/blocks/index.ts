@@ -28,7 +28,7 @@ import { verifyBlock } from './verify/index.ts';
 
 /**
  * Every block a document may hold besides its structure, in the order in which records meet them:
- * schemas list them and people are told of them in this order.
+ * schemas list them and they are shown in this order.
  */
 export const BLOCKS: readonly BlockDefinition[] = [
   stateBlock,

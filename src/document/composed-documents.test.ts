@@ -33,11 +33,11 @@ function refusalFor(name: string): ConfigError {
 describe('a document of several files is refused with every issue, in its file', () => {
   test.each(readdirSync(FOLDER))('%s', (name) => {
     const { stage, issues } = refusalFor(name);
-    const told = issues.map((issue) => ({
+    const reported = issues.map((issue) => ({
       ...issue,
       file: relative(join(FOLDER, name), issue.file ?? ''),
     }));
-    expect({ stage, issues: told }).toEqual(
+    expect({ stage, issues: reported }).toEqual(
       JSON.parse(readFileSync(join(FOLDER, name, 'issues.json'), 'utf8')),
     );
     for (const issue of issues) expect(Object.keys(ISSUES)).toContain(issue.code);

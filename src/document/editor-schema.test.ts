@@ -73,7 +73,7 @@ describe('the schema for editors', () => {
     );
   });
 
-  it('leaves to rows what templates do not say', () => {
+  it('leaves to rows what presets do not say', () => {
     expect(
       problems(
         document(

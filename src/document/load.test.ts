@@ -22,11 +22,11 @@ describe('the name of a document', () => {
 });
 
 describe('stages of refusal', () => {
-  test('a text that cannot be read is told as `parse`', () => {
+  test('a text that cannot be read is reported as `parse`', () => {
     expect(refusalOf(() => load('a: [')).stage).toBe('parse');
   });
 
-  test('tokens that cannot be filled in are told as `interpolate`, all of them, with places', () => {
+  test('tokens that cannot be filled in are reported as `interpolate`, all of them, with places', () => {
     const refusal = refusalOf(() => load('a: ${env:ONE}\nb: ${env:TWO}'));
     expect(refusal.stage).toBe('interpolate');
     expect(refusal.issues.map(({ line, column, file }) => [file, line, column])).toEqual([
@@ -35,7 +35,7 @@ describe('stages of refusal', () => {
     ]);
   });
 
-  test('a schedule in a submitted document is told as `parse`; a file may hold one', () => {
+  test('a schedule in a submitted document is reported as `parse`; a file may hold one', () => {
     const refusal = refusalOf(() =>
       load('schedule: {cron: "* * * * *"}', { origin: submitted, blocks: BLOCKS }),
     );

@@ -21,7 +21,7 @@ test('work is waited for as long as it is wanted', async () => {
   expect(clock.slept).toEqual([]);
 });
 
-test('work that does not settle after the signal is left behind when patience is over', async () => {
+test('work that does not settle after the signal is left behind when the grace period is over', async () => {
   const stop = new AbortController();
   const clock = countingClock();
   const waiting = abortable(never, stop.signal, clock);

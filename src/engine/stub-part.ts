@@ -56,6 +56,6 @@ export function stubPart<D>(
   definition: D,
   parsed: unknown = {},
 ): PlannedPart<D> {
-  const { path, type, template } = part;
-  return { path, type, template, definition, config: {}, deferred: false, parsed, judged: parsed };
+  const { path, type, preset } = part;
+  return { path, type, preset, definition, config: {}, deferred: false, parsed, judged: parsed };
 }

@@ -23,7 +23,7 @@ describe('a source that binds parent values itself', () => {
     const part = {
       path: 'pipeline.source',
       type: 'bound',
-      template: 'default',
+      preset: 'default',
       definition: source,
       config,
       deferred: true,

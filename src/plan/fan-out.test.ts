@@ -42,7 +42,7 @@ describe('a fan-out row (spec 2.8, rule 3)', () => {
     expect(fanOuts[0]).toMatchObject({ select: [] });
   });
 
-  test('starts from the template it names, and else from none', () => {
+  test('starts from the preset it names, and else from none', () => {
     const sources =
       'pipeline:\n  sources: {codes: {type: lines, config: {path: base, batch_size: 5}, tags: [t], status: draft}}';
     const text = (source: string): string =>
@@ -53,7 +53,7 @@ describe('a fan-out row (spec 2.8, rule 3)', () => {
     const only = (source: string) =>
       plan(text(source), { selection: { status: ['draft'] } }).fanOuts[0];
     expect(only('{ref: codes, config: {path: own}}')).toMatchObject({
-      source: { parsed: { path: 'own', batch_size: 5 }, template: 'codes' },
+      source: { parsed: { path: 'own', batch_size: 5 }, preset: 'codes' },
       status: 'draft',
       tags: ['t'],
     });
@@ -79,24 +79,24 @@ describe('a fan-out row (spec 2.8, rule 3)', () => {
     ],
     ['a source of its own', `{id: r, fan_out: ${LIST}, source: {type: lines}}`, ['source']],
   ])('cannot have %s', (_what, row, keys) => {
-    const told = issuesOf(() => plan(document(['{id: a}', row])));
-    expect(told.filter((issue) => issue.startsWith('conflicting_keys'))).toEqual(
+    const reported = issuesOf(() => plan(document(['{id: a}', row])));
+    expect(reported.filter((issue) => issue.startsWith('conflicting_keys'))).toEqual(
       keys.map((key) => `conflicting_keys matrix[1].${key}`),
     );
   });
 
   test('says what it reads, what it selects and how that is called', () => {
-    const told = (fanOut: string): string[] =>
+    const reported = (fanOut: string): string[] =>
       issuesOf(() => plan(document([`{id: r, fan_out: ${fanOut}}`])));
-    expect(told('{source: {config: {}}, select: "", as: A}')).toEqual([
+    expect(reported('{source: {config: {}}, select: "", as: A}')).toEqual([
       'missing_key matrix[0].fan_out.source',
       'out_of_range matrix[0].fan_out.select',
       'invalid_value matrix[0].fan_out.as',
     ]);
-    expect(told('{source: {type: lines, config: {path: x}}, select: $.a..b, as: a}')).toEqual([
+    expect(reported('{source: {type: lines, config: {path: x}}, select: $.a..b, as: a}')).toEqual([
       'invalid_path matrix[0].fan_out.select',
     ]);
-    expect(told('{source: {type: none}, select: a, as: a, at: 1}')).toContain(
+    expect(reported('{source: {type: none}, select: a, as: a, at: 1}')).toContain(
       'unknown_key matrix[0].fan_out.at',
     );
     expect(
@@ -126,11 +126,13 @@ describe('a fan-out row (spec 2.8, rule 3)', () => {
 });
 
 describe('`for_each`', () => {
-  const told = (row: string, more: readonly string[] = []): string[] =>
+  const reported = (row: string, more: readonly string[] = []): string[] =>
     issuesOf(() => plan(document([regions, ...more, row])));
 
   test('names fan-out rows, each once, and not itself', () => {
-    expect(told('{id: s, for_each: [regions, regions, s, none, plain]}', ['{id: plain}'])).toEqual([
+    expect(
+      reported('{id: s, for_each: [regions, regions, s, none, plain]}', ['{id: plain}']),
+    ).toEqual([
       'duplicate_name matrix[2].for_each[1]',
       'dependency_cycle matrix[2].for_each[2]',
       'unknown_row matrix[2].for_each[3]',
@@ -139,18 +141,18 @@ describe('`for_each`', () => {
   });
 
   test('excludes a parent; and a fan-out row is none', () => {
-    expect(told('{id: s, for_each: [regions], parent: plain}', ['{id: plain}'])).toEqual([
+    expect(reported('{id: s, for_each: [regions], parent: plain}', ['{id: plain}'])).toEqual([
       'conflicting_keys matrix[2].for_each',
     ]);
-    expect(told('{id: s, parent: regions}')).toEqual(['conflicting_keys matrix[1].parent']);
+    expect(reported('{id: s, parent: regions}')).toEqual(['conflicting_keys matrix[1].parent']);
   });
 
   test('gives the tokens of its rows a value, and no others', () => {
-    expect(told(`{id: s, ${reading('${regions.code}')}}`)).toEqual([
+    expect(reported(`{id: s, ${reading('${regions.code}')}}`)).toEqual([
       'token_out_of_scope matrix[1].source.config.path',
     ]);
     expect(
-      told(
+      reported(
         `{id: s, for_each: [regions], ${reading('${regions.name}${regions}${regions.code.deep}')}}`,
       ),
     ).toEqual([
@@ -163,7 +165,9 @@ describe('`for_each`', () => {
     const years = regions.replace('id: regions', 'id: years').replace('as: code', 'as: year');
     const row = (path: string): string =>
       `{id: s, for_each: [regions, years], sink: {type: lines, config: {path: "${path}"}}}`;
-    expect(told(row('${regions.code}'), [years])).toEqual(['output_clash matrix[2].sink.config']);
+    expect(reported(row('${regions.code}'), [years])).toEqual([
+      'output_clash matrix[2].sink.config',
+    ]);
     expect(
       plan(document([regions, years, row('${regions.code}-${years.year}')])).rows,
     ).toHaveLength(1);
@@ -274,7 +278,7 @@ describe('chunks of a row (spec 2.14)', () => {
     ]);
   });
 
-  test('that cannot be cut are told once, not again at each of their tokens', () => {
+  test('that cannot be cut are reported once, not again at each of their tokens', () => {
     const rows = (more: string): string[] => [`{id: a, ${chunked}, ${more}}`];
     expect(issuesOf(() => plan(document(rows(range.replace('from: 1', 'from: 11')))))).toEqual([
       'out_of_range matrix[0].partition',
@@ -318,7 +322,7 @@ describe('chunks of a row (spec 2.14)', () => {
     expect(plan(document([row('out-${partition.id}')])).rows).toHaveLength(1);
   });
 
-  test('are not counted against an authority, which is told', () => {
+  test('are not counted against an authority, which is reported', () => {
     const text = document(
       [`{id: a, ${range}, ${chunked}}`],
       'reconcile: {count: {type: lines, config: {path: n}}}\n',

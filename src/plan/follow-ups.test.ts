@@ -13,7 +13,7 @@ const found = (pipeline: JsonObject, matrix: JsonObject[]) => {
   return issuesOf(() => plan(text, {}, { format: 'json' }));
 };
 
-describe('one mistake is told once', () => {
+describe('one mistake is reported once', () => {
   test('a bad masking pattern is a criterion all the same', () => {
     const rules = [{ match: { field_pattern: '(' }, action: { type: 'hash' } }];
     expect(found({ masking: { rules } }, [])).toEqual([

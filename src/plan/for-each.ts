@@ -11,7 +11,7 @@ import type { Resolving } from './resolve-part.ts';
 /** What other rows see of a row that lists values. */
 export interface ValueList {
   readonly alias: string;
-  /** It has one list for each tuple of the rows it is for, told as one text. */
+  /** It has one list for each tuple of the rows it is for, given as one text. */
   readonly collect: boolean;
   readonly forEach: readonly string[];
   /** What it lists could not be read: what others make of it is not judged. */

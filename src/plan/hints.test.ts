@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { plan, refusalOf } from '../../test/fakes/documents.ts';
 import type { JsonObject } from '../lib/text/json.ts';
 
-const told = (pipeline: JsonObject, rest: JsonObject = {}) => {
+const reported = (pipeline: JsonObject, rest: JsonObject = {}) => {
   const base = { source: { type: 'lines', config: { path: 'in' } }, sink: { type: 'nowhere' } };
   const text = JSON.stringify({ version: 1, pipeline: { ...base, ...pipeline }, ...rest });
   return refusalOf(() => plan(text, {}, { format: 'json' })).issues.map(
@@ -10,11 +10,11 @@ const told = (pipeline: JsonObject, rest: JsonObject = {}) => {
   );
 };
 
-test('a block in the wrong place is told where it belongs', () => {
-  expect(told({}, { quality: {} })).toEqual([
+test('a block in the wrong place is reported where it belongs', () => {
+  expect(reported({}, { quality: {} })).toEqual([
     ['unknown_key', 'quality', 'it belongs inside `pipeline`'],
   ]);
-  expect(told({ resilience: {} })).toEqual([
+  expect(reported({ resilience: {} })).toEqual([
     [
       'unknown_key',
       'pipeline.resilience',
@@ -25,20 +25,20 @@ test('a block in the wrong place is told where it belongs', () => {
 
 test.each(['kafka', 'azure_blob', 'line'])('a source of type %s is refused', (type) => {
   const refusal = ['unknown_type', 'pipeline.source.type', expect.any(String)];
-  expect(told({ source: { type } })).toEqual([refusal]);
-  expect(told({ sources: { spare: { type } } })).toEqual([
+  expect(reported({ source: { type } })).toEqual([refusal]);
+  expect(reported({ sources: { spare: { type } } })).toEqual([
     refusal.with(1, 'pipeline.sources.spare.type'),
   ]);
 });
 
 test('`${env:}` without a name says so', () => {
-  expect(told({}, { vars: { a: '${env:}' } })).toEqual([
+  expect(reported({}, { vars: { a: '${env:}' } })).toEqual([
     ['invalid_token', 'vars.a', 'write `${env:NAME}`'],
   ]);
 });
 
 test.each(['a:\n\tb: 1\n', 'a: 1\nb:\n  c: 2\n\td: 3\n'])(
-  'a tab as indent is told as that: %j',
+  'a tab as indent is reported as that: %j',
   (text) => {
     const line = text.slice(0, text.indexOf('\t')).split('\n').length;
     const [issue] = refusalOf(() => plan(text)).issues;

@@ -79,11 +79,11 @@ test('a source keeps the tokens that it fills in itself, and no others', () => {
   ]);
 });
 
-test('a template that no row uses is held to the keys and types of its connector, and may be incomplete', () => {
-  const unused = (template: string) =>
+test('a preset that no row uses is held to the keys and types of its connector, and may be incomplete', () => {
+  const unused = (preset: string) =>
     document('').replace(
       '"sink":',
-      `"sources":{"spare":{"type":"lines","config":${template}}},"sink":`,
+      `"sources":{"spare":{"type":"lines","config":${preset}}},"sink":`,
     );
   expect(found(unused('{"path":"a","batchsize":3}'))).toEqual([
     'unknown_key pipeline.sources.spare.config.batchsize',

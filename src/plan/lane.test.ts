@@ -100,7 +100,7 @@ test('bytes are better still', () => {
   expect(laneOf('')).toBe('bytes: source and sink both speak jsonl');
 });
 
-test('what a config keeps from travelling as bytes is told where the parts are of one kind', () => {
+test('what a config keeps from travelling as bytes is reported where the parts are of one kind', () => {
   const between = (
     query: string,
     sink = '',

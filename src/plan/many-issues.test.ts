@@ -56,7 +56,7 @@ describe('a document with very many faults tells the first thousand, and that th
     expect(new Set(issues.slice(0, 1000).map((issue) => issue.code)).size).toBeLessThanOrEqual(2);
   });
 
-  test('a thousand are told without that word', () => {
+  test('a thousand are reported without that word', () => {
     const { issues } = refused({ pipeline: PIPELINE, ...manyKeys(1000) });
     expect(issues.map((issue) => issue.code)).toEqual(
       Array.from({ length: 1000 }, () => 'unknown_key'),

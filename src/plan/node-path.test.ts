@@ -14,17 +14,17 @@ const GRAPH = `{version: 1, name: g, pipeline: {
 it('is the transforms between a sink node and where its records came together, in their order', () => {
   const { topology } = plan(GRAPH);
   if (topology === undefined) throw new Error('expected a graph');
-  const told = (sink: string) => {
+  const reported = (sink: string) => {
     const { from, transforms } = pathTo(topology, sink);
     return [from, ...transforms.map(({ path }) => path)];
   };
-  expect(told('w')).toEqual([
+  expect(reported('w')).toEqual([
     'm',
     'pipeline.nodes.y.transforms[0]',
     'pipeline.nodes.y.transforms[1]',
     'pipeline.nodes.z.transforms[0]',
   ]);
-  expect(told('v')).toEqual([
+  expect(reported('v')).toEqual([
     'm',
     'pipeline.nodes.y.transforms[0]',
     'pipeline.nodes.y.transforms[1]',

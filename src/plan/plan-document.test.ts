@@ -42,7 +42,7 @@ describe('a document without a matrix', () => {
     expect(source).toMatchObject({
       path: 'pipeline.source',
       type: 'lines',
-      template: 'default',
+      preset: 'default',
       deferred: false,
     });
     expect(source.parsed).toEqual({ path: 'in', batch_size: 1000 });
@@ -56,7 +56,7 @@ describe('a document without a matrix', () => {
 const MATRIX = `version: 1
 pipeline:
   sources:
-    default: {type: lines, config: {path: base, batch_size: 5}, transforms: [{type: keep, config: {fields: [template]}}]}
+    default: {type: lines, config: {path: base, batch_size: 5}, transforms: [{type: keep, config: {fields: [preset]}}]}
     alone: {type: lines, config: {path: alone}, inherit_transforms: false, transforms: [{type: keep, config: {fields: [alone]}}], tags: [x, y], status: mandatory}
   sink: {type: nowhere}
   transforms: [{type: keep, config: {fields: [pipeline]}}]
@@ -76,7 +76,7 @@ describe('rows', () => {
   const fields = (row: PlannedRow) =>
     row.transforms.map((transform) => (transform.parsed as { fields: string[] }).fields[0]);
 
-  test('merge their config over the template', () => {
+  test('merge their config over the preset', () => {
     const { rows } = plan(read);
     expect(rows.map((row) => row.id)).toEqual(['a', 'row-1', 'c', 'd']);
     expect(rows.map((row) => row.source.parsed)).toEqual([
@@ -85,7 +85,7 @@ describe('rows', () => {
       { path: 'alone', batch_size: 1000 },
       { path: 'base', batch_size: 5 },
     ]);
-    expect(rows.map((row) => [row.source.path, row.source.template])).toEqual([
+    expect(rows.map((row) => [row.source.path, row.source.preset])).toEqual([
       ['pipeline.sources.default', 'default'],
       ['matrix[1].source', 'default'],
       ['matrix[2].source', 'alone'],
@@ -93,7 +93,7 @@ describe('rows', () => {
     ]);
   });
 
-  test('a replaced type has of the template what it knows', () => {
+  test('a replaced type has of the preset what it knows', () => {
     const { rows, warnings } = plan(MATRIX);
     expect(rows[4]?.source).toMatchObject({ type: 'numbers', parsed: { to: 4 } });
     const of = ({ code, path }: { code: string; path: string }): string => `${code} ${path}`;
@@ -113,8 +113,8 @@ describe('rows', () => {
 
   test('layer their transforms', () => {
     expect(plan(read).rows.map(fields)).toEqual([
-      ['pipeline', 'template'],
-      ['pipeline', 'template', 'row'],
+      ['pipeline', 'preset'],
+      ['pipeline', 'preset', 'row'],
       ['alone', 'row'],
       [],
     ]);
@@ -143,7 +143,7 @@ describe('rows', () => {
     });
   });
 
-  test('need no template when they name a type of their own', () => {
+  test('need no preset when they name a type of their own', () => {
     const text =
       'version: 1\npipeline: {}\nmatrix: [{id: a, source: {type: numbers, config: {to: 2}}, sink: {type: nowhere}}]';
     expect(rowOf(text, 'a').source.parsed).toEqual({ to: 2 });
@@ -223,7 +223,7 @@ describe('the lane', () => {
 });
 
 describe('deferred configs', () => {
-  test('are judged with placeholders, so that only real faults are told', () => {
+  test('are judged with placeholders, so that only real faults are reported', () => {
     const text = (config: string) =>
       `version: 1\npipeline:\n  source: {type: numbers, config: ${config}}\n  sink: {type: nowhere}\n`;
     expect(rowOf(text('{to: "${now.day}"}')).source).toMatchObject({
@@ -269,7 +269,7 @@ describe('delivery', () => {
     ).toBe('exactly_once');
   });
 
-  test('a dead-letter queue appends, whatever its sink is told', () => {
+  test('a dead-letter queue appends, whatever its sink is configured to do', () => {
     const dlq =
       '  dlq: {sink: {type: table, config: {table: d, write_mode: upsert, key: [id]}}, on_batch_error: dlq_all}\n';
     expect(rowOf(table('{table: t}', dlq)).dlq?.sink.parsed).toEqual({

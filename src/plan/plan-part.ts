@@ -81,11 +81,11 @@ export class PartPlanner {
     const parsed = this.#parse(definition, resolved);
     const { tokens, judged } = parsed;
     const deferred = tokens.length > 0;
-    const { path, template, config } = resolved;
+    const { path, preset, config } = resolved;
     const plan = {
       path,
       type: definition.type,
-      template,
+      preset,
       definition,
       config,
       deferred,
@@ -96,7 +96,7 @@ export class PartPlanner {
   }
 
   /**
-   * Tells what is wrong with the config of a template that no row completes: what a row could still
+   * Tells what is wrong with the config of a preset that no row completes: what a row could still
    * change is left out.
    */
   judgePreset(resolved: Pick<ResolvedPart, 'path' | 'config'>, definition: Definition): void {

@@ -253,7 +253,7 @@ function readerOf(
   const plan = {
     path,
     type,
-    template: 'default',
+    preset: 'default',
     definition,
     config: {},
     deferred: false,

@@ -20,7 +20,7 @@ export interface PlannedPart<D> {
   readonly path: string;
   readonly type: string;
   /** Preset it came from; `default` for the singular block. */
-  readonly template: string;
+  readonly preset: string;
   readonly definition: D;
   /** After load-time interpolation; may still hold run-time tokens and escape marks. Not parsed. */
   readonly config: JsonObject;
@@ -32,7 +32,7 @@ export interface PlannedPart<D> {
   /** The parsed config; `undefined` when deferred. */
   readonly parsed: unknown;
   /**
-   * What can be told about a deferred config before a run: parsed with placeholders where tokens
+   * What can be reported about a deferred config before a run: parsed with placeholders where tokens
    * stand. For descriptions, never for work; absent when the config cannot be judged.
    */
   readonly judged?: unknown;

@@ -54,7 +54,7 @@ export function resolveFanOut(
 ): ResolvedFanOut | undefined {
   const spec = fanOutOf(row)?.value;
   if (spec === undefined) return undefined;
-  const template =
+  const preset =
     spec.source.ref === undefined ? undefined : pipeline.sources.get(spec.source.ref)?.value;
   return {
     id: link.id,
@@ -68,7 +68,7 @@ export function resolveFanOut(
     select: selectSteps(spec.select),
     alias: spec.as,
     weight: row.spec.weight,
-    tags: [...new Set([...(template?.tags ?? []), ...(row.spec.tags ?? [])])],
-    status: spec.source.status ?? template?.status ?? 'active',
+    tags: [...new Set([...(preset?.tags ?? []), ...(row.spec.tags ?? [])])],
+    status: spec.source.status ?? preset?.status ?? 'active',
   };
 }

@@ -1,4 +1,4 @@
-/** A part as a row uses it: its template is settled, its definition is not looked up yet. */
+/** A part as a row uses it: its preset is settled, its definition is not looked up yet. */
 import type { ZodType } from 'zod';
 import type { BlockDefinition } from '../blocks/define-block.ts';
 import type { Parts, Registry } from '../kit/parts.ts';
@@ -13,9 +13,9 @@ import type { IssueList } from './issue-list.ts';
 
 /** A connector as a row uses it. */
 export interface ResolvedPart {
-  /** Where the row says something about it, or else where its template stands. */
+  /** Where the row says something about it, or else where its preset stands. */
   readonly path: string;
-  readonly template: string;
+  readonly preset: string;
   readonly type: string;
   readonly typePath: string;
   readonly config: JsonObject;
@@ -44,7 +44,7 @@ export function plainPart({
   const config = value.config ?? {};
   return {
     path,
-    template: 'default',
+    preset: 'default',
     type: value.type,
     typePath: joinPath(path, 'type'),
     config,
@@ -72,7 +72,7 @@ interface Wanted {
   readonly present: boolean;
 }
 
-/** The part with its template beneath it; what is missing is told. */
+/** The part with its preset beneath it; what is missing is reported. */
 export function resolvePart(wanted: Wanted, issues: IssueList): ResolvedPart | undefined {
   const { role, own, presets, path: rowPath, ownPath = joinPath(rowPath, role) } = wanted;
   const name = own?.ref ?? 'default';
@@ -82,7 +82,7 @@ export function resolvePart(wanted: Wanted, issues: IssueList): ResolvedPart | u
       const config = own.config ?? {};
       return {
         path: ownPath,
-        template: name,
+        preset: name,
         type: own.type,
         typePath: joinPath(ownPath, 'type'),
         config,
@@ -92,20 +92,20 @@ export function resolvePart(wanted: Wanted, issues: IssueList): ResolvedPart | u
     reportMissing({ ...wanted, ownPath }, issues);
     return undefined;
   }
-  const template = presets.get(name);
-  if (template === undefined) return undefined;
+  const preset = presets.get(name);
+  if (preset === undefined) return undefined;
   return {
-    path: own === undefined ? template.path : ownPath,
-    template: name,
-    type: own?.type ?? template.value.type,
-    typePath: joinPath(own?.type === undefined ? template.path : ownPath, 'type'),
-    config: mergedConfig(template, wanted, issues),
-    layers: [...ownLayer, { path: template.path, config: template.value.config ?? {} }],
+    path: own === undefined ? preset.path : ownPath,
+    preset: name,
+    type: own?.type ?? preset.value.type,
+    typePath: joinPath(own?.type === undefined ? preset.path : ownPath, 'type'),
+    config: mergedConfig(preset, wanted, issues),
+    layers: [...ownLayer, { path: preset.path, config: preset.value.config ?? {} }],
   };
 }
 
 /**
- * The config over that of the template. Where a part is of another type, what that type does not
+ * The config over that of the preset. Where a part is of another type, what that type does not
  * know cannot be meant for it.
  */
 function mergedConfig(
@@ -146,7 +146,7 @@ function reportMissing(
     issues.error(
       'unknown_template',
       joinPath(ownPath, 'ref'),
-      `there is no ${role} template \`${ref}\``,
+      `there is no ${role} preset \`${ref}\``,
       hint,
     );
   } else if (rowPath === '') {
@@ -155,10 +155,10 @@ function reportMissing(
     const hint =
       presets.size === 0
         ? 'give it a `type` and a `config`'
-        : `or give \`matrix\` rows that name a template of \`pipeline.${role}s\` with \`ref\``;
+        : `or give \`matrix\` rows that name a preset of \`pipeline.${role}s\` with \`ref\``;
     issues.error('missing_key', 'pipeline', `\`pipeline.${role}\` is required`, hint);
   } else {
-    const hint = `declare \`pipeline.${role}\`, or name a template of \`pipeline.${role}s\` with \`ref\``;
+    const hint = `declare \`pipeline.${role}\`, or name a preset of \`pipeline.${role}s\` with \`ref\``;
     const owner = ownPath === rowPath ? 'node' : 'row';
     issues.error(
       'missing_template',

@@ -100,7 +100,7 @@ describe('run-time tokens', () => {
     });
   });
 
-  test('what is missing is told with its place, all at once', () => {
+  test('what is missing is reported with its place, all at once', () => {
     expect(issuesOf(() => fill({ a: '${users.nam}', b: [{ c: 'x ${orders.id}' }] }))).toEqual([
       'missing_field x.config.a',
       'unknown_row x.config.b[0].c',

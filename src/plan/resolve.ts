@@ -152,7 +152,7 @@ class Filler {
     return root !== 'partition' && this.#bound.has(this.#path);
   }
 
-  /** What a token names; where there is nothing the issue is told and the text stays empty. */
+  /** What a token names; where there is nothing the issue is reported and the text stays empty. */
   #record(row: string, path: string): JsonValue {
     const record = this.#tokens.records.get(row);
     if (record === undefined) {

@@ -75,7 +75,7 @@ describe('which rows run (spec 2.8)', () => {
 });
 
 describe('rows that others need', () => {
-  test('off: the pairs are told', () => {
+  test('off: the pairs are reported', () => {
     const { errors } = select({ select: ['lines', 'old'] });
     expect(errors.map((issue) => issue.message)).toEqual([
       'rows that run need rows that do not: lines → orders (parent); old → trial (depends_on, parked)',

@@ -142,7 +142,7 @@ it('nodes stand after those that feed them, each sink is a row, and its state ke
   });
 });
 
-describe('what can never have an effect is told', () => {
+describe('what can never have an effect is reported', () => {
   it('as a warning where it is harmless', () => {
     const plan = graphPlan(
       {
@@ -167,13 +167,13 @@ describe('what can never have an effect is told', () => {
   });
 
   it('and as an error where something would be missing', () => {
-    const written = (template: JsonObject, top: JsonObject = {}): string => {
+    const written = (preset: JsonObject, top: JsonObject = {}): string => {
       const nodes = { s: source, w: sink };
       const document = {
         version: 1,
         ...top,
         pipeline: {
-          sources: { default: { type: 's', ...template } },
+          sources: { default: { type: 's', ...preset } },
           nodes,
           edges: [{ from: 's', to: 'w' }],
         },

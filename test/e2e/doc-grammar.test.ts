@@ -1,5 +1,5 @@
 /**
- * What a document says is what runs: merging, templates, layers, tokens, rows that wait for each
+ * What a document says is what runs: merging, presets, layers, tokens, rows that wait for each
  * other, and selection.
  */
 import { existsSync } from 'node:fs';

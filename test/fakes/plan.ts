@@ -181,7 +181,7 @@ export function part<D extends { readonly type: string }>(
   return {
     path: `test.${definition.type}`,
     type: definition.type,
-    template: 'default',
+    preset: 'default',
     definition,
     config,
     deferred: false,

@@ -20,14 +20,14 @@ export interface TestContext extends StageContext {
   readonly lines: readonly string[];
 }
 
-export function testContext(sink: { template?: string; type?: string } = {}): TestContext {
+export function testContext(sink: { preset?: string; type?: string } = {}): TestContext {
   const counts = new Map<string, number>();
   const env = testEnv({ clock: stillClock(), metrics: countingMetrics(counts) });
   return {
     env,
     pipeline: 'p',
     row: 'r',
-    sinkTemplate: sink.template ?? 'default',
+    sinkPreset: sink.preset ?? 'default',
     sinkType: sink.type ?? 'jsonl',
     counts,
     get lines() {

@@ -51,17 +51,17 @@ describe('lineage', () => {
     ]);
   });
 
-  it('warns when the document is told, and when columns are asked for but no record is looked at', () => {
-    const told = plan(
+  it('warns when events contain the document, and when columns are asked for but no record is looked at', () => {
+    const reported = plan(
       document(
         `{namespace: a, ${FILE}, include_source_code_facet: true, include_schema_facet: true, sample_records: 0}`,
       ),
     );
-    expect(told.warnings.map(({ code }) => code).sort()).toEqual([
+    expect(reported.warnings.map(({ code }) => code).sort()).toEqual([
       'document_told',
       'without_effect',
     ]);
-    expect(blockOf(told, lineageBlock)?.document).toHaveProperty('pipeline');
+    expect(blockOf(reported, lineageBlock)?.document).toHaveProperty('pipeline');
   });
 });
 

@@ -20,7 +20,7 @@ export function checkMaskingTargets(
       if (sinks.has(name)) continue;
       const path = joinPath(place, 'rules', index, 'applies_to', at);
       const near = nearest(name, sinks.names);
-      const message = `\`${name}\` is neither a sink template nor a sink`;
+      const message = `\`${name}\` is neither a sink preset nor a sink`;
       if (near !== undefined)
         issues.error('unknown_template', path, message, `did you mean \`${near}\`?`);
       else issues.warn('without_effect', path, `the rule masks nothing there: ${message}`);

@@ -57,7 +57,7 @@ describe('the masking block', () => {
       ...one({ name: 'n' }).rules,
     ];
     const block = maskingSchema.parse({ rules });
-    expect(maskingRulesFor(block, { template: 'y', type: 'z' }).map(({ label }) => label)).toEqual([
+    expect(maskingRulesFor(block, { preset: 'y', type: 'z' }).map(({ label }) => label)).toEqual([
       'rule_1',
       'n',
     ]);

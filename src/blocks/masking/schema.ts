@@ -75,7 +75,7 @@ const rule = z.lazy(() =>
     }),
     applies_to: z.array(text()).default([]).meta({
       description:
-        'Sink template names or connector types; all sinks when empty. Dead letters are masked by every rule, whichever sink it names.',
+        'Sink preset names or connector types; all sinks when empty. Dead letters are masked by every rule, whichever sink it names.',
     }),
   }),
 );
@@ -97,7 +97,7 @@ export type MaskingAction = MaskingRule['action'];
 
 export interface MaskedSink {
   /** `default` for the singular block. */
-  readonly template: string;
+  readonly preset: string;
   readonly type: string;
 }
 
@@ -122,6 +122,6 @@ export function maskingRulesFor(config: MaskingConfig, sink?: MaskedSink): Label
   if (sink === undefined) return labelled;
   return labelled.filter(
     ({ rule: { applies_to: names } }) =>
-      names.length === 0 || names.includes(sink.template) || names.includes(sink.type),
+      names.length === 0 || names.includes(sink.preset) || names.includes(sink.type),
   );
 }

@@ -7,7 +7,7 @@ const namesOf = (block: string) =>
   plan(document(block)).rows[0]?.metadataColumns?.map((one) => one.name);
 
 describe('metadata_columns (spec 2.16)', () => {
-  test('adds four columns under `_svc` unless told otherwise', () => {
+  test('adds four columns under `_svc` unless it is set', () => {
     const four = ['_svc_extracted_at', '_svc_loaded_at', '_svc_run_id', '_svc_source'];
     expect(namesOf('{}')).toEqual(four);
     expect(namesOf('{columns: [], prefix: null}')).toEqual(four);

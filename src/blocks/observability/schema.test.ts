@@ -2,16 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { check } from '../../kit/schema.ts';
 import { observabilitySchema } from './schema.ts';
 
-function told(given: object): string[] {
+function reported(given: object): string[] {
   const result = check(observabilitySchema, given);
   return result.ok ? [] : result.issues.map(({ path, message }) => `${path}: ${message}`);
 }
 
 describe('headers of an export', () => {
   const sent = (headers: Record<string, string>, protocol = 'grpc') =>
-    told({ otel: { headers, protocol } });
+    reported({ otel: { headers, protocol } });
 
-  it('are those that can be sent, and are told without their values', () => {
+  it('are those that can be sent, and are reported without their values', () => {
     expect([
       sent({ 'x-key': 'k 1', Authorization: 'Bearer t' }),
       sent({ 'x-key': 'schlüssel', 'x-bin': 'b' }, 'http'),
@@ -39,13 +39,13 @@ describe('headers of an export', () => {
 
 it('buckets of histograms grow', () => {
   const buckets = (...bounds: number[]) =>
-    told({ prometheus: { listen: '127.0.0.1:0', buckets: bounds } });
+    reported({ prometheus: { listen: '127.0.0.1:0', buckets: bounds } });
   expect(buckets(0.1, 1, 10)).toEqual([]);
   expect(buckets(5, 1)).toEqual(['prometheus.buckets[1]: must be larger than the bound before']);
   expect(buckets(1, 2, 2)).toEqual(['prometheus.buckets[2]: must be larger than the bound before']);
 });
 
 it('times are such that a timer can wait for them', () => {
-  expect(told({ otel: { timeout_secs: 100_000_000 } })).toHaveLength(1);
-  expect(told({ otel: { metric_interval_secs: 100_000_000 } })).toHaveLength(1);
+  expect(reported({ otel: { timeout_secs: 100_000_000 } })).toHaveLength(1);
+  expect(reported({ otel: { metric_interval_secs: 100_000_000 } })).toHaveLength(1);
 });

@@ -15,7 +15,7 @@ test('records that go to the dead letters in the end need a dlq; dropping and fa
   expect(plan(document('{poison: {action: drop}}')).warnings).toEqual([]);
 });
 
-test('a circuit breaker that can never open is told', () => {
+test('a circuit breaker that can never open is reported', () => {
   expect(plan(document('{circuit_breaker: {}}')).warnings.map((one) => one.code)).toEqual([
     'breaker_unused',
   ]);
@@ -25,7 +25,7 @@ test('a circuit breaker that can never open is told', () => {
   });
 });
 
-test('settings that a commit of whole pages leaves nothing to do are told', () => {
+test('settings that a commit of whole pages leaves nothing to do are reported', () => {
   const once = [
     'version: 1',
     'delivery: exactly_once',

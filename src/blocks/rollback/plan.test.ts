@@ -136,7 +136,7 @@ describe('rollback', () => {
     [{ enabled: 'maybe' }, 'wrong_type rollback.enabled'],
     [{ keep: true }, 'unknown_key rollback.keep'],
     [[], 'wrong_type rollback'],
-  ])('%j is told', (rollback, issue) => {
+  ])('%j is reported', (rollback, issue) => {
     expect(issuesOf(() => planOf({ rollback }))).toEqual([issue]);
   });
 });

@@ -34,7 +34,7 @@ describe('shards', () => {
     ]);
   });
 
-  test('that nobody has are told', () => {
+  test('that nobody has are reported', () => {
     const { warnings } = planned({ shard: { count: 4 } }, { source: withConfig({ shard: null }) });
     expect(warnings.map(({ code, path }) => `${code} ${path}`)).toEqual(['without_effect shard']);
   });

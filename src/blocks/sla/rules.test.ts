@@ -27,7 +27,7 @@ describe('sla', () => {
     expect(plan(document(STATE, 'sla: {volume_anomaly: {}}')).warnings).toEqual([]);
   });
 
-  test('a store that forgets is told', () => {
+  test('a store that forgets is reported', () => {
     const forgetful = plan(document('  state: {type: memory}', 'sla: {max_staleness_secs: 60}'));
     expect(forgetful.warnings.map(({ code, path }) => `${code} ${path}`)).toContain(
       'state_not_durable sla',

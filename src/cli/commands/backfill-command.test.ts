@@ -115,7 +115,7 @@ describe('headgate backfill', () => {
     expect([code, err]).toEqual([2, expect.stringContaining('2 windows failed')]);
   });
 
-  test('writes into another sink template when asked', async () => {
+  test('writes into another sink preset when asked', async () => {
     document();
     expect((await backfill(...RANGE, '--into', 'archive')).code).toBe(0);
     expect(written('archive')).toEqual(['2026-01-01.jsonl', '2026-01-02.jsonl']);

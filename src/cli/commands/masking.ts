@@ -62,9 +62,9 @@ function maskingOf({ rows, unselected }: Plan): MaskingConfig {
   });
 }
 
-/** Rules are scoped by template and type, so rows that share both share their rules. */
+/** Rules are scoped by preset and type, so rows that share both share their rules. */
 function destinationsOf({ rows }: Plan, masking: MaskingConfig): Destination[] {
-  const groups = Map.groupBy(rows, ({ sink }: PlannedRow) => `${sink.template} ${sink.type}`);
+  const groups = Map.groupBy(rows, ({ sink }: PlannedRow) => `${sink.preset} ${sink.type}`);
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (first === undefined) return [];
@@ -73,7 +73,7 @@ function destinationsOf({ rows }: Plan, masking: MaskingConfig): Destination[] {
       {
         sink,
         rows: group.map((row) => row.id),
-        rules: maskingRulesFor(masking, { template: sink.template, type: sink.type }),
+        rules: maskingRulesFor(masking, { preset: sink.preset, type: sink.type }),
       },
     ];
   });
@@ -88,7 +88,7 @@ function documentOf(
     keyed: masking.key !== undefined,
     destinations: destinations.map(({ sink, rows, rules }) => ({
       sink: sink.type,
-      template: sink.template,
+      template: sink.preset,
       rows,
       rules: rules.map(({ label, rule: { match, action } }) => ({ rule: label, match, action })),
     })),
@@ -102,7 +102,7 @@ function printMasking(
 ): void {
   if (masking.description !== undefined) terminal.print(`${masking.description}\n`);
   for (const { sink, rows, rules } of destinations) {
-    const name = sink.template === 'default' ? sink.type : `${sink.template} (${sink.type})`;
+    const name = sink.preset === 'default' ? sink.type : `${sink.preset} (${sink.type})`;
     const named =
       rows.length > 5
         ? `${rows.slice(0, 5).join(', ')} and ${rows.length - 5} more`

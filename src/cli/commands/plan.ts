@@ -151,8 +151,8 @@ function rowDocument(row: PlannedRow, plan: Plan): Record<string, unknown> {
   const lineage = blockOf(plan, lineageBlock);
   return {
     row: row.id,
-    source: { type: row.source.type, template: row.source.template, uri: facts.sourceUri ?? null },
-    sink: { type: row.sink.type, template: row.sink.template, uri: facts.sinkUri ?? null },
+    source: { type: row.source.type, template: row.source.preset, uri: facts.sourceUri ?? null },
+    sink: { type: row.sink.type, template: row.sink.preset, uri: facts.sinkUri ?? null },
     write_mode: facts.writeMode ?? null,
     key: facts.key,
     transforms: row.transforms.map((transform) => transform.type),

@@ -290,19 +290,19 @@ class Composer {
   }
 
   #refuse({ target, at }: Reference, { code, message, hint }: FileFault): undefined {
-    const told = target.includes('${')
+    const advice = target.includes('${')
       ? 'tokens are filled in after composition: a path cannot hold any'
       : hint;
     this.issues.push({
       code,
       message: `\`${target}\`: ${message}`,
       ...at,
-      ...(told === undefined ? {} : { hint: told }),
+      ...(advice === undefined ? {} : { hint: advice }),
     });
     return undefined;
   }
 
-  /** Short, and told from the folder of the document. */
+  /** Short, and relative to the folder of the document. */
   #shown(path: string): string {
     return relative(dirname(this.#root.path), path);
   }

@@ -89,11 +89,11 @@ describe('values (spec 2.7)', () => {
     else expect(refusalOf(act).issues[0]?.path).toBe('params.p.default');
   });
 
-  test('what does not fit is told as it was given: a number is no text', () => {
-    const told = (fallback: JsonValue): string | undefined =>
+  test('what does not fit is reported as it was given: a number is no text', () => {
+    const reported = (fallback: JsonValue): string | undefined =>
       refusalOf(() => bind({ p: { type: 'int', default: fallback } }, {})).issues[0]?.message;
-    expect(told(1.5)).toBe('the parameter `p` is of type `int`, which 1.5 is not');
-    expect(told('1')).toBe('the parameter `p` is of type `int`, which "1" is not');
+    expect(reported(1.5)).toBe('the parameter `p` is of type `int`, which 1.5 is not');
+    expect(reported('1')).toBe('the parameter `p` is of type `int`, which "1" is not');
   });
 
   test('a default may hold tokens, and is then read like a supplied text', () => {
@@ -149,7 +149,7 @@ describe('use', () => {
     expect(tree).toMatchObject({ a: [5, '5 ', '-5'], '5': 1 });
   });
 
-  test('`vars` and templates may use parameters, as text', () => {
+  test('`vars` and presets may use parameters, as text', () => {
     const body = {
       vars: { v: '${param.n}' },
       pipeline: { source: { config: { m: '${param.n}' } } },
@@ -176,7 +176,7 @@ describe('use', () => {
     expect(restoreEscapes(tree)).toMatchObject({ x: 'a${env:NAME}', y: 'a$${x}' });
   });
 
-  test('an unknown, an empty, a nested and a missing one are told apart', () => {
+  test('an unknown, an empty, a nested and a missing one are distinguished', () => {
     expect(
       faults(
         { p: {} },
@@ -208,7 +208,7 @@ describe('what is supplied', () => {
     );
   });
 
-  test('must cover what is required, whose description is told', () => {
+  test('must cover what is required, whose description is reported', () => {
     const { issues, stage } = refusalOf(() =>
       bind({ day: { required: true, description: 'the day to load' } }, {}),
     );
@@ -313,7 +313,7 @@ describe('computed', () => {
     }
   });
 
-  test('a circle is told once, with sorted names', () => {
+  test('a circle is reported once, with sorted names', () => {
     const { issues } = refusalOf(() =>
       bind(
         {
@@ -413,7 +413,7 @@ describe('secrets', () => {
   });
 });
 
-test('what is declared wrongly is told once, not at every use', () => {
+test('what is declared wrongly is reported once, not at every use', () => {
   expect(faults({ p: { defualt: 1 }, 'a b': {}, n: 5 }, { x: '${param.p}${param.n}' })).toEqual([
     'unknown_key params.p.defualt',
     'invalid_value params["a b"]',

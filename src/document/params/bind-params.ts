@@ -104,7 +104,7 @@ class Binder implements BoundParams {
     for (const [name, entry] of Object.entries(block)) this.#declare(name, entry);
   }
 
-  /** A wrong declaration is reported once, not at every use. */
+  /** A wrong declaration is shown once, not at every use. */
   #declare(name: string, entry: JsonValue): void {
     const before = this.issues.length;
     if (!PARAM_NAME.test(name)) {
@@ -209,8 +209,8 @@ class Binder implements BoundParams {
     if (spec.values === undefined) return this.#bound(spec, value);
     const possible = spec.values.map((one) => literalValue(spec.type, one));
     if (possible.some((one) => jsonEqual(one, value))) return this.#bound(spec, value);
-    const told = spec.secret === true ? 'its value' : `\`${jsonText(value)}\``;
-    const message = `the parameter \`${name}\` cannot be ${told}`;
+    const shown = spec.secret === true ? 'its value' : `\`${jsonText(value)}\``;
+    const message = `the parameter \`${name}\` cannot be ${shown}`;
     const hint = `one of: ${spec.values.map((one) => jsonText(one)).join(', ')}`;
     return this.#fail(
       { code: 'param_value', name, ...(key === undefined ? {} : { key }) },
@@ -220,11 +220,11 @@ class Binder implements BoundParams {
   }
 
   #wrongType(name: string, spec: ParamSpec, value: JsonValue, key?: 'default'): ParamState {
-    const told =
+    const shown =
       spec.secret === true || typeof value === 'object'
         ? kindOf(value)
         : stringifyJson(restoreEscapes(value));
-    const message = `the parameter \`${name}\` is of type \`${spec.type}\`, which ${told} is not`;
+    const message = `the parameter \`${name}\` is of type \`${spec.type}\`, which ${shown} is not`;
     return this.#fail({ code: 'param_type', name, ...(key === undefined ? {} : { key }) }, message);
   }
 

@@ -44,15 +44,17 @@ function readValidParts<T>(
 ): T | undefined {
   if (isFull(issues)) return undefined;
   let rest = value;
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (let round = 0; round < ROUNDS; round += 1) {
     const result = checking(schema, rest, path);
     if (result.ok) return result.value;
     issues.push(
-      ...result.issues.filter((issue) => !told.has(issue.path) && !isConsequence(issue, told)),
+      ...result.issues.filter(
+        (issue) => !reported.has(issue.path) && !isConsequence(issue, reported),
+      ),
     );
     if (result.issues.length > MAX_LEFT_OUT) return undefined;
-    for (const issue of result.issues) told.add(issue.path);
+    for (const issue of result.issues) reported.add(issue.path);
     const removed = result.issues.reduce(
       (kept: unknown, issue) => withoutFault(kept, stepsOf(issue.path.slice(path.length))),
       rest,
@@ -64,10 +66,10 @@ function readValidParts<T>(
 }
 
 /** Whether something is missing only because what stood below was left out. */
-function isConsequence({ code, path }: Issue, told: ReadonlySet<string>): boolean {
+function isConsequence({ code, path }: Issue, reported: ReadonlySet<string>): boolean {
   return (
     code === 'missing_key' &&
-    [...told].some((left) => left.startsWith(`${path}.`) || left.startsWith(`${path}[`))
+    [...reported].some((left) => left.startsWith(`${path}.`) || left.startsWith(`${path}[`))
   );
 }
 

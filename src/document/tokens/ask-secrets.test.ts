@@ -143,7 +143,7 @@ describe('the secrets of a document (spec 2.5)', () => {
 });
 
 describe('what cannot be read', () => {
-  it('is told at every place, with line and hint and no value', async () => {
+  it('is reported at every place, with line and hint and no value', async () => {
     const { ask } = desk({
       a: { user: 'me-myself' },
       b: 'plain-text',

@@ -202,7 +202,7 @@ function parsed(text: string): JsonValue | undefined {
 }
 
 function refusalOf({ kind, message: why, hint }: ConnectorError, token: string): SecretAnswer {
-  const told = hint === undefined ? {} : { hint };
+  const hinted = hint === undefined ? {} : { hint };
   const name = `\`\${${token}}\``;
   switch (kind) {
     case 'missing':
@@ -210,21 +210,21 @@ function refusalOf({ kind, message: why, hint }: ConnectorError, token: string):
         ok: false,
         code: 'secret_not_found',
         message: `${name} is not there: ${why}`,
-        ...told,
+        ...hinted,
       };
     case 'auth':
       return {
         ok: false,
         code: 'secret_denied',
         message: `${name} may not be read: ${why}`,
-        ...told,
+        ...hinted,
       };
     default:
       return {
         ok: false,
         code: 'secret_unavailable',
         message: `${name} cannot be read: ${why}`,
-        ...told,
+        ...hinted,
       };
   }
 }

@@ -85,7 +85,7 @@ describe('references', () => {
     ).toBe('1|true|null|{"a":[1,"x"]}|s|d');
   });
 
-  test('reach into the configs of templates and follow chains', () => {
+  test('reach into the configs of presets and follow chains', () => {
     const pipeline = {
       source: { type: 'a', config: { url: 'http://x', list: ['p', { q: '${sinks.out.dir}' }] } },
       sinks: { out: { type: 'b', config: { dir: '${vars.dir}/o' } } },
@@ -98,7 +98,7 @@ describe('references', () => {
     expect(filled['a']).toBe('http://x value/o');
   });
 
-  test('circles are told with their chain, once', () => {
+  test('circles are reported with their chain, once', () => {
     const { issues } = interpolate(
       { vars: { a: '${vars.b}', b: '${vars.c}', c: '${vars.a}', d: '${vars.d}' } },
       loadOptions(),

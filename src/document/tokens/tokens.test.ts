@@ -89,14 +89,14 @@ describe('replacing tokens', () => {
     );
   });
 
-  test('deep nesting is told', () => {
+  test('deep nesting is reported', () => {
     let depth = 0;
     rewriteTokens('${'.repeat(100_000) + '}', { replace: () => '', tooDeep: () => (depth += 1) });
     expect(depth).toBe(1);
   });
 });
 
-test('tokens are told apart by their first separator, and `now.` comes before the colon', () => {
+test('tokens are distinguished by their first separator, and `now.` comes before the colon', () => {
   expect(classify('env:A.b:c')).toEqual({ kind: 'directive', prefix: 'env', rest: 'A.b:c' });
   expect(classify('now.strftime.%H:%M')).toEqual({ kind: 'now', name: 'strftime.%H:%M' });
   expect(classify('users.address.city')).toEqual({

@@ -47,7 +47,7 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
       env,
       pipeline: plan.name,
       row: row.id,
-      sinkTemplate: row.sink.template,
+      sinkPreset: row.sink.preset,
       sinkType: row.sink.type,
     },
     { ...governanceOf(row), quality: undefined, contract: undefined, schema: undefined },

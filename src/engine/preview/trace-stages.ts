@@ -101,7 +101,7 @@ async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
     env,
     pipeline: plan.name,
     row: row.id,
-    sinkTemplate: row.sink.template,
+    sinkPreset: row.sink.preset,
     sinkType: row.sink.type,
   };
   for (const stage of stagesOf(context, { ...governanceOf(row), schema: undefined })) {
@@ -130,7 +130,7 @@ function hidden(trace: SampleTrace, { row }: TraceOptions): SampleTrace {
   const { masking } = governanceOf(row);
   if (masking === undefined) return trace;
   const masker = createMasker(
-    maskingRulesFor(masking, { template: row.sink.template, type: row.sink.type }),
+    maskingRulesFor(masking, { preset: row.sink.preset, type: row.sink.type }),
     masking.key,
   );
   const mask: HideRecord = (record) => masker.record(record, () => {});

@@ -31,7 +31,7 @@ describe.each(ACTIONS)('$type $prefix', (action) => {
         rules: [{ match: { fields: ['a'] }, action }],
       });
       const masker = createMasker(
-        maskingRulesFor(block, { template: 'default', type: 'jsonl' }),
+        maskingRulesFor(block, { preset: 'default', type: 'jsonl' }),
         block.key,
       );
       fc.assert(

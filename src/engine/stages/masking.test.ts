@@ -92,11 +92,11 @@ describe('matching', () => {
     expect(await mask(redactFields('user'), { user: { id: 42 } })).toEqual({ user: '***' });
   });
 
-  it('keeps to the sinks a rule is for, by template name or connector type', async () => {
+  it('keeps to the sinks a rule is for, by preset name or connector type', async () => {
     const block = (name: string) => ({
       rules: [rule({ fields: ['a'] }, { type: 'redact' }, { applies_to: [name] })],
     });
-    const sink = testContext({ template: 'lake', type: 's3' });
+    const sink = testContext({ preset: 'lake', type: 's3' });
     expect(await mask(block('lake'), { a: 1 }, sink)).toEqual({ a: '***' });
     expect(await mask(block('s3'), { a: 1 }, sink)).toEqual({ a: '***' });
     expect(await mask(block('default'), { a: 1 }, sink)).toEqual({ a: 1 });

@@ -148,7 +148,7 @@ export function createMasker(
 
 /** Masking runs before everything else that looks at records, and never fails or diverts one. */
 export function createMaskingStage(config: MaskingConfig, context: StageContext): Stage {
-  const rules = maskingRulesFor(config, { template: context.sinkTemplate, type: context.sinkType });
+  const rules = maskingRulesFor(config, { preset: context.sinkPreset, type: context.sinkType });
   if (rules.length === 0) return { name: 'masking', run: () => {} };
   const mask = createMasker(rules, config.key, { keepsMasked: context.replays === true });
   const needsRecords = rules.some(

@@ -122,8 +122,8 @@ export interface StageContext {
   readonly env: Env;
   readonly pipeline: string;
   readonly row: string;
-  /** Sink template name (`default` for the singular block) and connector kind, for `applies_to`. */
-  readonly sinkTemplate: string;
+  /** Sink preset name (`default` for the singular block) and connector kind, for `applies_to`. */
+  readonly sinkPreset: string;
   readonly sinkType: string;
   /** Set when the records were masked before: they are dead letters. */
   readonly replays?: true;
@@ -137,7 +137,7 @@ export function stagePlace(
   return {
     pipeline: name,
     row: row.id,
-    sinkTemplate: row.sink.template,
+    sinkPreset: row.sink.preset,
     sinkType: row.sink.type,
     ...(row.replays === true ? { replays: true } : {}),
   };

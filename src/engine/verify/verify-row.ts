@@ -145,7 +145,7 @@ async function sourceSide(
           env,
           pipeline: plan.name,
           row: row.id,
-          sinkTemplate: row.sink.template,
+          sinkPreset: row.sink.preset,
           sinkType: row.sink.type,
         },
         { masking, quality: undefined, contract: undefined, schema: undefined },

@@ -121,7 +121,7 @@ function boundTransform({
   return {
     path: 'backfill',
     type: definition.type,
-    template: 'default',
+    preset: 'default',
     definition,
     config: {},
     deferred: false,

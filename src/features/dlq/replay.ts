@@ -230,7 +230,7 @@ function freshQueue({ row, parts, failed, sealing }: FreshQueue): DlqPlan {
   const sink = {
     path: 'failed_dlq',
     type: definition.type,
-    template: 'default',
+    preset: 'default',
     definition,
     config,
     deferred: false,

@@ -171,7 +171,11 @@ function readTrigger(
 /** Reports the type, and gives a kind without fields, so that the other fields are checked. */
 function unknownKind(
   type: JsonValue | undefined,
-  { path, definitions, report }: Omit<Reading, 'issues'> & { report(this: void, issue: Issue): void },
+  {
+    path,
+    definitions,
+    report,
+  }: Omit<Reading, 'issues'> & { report(this: void, issue: Issue): void },
 ): TriggerDefinition {
   const types = definitions.map((one) => one.type);
   const at = joinPath(path, 'type');

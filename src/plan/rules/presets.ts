@@ -15,7 +15,7 @@ export function checkPresets(
     ['source', pipeline.sources, parts.sources],
     ['sink', pipeline.sinks, parts.sinks],
   ] as const) {
-    const used = new Set(rows.map((resolved) => resolved[kind]?.template));
+    const used = new Set(rows.map((resolved) => resolved[kind]?.preset));
     for (const [name, placed] of presets) {
       if (placed === undefined) continue;
       const { path, value } = placed;

@@ -58,7 +58,7 @@ export class SqlSession {
           await loading.catch((error: unknown) =>
             refuse(
               `relations[${index}]`,
-              `the relation \`${relation.name}\` cannot be loaded: ${told(error)}`,
+              `the relation \`${relation.name}\` cannot be loaded: ${reasonOf(error)}`,
               error,
             ),
           ),
@@ -82,7 +82,7 @@ export class SqlSession {
       });
     } catch (error) {
       if (error === signal.reason || error instanceof RecordError) throw error;
-      throw new RecordError('Transform', `sql: ${told(error)}`, { cause: error });
+      throw new RecordError('Transform', `sql: ${reasonOf(error)}`, { cause: error });
     }
   }
 
@@ -156,7 +156,7 @@ async function openEngine({ threads, memory_limit: memory }: SqlConfig): Promise
         {
           code: 'invalid_value',
           path: 'sql',
-          message: told(error),
+          message: reasonOf(error),
           ...(hint === undefined ? {} : { hint }),
         },
       ],
@@ -205,7 +205,7 @@ function objectsOf(records: readonly JsonValue[]): readonly JsonObject[] {
   return records as readonly JsonObject[];
 }
 
-function told(error: unknown): string {
+function reasonOf(error: unknown): string {
   return firstLine(messageOf(error));
 }
 

@@ -170,7 +170,7 @@ const NAMES = {
   json: 'JSON',
 };
 
-/** A shape as the engine wants it told: `{"a": ["BIGINT"]}`. */
+/** A shape as the engine wants it: `{"a": ["BIGINT"]}`. */
 function structure(shape: Shape): JsonValue {
   if (shape.is === 'list') return [structure(shape.of)];
   if (shape.is === 'struct')

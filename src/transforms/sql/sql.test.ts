@@ -191,7 +191,7 @@ describe('relations', () => {
       [{ name: 'Italy', z: 3 }],
     ],
     [
-      'a CSV file told the short way',
+      'a CSV file in the short form',
       { csv: { path: 'countries.csv' } },
       'SELECT name FROM batch JOIN r ON code = c',
       [{ name: 'Italy' }],
@@ -271,7 +271,7 @@ describe('what cannot work', () => {
       'sql.relations[0]',
       'cannot be loaded',
     ],
-  ])('%j is told before the first page', async (config, path, message) => {
+  ])('%j is reported before the first page', async (config, path, message) => {
     const error = (await compiled(config).then(
       () => undefined,
       (thrown: unknown) => thrown,
@@ -281,7 +281,7 @@ describe('what cannot work', () => {
     expect(error.issues[0]?.message).toContain(message);
   });
 
-  test('is told by the schema where that can be', () => {
+  test('is reported by the schema where that can be', () => {
     const values = { type: 'values', columns: ['a'], rows: [[1]] };
     const paths = (config: JsonObject) =>
       issuesOf(sql, { query: 'SELECT 1', ...config }).map((issue) => issue.path);

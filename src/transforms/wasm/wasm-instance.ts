@@ -76,7 +76,7 @@ export class WasmInstance {
     if (bits === 0n) return this.#freed(pointer, input.length, { outcome: 'filter' });
     const at = Number(bits >> 32n);
     const length = Number(bits & 0xffff_ffffn);
-    // A copy: the module may use its memory again when it is told that it is free.
+    // A copy: the module may use its memory again when it knows that it is free.
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
       this.#bytes(at, length).slice(),
     );

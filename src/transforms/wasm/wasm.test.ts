@@ -113,7 +113,7 @@ describe('a record', () => {
     expect(await run(withBody(code.i64(0n)), records)).toEqual([]);
   });
 
-  it('is told free when the module wants to know', async () => {
+  it('is notified of freed memory when the module wants to know', async () => {
     const free: FunctionParts = { name: 'free', parameters: [I32, I32], body: [code.unreachable] };
     const trapping = { functions: [alloc, transform(code.i64(0n)), free] };
     expect(await failure(trapping)).toContain('trapped');
@@ -186,11 +186,11 @@ describe('a record that cannot be transformed', () => {
     });
     const allOnes = transform(code.i64(-1n));
     expect(await failure({ functions: [alloc, allOnes] })).toContain('it reports an error');
-    const told = {
+    const failing = {
       functions: [alloc, allOnes, one('error_ptr', 0), one('error_len', 8)],
       data: 'no price here',
     };
-    expect(await failure(told)).toContain('it reports an error: no price');
+    expect(await failure(failing)).toContain('it reports an error: no price');
   });
 
   it('is one for which no good answer comes', async () => {

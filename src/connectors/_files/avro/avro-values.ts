@@ -37,7 +37,7 @@ function converterOf(schema: Schema, known: Known): Convert {
 }
 
 /**
- * Values of a union carry no tag: a lone alternative beside null is clear, more are told by their
+ * Values of a union carry no tag: a lone alternative beside null is clear, more are distinguished by their
  * JavaScript type.
  */
 function unionOf(branches: readonly Schema[], known: Known): Convert {

@@ -35,7 +35,7 @@ test('without the engine a Parquet file is written by the library of before', as
   await rm(folder, { recursive: true });
 });
 
-test('without the engine whoever needs it is told which package to install', async () => {
+test('without the engine whoever needs it learns which package to install', async () => {
   const refusal = {
     kind: 'missing',
     message: "the analytical engine cannot be loaded: Cannot find module '@duckdb/node-api'",

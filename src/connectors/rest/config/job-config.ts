@@ -50,7 +50,7 @@ export function asyncJob() {
               .default([])
               .meta({ description: 'States that mean: failed.' }),
           })
-          .meta({ description: 'How the state of the job is told.' }),
+          .meta({ description: 'How the state of the job is reported.' }),
         fetch: z
           .strictObject({
             ...call(),
