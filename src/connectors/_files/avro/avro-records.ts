@@ -2,18 +2,19 @@ import { inflateRawSync, zstdDecompressSync } from 'node:zlib';
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 import { AvroContainer } from './avro-container.ts';
-import { avroConverter } from './avro-values.ts';
+import type { Convert } from '../parquet/parquet-values.ts';
+import { avroConverter, hasWideUnion } from './avro-values.ts';
 
 export interface AvroOptions {
   /** Reader schema; the one in the file when absent. */
   readonly schema: unknown;
   readonly name: string;
   readonly signal: AbortSignal;
-  /** Told the schema the file was written with. */
+  /** Called with the schema the file was written with. */
   readonly onSchema: (schema: unknown) => void;
 }
 
-type Unpack = (packed: Buffer) => Buffer;
+type Decompress = (compressed: Buffer) => Buffer;
 
 const BATCH = 256;
 
@@ -42,13 +43,18 @@ async function* records(
 ): AsyncGenerator<JsonValue[]> {
   const { schema, codec } = await container.header();
   options.onSchema(schema);
-  const unpack = (await codecs())[codec];
-  if (unpack === undefined) throw new Error(`the codec ${JSON.stringify(codec)} is not known`);
-  const decode = await decoder(schema, options.schema);
-  const convert = avroConverter(options.schema ?? schema);
+  const known = await codecs();
+  const decompress = known[codec];
+  if (decompress === undefined)
+    throw new ConnectorError(
+      'data',
+      `cannot read ${options.name} as Avro: its compression ${JSON.stringify(codec)} is not available`,
+      { hint: `write it with one of: ${Object.keys(known).join(', ')}` },
+    );
+  const { decode, convert } = await readingOf(schema, options.schema);
   let batch: JsonValue[] = [];
   for (let block = await container.next(); block !== undefined; block = await container.next()) {
-    const data = unpack(block.data);
+    const data = decompress(block.data);
     let at = 0;
     for (let left = block.count; left > 0; left -= 1) {
       const { value, offset } = decode(data, at);
@@ -67,19 +73,41 @@ async function* records(
 
 type Decode = (data: Buffer, at: number) => { readonly value: unknown; readonly offset: number };
 
-/** Reads a value as it was written, and hands it over in the form of the schema to read with. */
-async function decoder(written: unknown, wanted: unknown): Promise<Decode> {
+/** Reads a value as it was written, and gives it the form of the schema to read with. */
+async function readingOf(
+  written: unknown,
+  wanted: unknown,
+): Promise<{ decode: Decode; convert: Convert }> {
   const { default: avro } = await import('avsc');
+  const wrapped = hasWideUnion(written) || hasWideUnion(wanted);
+  const long = longType(avro);
   const parse = (schema: unknown) =>
     avro.Type.forSchema(schema as string, {
-      registry: { long: longType(avro) },
-      wrapUnions: 'never',
+      // Not as an entry of the registry: that does not reach longs with a logical type.
+      typeHook: (one) => (isLong(one) ? long : undefined),
+      wrapUnions: wrapped ? 'always' : 'never',
     });
   const type = parse(written);
-  if (wanted === undefined) return (data, at) => type.decode(data, at);
+  if (wanted === undefined)
+    return {
+      decode: (data, at) => type.decode(data, at),
+      convert: avroConverter(written, type, wrapped),
+    };
   const reader = parse(wanted);
   const resolver = reader.createResolver(type);
-  return (data, at) => reader.decode(data, at, resolver);
+  return {
+    decode: (data, at) => reader.decode(data, at, resolver),
+    convert: avroConverter(wanted, reader, wrapped),
+  };
+}
+
+function isLong(schema: unknown): boolean {
+  return (
+    schema === 'long' ||
+    (typeof schema === 'object' &&
+      schema !== null &&
+      (schema as { type?: unknown }).type === 'long')
+  );
 }
 
 /** 64-bit integers digit by digit, instead of an error beyond 2^53. */
@@ -100,20 +128,20 @@ function longType(avro: typeof import('avsc')) {
 
 const CHECKSUM_BYTES = 4;
 
-async function codecs(): Promise<Readonly<Record<string, Unpack>>> {
+async function codecs(): Promise<Readonly<Record<string, Decompress>>> {
   const { compressors } = await import('hyparquet-compressors');
   return {
     null: (buffer) => buffer,
     deflate: (buffer) => inflateRawSync(buffer),
     zstandard: (buffer) => zstdDecompressSync(buffer),
     snappy: (buffer) => {
-      const packed = buffer.subarray(0, -CHECKSUM_BYTES);
-      return Buffer.from(compressors.SNAPPY?.(packed, snappyLength(packed)) ?? []);
+      const compressed = buffer.subarray(0, -CHECKSUM_BYTES);
+      return Buffer.from(compressors.SNAPPY?.(compressed, snappyLength(compressed)) ?? []);
     },
   };
 }
 
-/** Snappy data starts with its unpacked length, seven bits a byte. */
+/** Snappy data starts with its decompressed length, seven bits a byte. */
 function snappyLength(bytes: Uint8Array): number {
   let length = 0;
   for (let at = 0; at < 5; at += 1) {

@@ -1,5 +1,5 @@
 import { setField, type JsonObject } from '../../../lib/text/json.ts';
-import { decimalText, signedNumber } from '../parquet/exact-values.ts';
+import { decimalText, signedNumber, uuidText } from '../parquet/exact-values.ts';
 import { plain, type Convert } from '../parquet/parquet-values.ts';
 import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
 
@@ -16,38 +16,102 @@ interface SchemaObject {
   readonly values?: Schema;
 }
 
-/**
- * How values of a schema become JSON. Types that refer to themselves by name are resolved when they
- * are met.
- */
-export function avroConverter(schema: unknown): Convert {
-  return converterOf(schema as Schema, new Map());
-}
-
-type Known = Map<string, Convert>;
-
-function converterOf(schema: Schema, known: Known): Convert {
-  if (typeof schema === 'string') return (value) => (known.get(schema) ?? plain)(value);
-  if (Array.isArray(schema)) return unionOf(schema as readonly Schema[], known);
-  const one = schema as SchemaObject;
-  const inner = logical(one) ?? structure(one, known);
-  const convert: Convert = (value) => (value === null || value === undefined ? null : inner(value));
-  if (one.name !== undefined) known.set(one.name, convert);
-  return convert;
+/** What is used here of a type of the library, which is built in parallel to its schema. */
+export interface AvroType {
+  /** How a value of a union names this branch. */
+  readonly branchName?: string | undefined;
+  readonly types?: readonly AvroType[];
+  readonly fields?: readonly { readonly type: AvroType }[];
+  readonly itemsType?: AvroType;
+  readonly valuesType?: AvroType;
 }
 
 /**
- * Values of a union carry no tag: a lone alternative beside null is clear, more are distinguished by their
- * JavaScript type.
+ * Whether values of unions must name their branch: their JavaScript type does not tell an int from a
+ * double, nor a decimal from bytes.
  */
-function unionOf(branches: readonly Schema[], known: Known): Convert {
-  const some = branches
-    .filter((branch) => branch !== 'null')
-    .map((branch) => converterOf(branch, known));
-  const [only] = some;
-  return some.length === 1 && only !== undefined
-    ? (value) => (value === null ? null : only(value))
-    : plain;
+export function hasWideUnion(schema: unknown): boolean {
+  if (Array.isArray(schema))
+    return schema.filter((branch) => branch !== 'null').length > 1 || schema.some(hasWideUnion);
+  if (typeof schema !== 'object' || schema === null) return false;
+  const { type, fields, items, values } = schema as Partial<SchemaObject>;
+  return (
+    [type, items, values].some(hasWideUnion) ||
+    (fields ?? []).some((field) => hasWideUnion(field.type))
+  );
+}
+
+/**
+ * How values of a type become JSON; its schema says what its logical types are. `wrapped` says that
+ * values of unions name their branch.
+ */
+export function avroConverter(schema: unknown, type: AvroType, wrapped: boolean): Convert {
+  return new ConverterBuilder(wrapped).of(schema as Schema, type);
+}
+
+class ConverterBuilder {
+  readonly #wrapped: boolean;
+  /** Types may refer to others, and to themselves, by name. */
+  readonly #known = new Map<AvroType, Convert>();
+
+  constructor(wrapped: boolean) {
+    this.#wrapped = wrapped;
+  }
+
+  of(schema: Schema, type: AvroType): Convert {
+    if (typeof schema === 'string') return (value) => (this.#known.get(type) ?? plain)(value);
+    if (Array.isArray(schema)) return this.#union(schema as readonly Schema[], type);
+    const one = schema as SchemaObject;
+    const inner = logical(one) ?? this.#structure(one, type);
+    const convert: Convert = (value) =>
+      value === null || value === undefined ? null : inner(value);
+    if (one.name !== undefined) this.#known.set(type, convert);
+    return convert;
+  }
+
+  #union(schemas: readonly Schema[], { types = [] }: AvroType): Convert {
+    const branches = types.map((type, index) => ({
+      name: type.branchName ?? '',
+      convert: this.of(schemas[index] ?? 'null', type),
+    }));
+    if (!this.#wrapped) {
+      const [only] = branches.filter(({ name }) => name !== 'null');
+      return (value) => (value === null || only === undefined ? null : only.convert(value));
+    }
+    const converters = new Map(branches.map(({ name, convert }) => [name, convert]));
+    return (value) => {
+      if (value === null) return null;
+      const [[name, inner] = ['', null]] = Object.entries(value as object);
+      return (converters.get(name) ?? plain)(inner);
+    };
+  }
+
+  #structure(schema: SchemaObject, type: AvroType): Convert {
+    if (schema.fields !== undefined) return this.#record(schema, type);
+    if (schema.items !== undefined) {
+      const item = this.of(schema.items, type.itemsType ?? {});
+      return (value) => (Array.isArray(value) ? value.map(item) : plain(value));
+    }
+    if (schema.values !== undefined) {
+      const entry = this.of(schema.values, type.valuesType ?? {});
+      return (value) => mapped(Object.entries(value as object), () => entry);
+    }
+    return typeof schema.type === 'string' ? plain : this.of(schema.type, type);
+  }
+
+  #record({ fields = [] }: SchemaObject, type: AvroType): Convert {
+    const converters = new Map<string, Convert>();
+    const convert: Convert = (value) =>
+      mapped(
+        [...converters.keys()].map((name) => [name, (value as Record<string, unknown>)[name]]),
+        (name) => converters.get(name) ?? plain,
+      );
+    // A record may contain itself, so it is known before its fields are looked at.
+    this.#known.set(type, convert);
+    for (const [index, field] of fields.entries())
+      converters.set(field.name, this.of(field.type, type.fields?.[index]?.type ?? {}));
+    return convert;
+  }
 }
 
 function logical({ logicalType, scale = 0 }: SchemaObject): Convert | undefined {
@@ -65,6 +129,14 @@ function logical({ logicalType, scale = 0 }: SchemaObject): Convert | undefined 
       return (value) => timestampText(integer(value) * 1_000_000n, true);
     case 'timestamp-micros':
       return (value) => timestampText(integer(value) * 1000n, true);
+    case 'timestamp-nanos':
+      return (value) => timestampText(integer(value), true);
+    case 'local-timestamp-nanos':
+      return (value) => timestampText(integer(value), false);
+    case 'uuid':
+      return (value) => (value instanceof Uint8Array ? uuidText(value) : plain(value));
+    case 'duration':
+      return (value) => (value instanceof Uint8Array ? durationText(value) : plain(value));
     case 'local-timestamp-millis':
       return (value) => timestampText(integer(value) * 1_000_000n, false);
     case 'local-timestamp-micros':
@@ -74,34 +146,19 @@ function logical({ logicalType, scale = 0 }: SchemaObject): Convert | undefined 
   }
 }
 
+/** Months, days and milliseconds, each of four bytes. */
+function durationText(bytes: Uint8Array): string {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const [months, days, millis] = [0, 4, 8].map((at) => view.getUint32(at, true)) as [
+    number,
+    number,
+    number,
+  ];
+  return `P${months}M${days}DT${millis / 1000}S`;
+}
+
 function integer(value: unknown): bigint {
   return BigInt(value as number | bigint);
-}
-
-function structure(schema: SchemaObject, known: Known): Convert {
-  if (schema.fields !== undefined) return recordOf(schema, known);
-  if (schema.items !== undefined) {
-    const item = converterOf(schema.items, known);
-    return (value) => (Array.isArray(value) ? value.map(item) : plain(value));
-  }
-  if (schema.values !== undefined) {
-    const entry = converterOf(schema.values, known);
-    return (value) => mapped(Object.entries(value as object), () => entry);
-  }
-  return typeof schema.type === 'string' ? plain : converterOf(schema.type, known);
-}
-
-function recordOf(schema: SchemaObject, known: Known): Convert {
-  // A record may contain itself: known by name before its fields are looked at.
-  const fields = new Map<string, Convert>();
-  const convert: Convert = (value) =>
-    mapped(
-      [...fields.keys()].map((name) => [name, (value as Record<string, unknown>)[name]]),
-      (name) => fields.get(name) ?? plain,
-    );
-  if (schema.name !== undefined) known.set(schema.name, convert);
-  for (const field of schema.fields ?? []) fields.set(field.name, converterOf(field.type, known));
-  return convert;
 }
 
 function mapped(entries: [string, unknown][], convert: (name: string) => Convert): JsonObject {

@@ -1,6 +1,6 @@
 import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
-import { decimalText, floatNumber, wholeNumber } from './exact-values.ts';
+import { decimalText, floatNumber, uuidText, wholeNumber } from './exact-values.ts';
 
 /**
  * Values of the type VARIANT, which carry their types with them
@@ -144,7 +144,7 @@ class VariantReader {
       case 19:
         return timestampText(long(), false);
       case 20:
-        return uuidText(Buffer.from(view.buffer, view.byteOffset + at, 16));
+        return uuidText(new Uint8Array(view.buffer, view.byteOffset + at, 16));
       default:
         throw new RangeError(`a VARIANT with a value of the unknown type ${type}`);
     }
@@ -156,8 +156,4 @@ class VariantReader {
       throw new RangeError('a value ends outside of its column');
     return Buffer.from(this.#view.buffer, this.#view.byteOffset + at + 4, length);
   }
-}
-
-function uuidText(bytes: Buffer): string {
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
