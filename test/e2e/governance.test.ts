@@ -286,6 +286,7 @@ describe('two runs of one document on one state', () => {
         base_url: `http://127.0.0.1:${port}`,
         path: '/',
         persist_cursor: true,
+        state_key: 'items',
         pagination: { type: 'RecordFieldCursor', field: 'id', param: 'after', page_size: 9 },
       },
     };

@@ -1,6 +1,6 @@
 import { defineSource } from '../../kit/source.ts';
 import { bareUrl, joinUrl } from '../_http/url.ts';
-import { restConfig, type RestConfig } from './config/config.ts';
+import { keepsPosition, restConfig, type RestConfig } from './config/config.ts';
 import { discoverEntities } from './discover.ts';
 import { setUp } from './request/setup.ts';
 import { shapeOf } from './request/shape.ts';
@@ -47,7 +47,7 @@ export const restSource = defineSource<RestConfig>({
   ],
   capabilities: (config) => ({
     replay: 'none',
-    bookmarks: config.persist_cursor || config.replication_method.type === 'Incremental',
+    bookmarks: keepsPosition(config),
     encodings: [],
   }),
   datasetUri: (config) => bareUrl(joinUrl(config.base_url, shapeOf(config).path)),

@@ -154,7 +154,8 @@ const replication = () => ({
     description: 'Where the first run starts; records up to and including it are left out.',
   }),
   state_key: optional(text()).meta({
-    description: 'Name of the position when the source is used without a pipeline.',
+    description:
+      'Switches on that the position is kept: without it every run starts from the beginning. In a pipeline the position is stored under the name of the document and the row.',
   }),
   replication_bind: optional(replicationBind).meta({
     description: 'How the bookmark is sent to the API.',
@@ -228,4 +229,13 @@ export type RestConfig = z.infer<typeof restConfig>;
 function withoutNulls(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== null));
+}
+
+/** Whether a run leaves a position for the next one. */
+export function keepsPosition({
+  state_key: key,
+  persist_cursor: cursor,
+  replication_method: method,
+}: RestConfig): boolean {
+  return key !== undefined && (cursor || method.type === 'Incremental');
 }

@@ -99,7 +99,7 @@ export const windowBlock = z.lazy(() =>
     }),
     lookback: optional(duration('How far before the bookmark the first slice starts.')).meta({
       description:
-        'How far before the bookmark the first slice starts, for data that arrives late.',
+        'How far before the bookmark (in the first run: `start_replication_value`) the first slice starts, for data that arrives late.',
     }),
     max_windows: integer({ min: 1 })
       .default(10_000)

@@ -20,6 +20,7 @@ const incremental = (): JsonObject => ({
   base_url: server.url,
   replication_method: 'incremental',
   replication_key: 'at',
+  state_key: 'rows',
 });
 const queries = (): string[] =>
   server.requests.map(({ query }) => decodeURIComponent(query.toString()));
@@ -33,6 +34,15 @@ describe('incremental reading', () => {
     const second = await run(incremental(), { bookmark: at(2) });
     expect(second.records).toEqual(rows.slice(2));
     expect(second.bookmark).toBe(at(4));
+  });
+
+  it('keeps no position without `state_key`, and says so', async () => {
+    server.respond([{ json: rows }]);
+    const { bookmarks, records, env } = await run({ ...incremental(), state_key: null });
+    expect([records, bookmarks]).toEqual([rows, []]);
+    expect(env.lines.map(({ line }) => line)).toEqual([
+      expect.stringContaining('`state_key` is not set') as string,
+    ]);
   });
 
   it('stores nothing when nothing came', async () => {
@@ -160,6 +170,13 @@ describe('windows', () => {
     expect(bookmarks).toEqual(['2026-01-03T12:00:00Z']);
   });
 
+  it('looks back in the first run too', async () => {
+    server.respond([{ json: [] }]);
+    const { bookmarks } = await run(windowed({ lookback: '6h', step: '30d' }), { clock: clock() });
+    expect(queries()).toEqual(['from=2025-12-31T18:00:00Z&to=2026-01-03T12:00:00Z']);
+    expect(bookmarks).toEqual(['2026-01-03T12:00:00Z']);
+  });
+
   it('stops after max_windows and leaves the rest to the next run', async () => {
     server.respond([{ json: [] }]);
     const { bookmarks } = await run(windowed({ max_windows: 1 }), { clock: clock() });
@@ -177,6 +194,7 @@ describe('a kept page cursor', () => {
       base_url: server.url,
       records_path: '$.items',
       persist_cursor: true,
+      state_key: 'rows',
       pagination: { type: 'Cursor', next_token_path: '$.next', param_name: 'after' },
     };
     const first = await run({ ...config, max_pages: 1 });

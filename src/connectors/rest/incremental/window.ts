@@ -34,7 +34,7 @@ export function* slices({ env, window, start, bookmark }: WindowRun): Generator<
     );
   }
   // The lookback lowers only what is asked for: the bookmark never goes back.
-  const lookbackMs = bookmark === undefined ? 0 : (window.lookback ?? 0) * 1000;
+  const lookbackMs = (window.lookback ?? 0) * 1000;
   let lowerMs = fromMs - lookbackMs;
   for (let count = 0; lowerMs < nowMs; count += 1) {
     if (count === window.max_windows) {

@@ -7,6 +7,7 @@ import { NOTHING_BOUND, place, type Placed } from '../incremental/bind.ts';
 import type { Chunk } from './single-answer.ts';
 import { merge } from './merge.ts';
 import { Progress } from '../incremental/position.ts';
+import { keepsPosition } from '../config/config.ts';
 import { BOOKMARK_TOKEN } from '../config/replication-config.ts';
 import { valuesOf } from '../request/request-parts.ts';
 import { readResult, RunNotes } from './result.ts';
@@ -35,20 +36,22 @@ export class RestSource implements Source {
     let left = request.limit ?? Infinity;
     if (left <= 0) return;
     const cutter = this.#cutter(request);
+    const keeps = keepsPosition(config);
+    this.#warnForgetful(keeps);
     for (const stretch of this.#stretches(request.bookmark, progress, notes)) {
       for await (const chunk of this.#chunks(stretch.placed, request.bookmark, notes)) {
         const records =
           progress === undefined
             ? chunk.records
             : chunk.records.filter((record) => progress.keep(record));
-        const cursor = records.length > left ? undefined : chunk.cursor;
+        const cursor = records.length > left || !keeps ? undefined : chunk.cursor;
         yield* this.#fill(cutter, { ...chunk, cursor, records: records.slice(0, left) });
         left -= records.length;
         // Records beyond the limit were not looked at: nobody may go on after them.
         if (left <= 0) break;
       }
       if (progress?.incomparable === true) this.#warnIncomparable(progress);
-      const bookmark = notes.cut || left <= 0 ? undefined : stretch.bookmark();
+      const bookmark = notes.cut || left <= 0 || !keeps ? undefined : stretch.bookmark();
       if (bookmark !== undefined || (cutter.count > 0 && config.batch_size !== 0))
         yield cutter.take(bookmark);
       if (notes.cut || left <= 0) break;
@@ -156,6 +159,14 @@ export class RestSource implements Source {
     return merge(results, config.partition_concurrency ?? 1, () =>
       stop.abort(new Error('another result ended the reading')),
     );
+  }
+
+  #warnForgetful(keeps: boolean): void {
+    const { config, context } = this.#setup;
+    if (keeps || (!config.persist_cursor && config.replication_method.type === 'FullTable')) return;
+    context.env.log.warn('no position is kept, because `state_key` is not set', {
+      row: context.row,
+    });
   }
 
   #warnIncomparable(progress: Progress): void {
