@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { SourceContext } from './context.ts';
 import type { Lane, Page } from './page.ts';
 import type { ProbeFinding } from './probe.ts';
-import type { RecordField } from './record-schema.ts';
+import type { RecordField, RecordSchema } from './record-schema.ts';
 
 export interface ReadRequest {
   /**
@@ -243,6 +243,8 @@ export interface SourceDefinition<C = any> {
   open(config: C, context: SourceContext): Promise<Source>;
   /** When absent, the doctor reads the first page (probe `read`). */
   probe?(config: C, context: SourceContext): Promise<ProbeFinding[]>;
+  /** What its config says of the fields, without contacting anything. */
+  declares?(config: C): RecordSchema | undefined;
   /** The columns of the result, found without reading it; for sources whose columns have types. */
   describe?(config: C, context: SourceContext): Promise<ResultShape>;
   readonly slices?: Slices<C>;

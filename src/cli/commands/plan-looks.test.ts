@@ -59,6 +59,7 @@ describe('a sample', () => {
       expect(out).not.toMatch(/ada@|bo@|cy@/);
       expect(out).toContain('transform filter  3 → 2 (1 filtered)');
       expect(out).toMatch(/transform cast {2}2 → 2\n {4}\{"age":"36",.*\} {2}→ {2}\{"age":36,/);
+      expect(out).toContain('types: age: int64, …');
       expect(out).toContain('"mail":"******org"');
       expect(out).toContain('quality  2 → 1 (1 dead)');
       expect(out).toMatch(/dead \(quality\) \{"age":7,.*\} {2}\S/);

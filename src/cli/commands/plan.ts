@@ -12,6 +12,8 @@ import { integerOption, switchOption, textOption } from '../framework/option.ts'
 import { count } from '../../lib/text/count.ts';
 import { factsAbout, listedBlocks } from '../render/row-checks.ts';
 import { factsOf, laneName } from '../render/row-facts.ts';
+import { formatTypes, typesDocument } from '../render/stage-types.ts';
+import { typesAfterStages } from '../../engine/stages/row-types.ts';
 import { formatFanOut, timesOf } from '../render/row-times.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 
@@ -167,6 +169,7 @@ function rowDocument(row: PlannedRow, plan: Plan): Record<string, unknown> {
     undo: factsAbout('undo', row)[0]?.short ?? null,
     lane: laneName(row),
     lane_reason: row.lane.reason,
+    ...typesDocument(typesAfterStages(row)),
     parent: row.parent?.row ?? null,
     for_each: row.forEach,
     partition: partitionDocument(row.partition),
@@ -202,6 +205,12 @@ function printPlan({ terminal }: CliContext, { plan, rows, drawing }: PrintedPla
   }
 }
 
+/** The types after each stage of which something is known. */
+function typeLines(row: PlannedRow): (readonly [string, string])[] {
+  const lines = formatTypes(typesAfterStages(row));
+  return lines.map((line, index) => [index === 0 ? 'types' : '', line] as const);
+}
+
 function linesOf(row: PlannedRow): (readonly [string, string])[] {
   const facts = factsOf(row);
   const listed = (topic: FactTopic): (readonly [string, string])[] => {
@@ -227,6 +236,7 @@ function linesOf(row: PlannedRow): (readonly [string, string])[] {
     ...listed('expects'),
     ...listed('undo'),
     ['lane', row.lane.reason],
+    ...typeLines(row),
     ...(row.parent === undefined
       ? []
       : [

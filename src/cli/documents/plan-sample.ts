@@ -6,6 +6,10 @@ import { resilienceBlock } from '../../blocks/resilience/index.ts';
 import { onlyBlocks } from '../../blocks/define-block.ts';
 import path from 'node:path';
 import { columnsOf } from '../../engine/stages/drift-columns.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
+import { schemaText } from '../../kit/type-text.ts';
+import { typesDocument } from '../render/stage-types.ts';
+import type { StageTypes } from '../../engine/stages/row-types.ts';
 import type { SampleTrace, StageTrace } from '../../engine/preview/trace-stages.ts';
 import type { Parts } from '../../kit/parts.ts';
 import { ConfigError } from '../../lib/errors.ts';
@@ -45,16 +49,17 @@ export async function printSample(context: CliContext, request: SampleRequest): 
       `rows: ${rows.map(({ id }) => id).join(', ')}`,
     );
   using stops = listenForStop(context.world, 'cancel', () => {});
-  const records =
+  const { records, schema }: Sample =
     sample === undefined
       ? await fromSource(context, request, row, stops.signal)
-      : fromFile(context, sample, request.limit);
+      : { records: fromFile(context, sample, request.limit), schema: undefined };
   const { traceStages } = await import('../../engine/preview/trace-stages.ts');
   const env = context.envAt('error');
   const trace = await traceStages({
     plan,
     row,
     records,
+    schema,
     env,
     clock: request.clock ?? context.world.clock.now(),
     signal: stops.signal,
@@ -63,6 +68,11 @@ export async function printSample(context: CliContext, request: SampleRequest): 
   if (document === undefined) printTrace(context, row, trace, source);
   else context.terminal.json({ ...document, sample: sampleDocument(trace, source) });
   return trace.error === undefined ? EXIT.ok : EXIT.failed;
+}
+
+interface Sample {
+  readonly records: readonly JsonValue[];
+  readonly schema: RecordSchema | undefined;
 }
 
 function fromFile({ world }: CliContext, name: string, limit: number): readonly JsonValue[] {
@@ -80,7 +90,7 @@ async function fromSource(
   request: SampleRequest,
   row: PlannedRow,
   signal: AbortSignal,
-): Promise<readonly JsonValue[]> {
+): Promise<Sample> {
   const { preview } = await import('../../engine/preview/preview.ts');
   const { plan, parts, limit } = request;
   // The records as the source gives them: nothing of the row stands between.
@@ -90,7 +100,9 @@ async function fromSource(
     blocks: onlyBlocks(row, [resilienceBlock]),
   };
   const records: JsonValue[] = [];
+  let schema: RecordSchema | undefined;
   for await (const record of preview({
+    onSchema: (known) => (schema = known),
     plan,
     parts,
     env,
@@ -100,7 +112,7 @@ async function fromSource(
     signal,
   }))
     records.push(record);
-  return records;
+  return { records, schema };
 }
 
 function sampleDocument(trace: SampleTrace, source: string): Record<string, unknown> {
@@ -114,6 +126,7 @@ function sampleDocument(trace: SampleTrace, source: string): Record<string, unkn
       types: [...types],
       nullable: nulls,
     })),
+    ...typesDocument(trace.types),
     stages: trace.stages,
     ...(trace.error === undefined ? {} : { error: trace.error }),
   };
@@ -131,12 +144,18 @@ function printTrace(
 ): void {
   const line = (text: string): void => terminal.print(text);
   line(`${terminal.ink('bold', row.id)}  ${count(trace.input.length, 'record')} of ${source}`);
+  const printTypes = (types: StageTypes | undefined): void => {
+    if (types?.schema !== undefined)
+      line(`    ${terminal.ink('dim', `types: ${schemaText(types.schema)}`)}`);
+  };
   for (const record of trace.input) line(`    ${stringifyJson(record)}`);
-  for (const stage of trace.stages) {
+  printTypes(trace.types[0]);
+  for (const [index, stage] of trace.stages.entries()) {
     line(`\n  ${terminal.ink('bold', stage.stage)}  ${countsOf(stage)}`);
     for (const text of changesOf(stage)) line(`    ${text}`);
     for (const { reason, message, record } of stage.dead)
       line(`    ${terminal.ink('red', `dead (${reason})`)} ${stringifyJson(record)}  ${message}`);
+    printTypes(typesOf(trace, stage, index));
   }
   if (trace.error !== undefined)
     line(`\n  ${terminal.ink('red', 'the run would end here:')} ${trace.error}`);
@@ -144,6 +163,16 @@ function printTrace(
     line(
       `\n  to ${row.sink.type}: ${count(trace.output.length, 'record')}; to the dead-letter queue: ${deadOf(trace)}`,
     );
+}
+
+/** Transforms have one type each, in their order; of the other stages only some change types. */
+function typesOf(
+  { types }: SampleTrace,
+  { stage }: StageTrace,
+  index: number,
+): StageTypes | undefined {
+  const own = types[index + 1];
+  return own?.stage === stage ? own : types.find((one) => one.stage === stage);
 }
 
 function countsOf({ before, after, filtered, expanded, dead }: StageTrace): string {

@@ -6,6 +6,8 @@ import { count } from '../../lib/text/count.ts';
 import { timesOf } from './row-times.ts';
 import { factsAbout } from './row-checks.ts';
 import { factsOf, laneName, type RowFacts } from './row-facts.ts';
+import { formatTypes, typesDocument } from './stage-types.ts';
+import { typesAfterStages } from '../../engine/stages/row-types.ts';
 
 export function introduce(plan: Plan): string[] {
   return [...parts(plan), ...occasions(plan)];
@@ -57,6 +59,7 @@ export function formatRow(row: PlannedRow, topology?: TopologyPlan): string[] {
     ...words(factsAbout('expects', row)),
     ...words(factsAbout('undo', row)),
     travels(row),
+    ...formatTypes(typesAfterStages(row)).map((line) => `Types after ${line}`),
   ];
 }
 
@@ -162,5 +165,6 @@ function rowDocument(row: PlannedRow): Record<string, unknown> {
     dead_letters: row.dlq === undefined ? null : row.dlq.sink.type,
     lane: laneName(row),
     lane_reason: row.lane.reason,
+    ...typesDocument(typesAfterStages(row)),
   };
 }

@@ -7,6 +7,7 @@ import type { JsonValue } from '../../lib/text/json.ts';
 import { createCredentials } from '../../credentials/index.ts';
 import type { PartContext } from '../../kit/context.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import type { ExecuteOptions } from '../engine.ts';
@@ -22,6 +23,8 @@ export interface PreviewOptions extends Pick<
 > {
   readonly row: PlannedRow;
   readonly limit: number;
+  /** Told what the source knows of its fields, before its first record. */
+  readonly onSchema?: (schema: RecordSchema | undefined) => void;
 }
 
 export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValue> {
@@ -59,6 +62,7 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
   let left = limit;
   try {
     for await (const page of source.pages({ lane: RECORDS_LANE, limit })) {
+      options.onSchema?.(page.schema);
       const work = new PageInWork((await chain.run(page, signal)).page, []);
       await masking?.run(work);
       for (const record of work.page.slice(0, left).records()) {

@@ -6,6 +6,9 @@ import { governanceOf } from '../stages/governance.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
+import { typesAfterStages, type StageTypes } from '../stages/row-types.ts';
+import { copyJson } from '../topology/copy-json.ts';
 import { Page } from '../../kit/page.ts';
 import { maskingRulesFor } from '../../blocks/masking/schema.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
@@ -36,6 +39,8 @@ export interface StageTrace {
 }
 
 export interface SampleTrace {
+  /** After the source and after each stage that changes fields. */
+  readonly types: readonly StageTypes[];
   readonly input: readonly JsonValue[];
   readonly stages: readonly StageTrace[];
   readonly output: readonly JsonValue[];
@@ -47,6 +52,8 @@ export interface TraceOptions {
   readonly plan: Plan;
   readonly row: PlannedRow;
   readonly records: readonly JsonValue[];
+  /** What the source knows of their fields. */
+  readonly schema?: RecordSchema | undefined;
   readonly env: Env;
   readonly clock: Date;
   readonly signal: AbortSignal;
@@ -57,7 +64,8 @@ export interface TraceOptions {
  */
 export async function traceStages(options: TraceOptions): Promise<SampleTrace> {
   const stages: StageTrace[] = [];
-  let records = structuredClone(options.records);
+  const types = typesAfterStages(options.row, options.schema);
+  let records: readonly JsonValue[] = copyRecords(options.records);
   let error: string | undefined;
   try {
     for await (const trace of stepThrough(options)) {
@@ -68,17 +76,17 @@ export async function traceStages(options: TraceOptions): Promise<SampleTrace> {
     error = options.env.redactor.text(messageOf(failure));
   }
   return hidden(
-    { input: options.records, stages, output: error === undefined ? records : [], error },
+    { types, input: options.records, stages, output: error === undefined ? records : [], error },
     options,
   );
 }
 
 async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
   const { plan, row, env, signal } = options;
-  let page = Page.ofRecords(structuredClone(options.records));
+  let page = Page.ofRecords(copyRecords(options.records));
   const tokens: RuntimeTokens = { now: { date: options.clock, zone: 'UTC' }, records: new Map() };
   for (const transform of resolvedTransforms(row.transforms, tokens)) {
-    const before = structuredClone(page.records());
+    const before = copyRecords(page.records());
     const chain = await compileTransforms([transform], env);
     try {
       const { page: next, filtered, expanded } = await chain.run(page, signal);
@@ -86,7 +94,7 @@ async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
       yield {
         stage: `transform ${transform.type}`,
         before,
-        after: structuredClone(next.records()),
+        after: copyRecords(next.records()),
         filtered,
         expanded,
         dead: [],
@@ -105,7 +113,7 @@ async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
     sinkType: row.sink.type,
   };
   for (const stage of stagesOf(context, { ...governanceOf(row), schema: undefined })) {
-    const before = structuredClone(work.records);
+    const before = copyRecords(work.records);
     const from = dead.length;
     await stage.run(work);
     const gone = dead
@@ -114,7 +122,7 @@ async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
     yield {
       stage: stage.name,
       before,
-      after: structuredClone(work.records),
+      after: copyRecords(work.records),
       filtered: 0,
       expanded: 0,
       dead: gone,
@@ -156,6 +164,7 @@ function hidden(trace: SampleTrace, { row }: TraceOptions): SampleTrace {
           },
     ),
     output: trace.output,
+    types: trace.types,
     error: trace.error === undefined ? undefined : text(trace.error),
   };
 }
@@ -185,4 +194,9 @@ function hiderBefore(index: number, { trace, row, mask }: Hiding): HideRecord {
   const later = trace.stages.slice(index, row.transforms.length);
   const someLeft = trace.error !== undefined || later.some(({ filtered }) => filtered > 0);
   return isOpaque && someLeft ? hideAll : maskRenamed(mask, names);
+}
+
+/** The stages may change records in place. */
+function copyRecords(records: readonly JsonValue[]): JsonValue[] {
+  return records.map((record) => copyJson(record));
 }
