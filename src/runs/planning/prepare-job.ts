@@ -33,7 +33,7 @@ export const prepareJob = defineJob({
     graceMs: 0,
     overdue: 'unprocessable',
     isRepeatable: true,
-    slowAfterMs: 250,
+    slowAfterMs: 1000,
     slowAtOnce: 6,
   },
   execute: async (request, context): Promise<PreparedDocument> => prepareDocument(request, context),

@@ -75,7 +75,7 @@ class WorkerPool implements JobExecutor {
       // One is left for the server.
       quickWorkers: Math.max(1, availableParallelism() - 1),
       aheadMs: 20,
-      longWaitMs: 250,
+      longWaitMs: 1000,
       ...options,
     };
     this.#fill();
