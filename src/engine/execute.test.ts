@@ -304,6 +304,7 @@ describe('dead letters', () => {
         pipeline: 'test',
         row: 'row-0',
         record_index: 1,
+        record_number: 2,
       },
     ]);
   });

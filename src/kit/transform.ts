@@ -73,6 +73,8 @@ export interface TransformDefinition<C = any> {
    * records stay columns.
    */
   worksOnColumns?(config: C): boolean;
+  /** Whether it sends records to the dead-letter queue: a `RecordError` with a fault that diverts. */
+  quarantines?(config: C): boolean;
   /** Whether its config may hold run-time `${now.*}` tokens. Only `set` says yes. */
   readonly runtimeTokens?: boolean;
   /**

@@ -1,3 +1,5 @@
+import type { JsonValue } from './text/json.ts';
+
 /**
  * The error families of the product. Everything a user can cause is one of these; anything else is
  * a bug.
@@ -135,11 +137,31 @@ export type ErrorKind =
  */
 export class RecordError extends AppError {
   readonly kind: ErrorKind;
+  /** What is wrong with it, for whoever knows which values may be shown. */
+  readonly fault?: FieldFault;
+  /** Index of the record in its page, where it is known. */
+  readonly index?: number;
 
-  constructor(kind: ErrorKind, message: string, options: { hint?: string; cause?: unknown } = {}) {
+  constructor(kind: ErrorKind, message: string, options: RecordErrorOptions = {}) {
     super('record_error', message, options);
     this.kind = kind;
+    if (options.fault !== undefined) this.fault = options.fault;
+    if (options.index !== undefined) this.index = options.index;
   }
+}
+
+export interface FieldFault {
+  readonly field: string;
+  readonly value: JsonValue;
+  /** The policy of the document: the record goes to the dead-letter queue. */
+  readonly diverts: boolean;
+}
+
+export interface RecordErrorOptions {
+  readonly hint?: string;
+  readonly cause?: unknown;
+  readonly fault?: FieldFault;
+  readonly index?: number;
 }
 
 /**

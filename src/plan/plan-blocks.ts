@@ -106,10 +106,15 @@ export class BlockPlanner {
     const place: RowPlace = {
       issues,
       pipeline: name,
-      quarantining: quarantining(own).map(({ definition, path }) => ({
-        name: definition.name,
-        path,
-      })),
+      quarantining: [
+        ...quarantining(own).map(({ definition, path }) => ({ name: definition.name, path })),
+        ...row.transforms
+          .filter(
+            ({ plan: { definition, parsed } }) =>
+              parsed !== undefined && definition.quarantines?.(parsed) === true,
+          )
+          .map(({ plan: { type, path } }) => ({ name: type, path })),
+      ],
     };
     for (const definition of definitions)
       definition.checkEveryRow?.(row.resolved.blocks.get(definition.name), row, place);

@@ -10,9 +10,9 @@ const schema = z.lazy(() =>
   z
     .strictObject({
       fields: someFieldNames('Text fields that hold JSON; values that are not text stay.'),
-      on_error: z.enum(['keep', 'null', 'error']).default('keep').meta({
+      on_error: z.enum(['keep', 'null', 'error', 'dlq']).default('keep').meta({
         description:
-          'A text that is not JSON stays (`keep`), becomes null (`null`) or fails the run (`error`).',
+          'A text that is not JSON stays (`keep`), becomes null (`null`), sends the record to the dead-letter queue (`dlq`) or fails the run (`error`).',
       }),
       into: optional(text()).meta({
         description:
@@ -47,6 +47,7 @@ export const jsonParse = defineTransform<z.infer<typeof schema>>({
       output: [{ body: '{', parsed: null }],
     },
   ],
+  quarantines: ({ on_error: onError }) => onError === 'dlq',
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: ({ fields, into }) =>
     into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: fields } },
@@ -68,9 +69,10 @@ export const jsonParse = defineTransform<z.infer<typeof schema>>({
         const parsed = tryParse(value);
         if (parsed !== undefined) setField(record, into ?? name, parsed);
         else if (onError === 'null') setField(record, into ?? name, null);
-        else if (onError === 'error') {
+        else if (onError !== 'keep') {
           throw new RecordError('Transform', `the text in \`${name}\` is not JSON`, {
-            hint: 'set `on_error` to `keep` or `null` to let such records pass',
+            hint: 'set `on_error` to `keep` or `null` to let such records pass, or to `dlq` to put them aside',
+            fault: { field: name, value, diverts: onError === 'dlq' },
           });
         }
       }

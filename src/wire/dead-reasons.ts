@@ -1,3 +1,10 @@
 /** Why a record was diverted, as envelopes and filters tell it. */
-export const DEAD_REASONS = ['partial', 'dlq_all', 'quality', 'schema_drift', 'contract'] as const;
+export const DEAD_REASONS = [
+  'partial',
+  'dlq_all',
+  'quality',
+  'schema_drift',
+  'contract',
+  'transform',
+] as const;
 export type DeadReason = (typeof DEAD_REASONS)[number];

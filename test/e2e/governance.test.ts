@@ -367,3 +367,92 @@ describe('a comparison after a run with quarantine', () => {
     });
   });
 });
+
+describe('a value that a transform cannot take', () => {
+  const source = { type: 'csv', config: { path: 'amounts.csv' } };
+  const cast = (onError: string): object => ({
+    type: 'cast',
+    config: { fields: { n: 'int' }, on_error: onError },
+  });
+
+  it('ends the run with record, field, value, place and what to do', async () => {
+    folder.write('amounts.csv', `id,n\n1,5\n2,seven${'x'.repeat(500)}\n`);
+    folder.document('cast.yaml', { source, transforms: [cast('error')], sink: jsonl('c.jsonl') });
+    const { code, stderr } = await folder.run(['run', 'cast.yaml']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /transform `cast`: the value of `n` cannot be made `int` \(`pipeline\.transforms\[0\]`\): record 2 of the source, `n` is "sevenx+… \(507 characters\)/,
+    );
+    expect(stderr).toMatch(/hint: .*`dlq`/);
+  });
+
+  it('is not shown where a rule masks it, under a later name too', async () => {
+    folder.write('amounts.csv', 'id,n\n1,secret\n');
+    const masking = { rules: [{ match: { fields: ['m'] }, action: { type: 'redact' } }] };
+    const rename = { type: 'rename_field', config: { fields: { n: 'm' } } };
+    folder.document('hidden.yaml', {
+      source,
+      transforms: [cast('error'), rename],
+      sink: jsonl('c.jsonl'),
+      masking,
+    });
+    const { code, stderr } = await folder.run(['run', 'hidden.yaml']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('`n` is (masked)');
+    expect(stderr).not.toContain('secret');
+    folder.document('hidden-dlq.yaml', {
+      source,
+      transforms: [cast('dlq'), rename],
+      sink: jsonl('c.jsonl'),
+      masking,
+      dlq: { sink: jsonl('masked-dead.jsonl') },
+    });
+    expect((await folder.run(['run', 'hidden-dlq.yaml'])).code).toBe(0);
+    expect(folder.lines('masked-dead.jsonl')).toMatchObject([{ payload: { id: '1', n: '***' } }]);
+  });
+
+  it('goes to the dead-letter queue as it was read, and a replay takes it from there', async () => {
+    folder.write('amounts.csv', 'id,n\n1,5\n2,seven\n3,9\n');
+    const transforms = [
+      { type: 'set', config: { values: { seen: true } } },
+      cast('dlq'),
+      { type: 'json_parse', config: { fields: ['id'], on_error: 'dlq' } },
+    ];
+    folder.document('put-aside.yaml', {
+      source,
+      transforms,
+      sink: jsonl('put.jsonl'),
+      dlq: { sink: jsonl('aside.jsonl') },
+    });
+    const { code, stdout, stderr } = await folder.run([
+      'run',
+      'put-aside.yaml',
+      '--output',
+      'json',
+    ]);
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      rows: [{ balance: { read: 3, transformed: 3, written: 2, dead_lettered: 1 } }],
+    });
+    expect(folder.lines('aside.jsonl')).toMatchObject([
+      {
+        reason: 'transform',
+        error: { kind: 'Transform' },
+        payload: { id: '2', n: 'seven' },
+        record_index: 1,
+        record_number: 2,
+      },
+    ]);
+    folder.write('aside.jsonl', folder.text('aside.jsonl').replace('"seven"', '"7"'));
+    const again = await folder.run(['dlq', 'replay', 'put-aside.yaml', '--from', 'aside.jsonl']);
+    expect(again.code, again.stderr).toBe(0);
+    expect(folder.lines('put.jsonl')).toContainEqual({ id: 2, n: 7, seen: true });
+  });
+
+  it('cannot be put aside where there is no queue', async () => {
+    folder.document('no-queue.yaml', { source, transforms: [cast('dlq')], sink: jsonl('c.jsonl') });
+    const { code, stderr } = await folder.run(['validate', 'no-queue.yaml']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/pipeline\.transforms\[0\].*\[dlq_required\]/);
+  });
+});

@@ -42,6 +42,8 @@ export interface DeadLetterContext {
   readonly hitFailpoint?: HitFailpoint | undefined;
   /** Present when masking hides more from the queue than from the sink. */
   readonly hide?: HideDeadLetter | undefined;
+  /** Key of the parent record or tuple for which the row runs. */
+  readonly parentKey?: string | undefined;
 }
 
 export class DeadLetters {
@@ -147,7 +149,7 @@ export class DeadLetters {
   }
 
   #envelope(found: DeadRecord, now: number): JsonObject {
-    const { env, pipeline, row, sinkType, hide } = this.#context;
+    const { env, pipeline, row, sinkType, hide, parentKey } = this.#context;
     const dead = hide?.(found) ?? found;
     return {
       error: { kind: dead.kind, message: env.redactor.text(dead.message) },
@@ -158,6 +160,8 @@ export class DeadLetters {
       pipeline,
       row,
       record_index: dead.index,
+      ...(dead.number === undefined ? {} : { record_number: dead.number }),
+      ...(parentKey === undefined ? {} : { parent_key: parentKey }),
     };
   }
 

@@ -1,29 +1,52 @@
 /** Masks what a queue of dead letters must not show although the sink may. */
 import { blockOf } from '../../blocks/define-block.ts';
 import { maskingBlock } from '../../blocks/masking/index.ts';
-import { maskingRulesBeside } from '../../blocks/masking/schema.ts';
-import type { JsonValue } from '../../lib/text/json.ts';
+import {
+  maskingRulesBeside,
+  maskingRulesFor,
+  type LabelledRule,
+} from '../../blocks/masking/schema.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
 import { createMasker } from '../stages/masking.ts';
 import type { DeadRecord } from '../stages/stage.ts';
-import { hideValues } from '../stages/hide-masked.ts';
+import { hideAll, hideValues, maskRenamed, type HideRecord } from '../stages/hide-masked.ts';
 
 export type HideDeadLetter = (dead: DeadRecord) => DeadRecord;
 
 /** `undefined` when every rule has masked the record already. */
 export function deadLetterMaskOf(
-  row: Pick<PlannedRow, 'blocks' | 'sink'>,
+  row: Pick<PlannedRow, 'blocks' | 'sink' | 'transforms'>,
 ): HideDeadLetter | undefined {
   const masking = blockOf(row, maskingBlock);
-  const rules = masking === undefined ? [] : maskingRulesBeside(masking, row.sink);
-  if (rules.length === 0) return undefined;
-  const masker = createMasker(rules, masking?.key);
-  const mask = (record: JsonValue): JsonValue => masker.record(record, () => {});
+  if (masking === undefined) return undefined;
+  const maskWith = (rules: readonly LabelledRule[]): HideRecord => {
+    const masker = createMasker(rules, masking.key);
+    return (record) => masker.record(record, () => {});
+  };
+  const maskRest = maskWith(maskingRulesBeside(masking, row.sink));
+  const maskAll = maskAsRead(row, maskWith(maskingRulesFor(masking)));
   return (dead) => {
+    // Records that a transform puts aside never came as far as masking.
+    const mask = dead.reason === 'transform' ? maskAll : maskRest;
     const payload = mask(dead.payload);
     if (payload === dead.payload) return dead;
     // The reason may quote a value.
     const { text } = hideValues(mask, [dead.payload]);
     return { ...dead, payload, message: text(dead.message) };
   };
+}
+
+/** For records with the names that the source gives; where transforms lose them, all is hidden. */
+function maskAsRead({ transforms }: Pick<PlannedRow, 'transforms'>, mask: HideRecord): HideRecord {
+  const names = new Map<string, string>();
+  for (const { definition, judged, parsed } of transforms) {
+    const config = parsed ?? judged;
+    const flow = config === undefined ? { kind: 'opaque' as const } : definition.columns(config);
+    if (flow.kind === 'opaque' || flow.kind === 'derive') return hideAll;
+    if (flow.kind !== 'rename') continue;
+    for (const [name, later] of names) names.set(name, flow.fields[later] ?? later);
+    for (const [name, later] of Object.entries(flow.fields))
+      if (!names.has(name)) names.set(name, later);
+  }
+  return names.size === 0 ? mask : (record) => mask(maskRenamed(mask, names)(record));
 }

@@ -89,7 +89,7 @@ async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
     const before = copyRecords(page.records());
     const chain = await compileTransforms([transform], env);
     try {
-      const { page: next, filtered, expanded } = await chain.run(page, signal);
+      const { page: next, filtered, expanded, diverted } = await chain.run(page, signal);
       page = next;
       yield {
         stage: `transform ${transform.type}`,
@@ -97,7 +97,11 @@ async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
         after: copyRecords(next.records()),
         filtered,
         expanded,
-        dead: [],
+        dead: diverted.map(({ error, record }) => ({
+          reason: 'transform',
+          message: error.message,
+          record,
+        })),
       };
     } finally {
       await chain.close();

@@ -12,6 +12,7 @@ import { PageWriter } from '../delivery/write-page.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
 import type { Invocation } from './invocation.ts';
 import * as metrics from '../metrics.ts';
+import { withRecord } from './record-failure.ts';
 import { withinGracePeriod, abortable } from '../grace-period.ts';
 import { readAhead } from './read-ahead.ts';
 import { flushingWhenIdle, observeLag, startHeartbeats, type Heartbeats } from './unbounded.ts';
@@ -189,13 +190,16 @@ class PageMover {
     tally.expanded += worked.expanded;
     tally.transformed += worked.transformed;
     tally.breaches += worked.breaches ?? 0;
-    if (worked.failure !== undefined) return this.#giveUp(worked.failure, dead);
+    if (worked.failure !== undefined) {
+      const failure = withRecord(worked.failure, this.#invocation.row, tally.read - page.count);
+      return this.#giveUp(failure, dead);
+    }
     sampler?.written(worked.page);
     capture?.take(worked.page.records());
     if (worked.page.count === 0 && dead.length === 0 && page.bookmark === undefined) return;
     const fate = await this.#writer.write(worked.page, { readAt, dead });
     this.#unflushed = true;
-    await this.#divert(dead);
+    await this.#divert(numbered(dead, worked, tally.read - page.count));
     if (page.bookmark !== undefined) await this.#checkpoint(page.bookmark);
     const ending = deadLetters?.budgetError(dead.length) ?? this.#breaker?.note(fate);
     if (ending !== undefined) throw ending;
@@ -254,4 +258,23 @@ class PageMover {
   async #save(bookmark: JsonValue): Promise<void> {
     if (await saveBookmark(this.#invocation, bookmark)) this.stored = bookmark;
   }
+}
+
+/**
+ * The place of each record in the source, where nothing was left out or added before it got its
+ * index.
+ */
+function numbered(
+  dead: readonly DeadRecord[],
+  { filtered, expanded, dead: ofStages }: WorkedPage,
+  before: number,
+): readonly DeadRecord[] {
+  const isWhole = filtered === 0 && expanded === 0;
+  const hasLost = ofStages.some(({ reason }) => reason === 'transform');
+  return dead.map((one) => {
+    const isSure =
+      one.reason === 'transform' ||
+      (isWhole && !hasLost && (ofStages.includes(one) || ofStages.length === 0));
+    return isSure ? { ...one, number: before + one.index + 1 } : one;
+  });
 }

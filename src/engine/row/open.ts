@@ -253,6 +253,7 @@ async function openDeadLetters(
     sinkType,
     hitFailpoint,
     hide,
+    parentKey: request.iteration.key ?? undefined,
   });
   return { deadLetters, capabilities };
 }

@@ -11,6 +11,8 @@ export interface TransformToCompile {
   readonly definition: TransformDefinition;
   /** Checked, with run-time tokens filled in. */
   readonly config: unknown;
+  /** Its place in the document, where it has one. */
+  readonly path?: string;
 }
 
 /** The chain is the caller's to close. When one transform fails, those before it are closed. */
@@ -20,9 +22,11 @@ export async function compileTransforms(
 ): Promise<TransformChain> {
   const done: NamedTransform[] = [];
   try {
-    for (const { type, definition, config } of transforms)
+    for (const { type, definition, config, path } of transforms)
       done.push({
         type,
+        path,
+        quarantines: definition.quarantines?.(config) === true,
         compiled: await definition.compile(config, { env }),
         schemaAfter: (input) => definition.schema?.(config, input) ?? UNKNOWN_SCHEMA,
       });

@@ -96,7 +96,7 @@ class Work {
     const schema = schemas.transforms(this.#page.schema);
     if (!transforms.empty) await this.#runChain(transforms);
     this.#page = this.#page.withSchema(schema);
-    this.#transformed = this.#page.count;
+    this.#transformed = this.#page.count + this.#dead.length;
   }
 
   async govern(): Promise<void> {
@@ -132,6 +132,14 @@ class Work {
       this.#page = result.page;
       this.#filtered = result.filtered;
       this.#expanded = result.expanded;
+      for (const { error, record, index } of result.diverted)
+        this.#dead.push({
+          kind: error.kind,
+          reason: 'transform',
+          message: error.message,
+          payload: record,
+          index,
+        });
     } catch (error) {
       env.metrics.inc(metrics.transformErrors, labels);
       throw error;

@@ -16,6 +16,8 @@ export interface DeadRecord {
   readonly payload: JsonValue;
   /** Index in the page as it entered the governance stages. */
   readonly index: number;
+  /** Place among the records of the source, from 1, where it is known. */
+  readonly number?: number;
 }
 
 /** Why each record goes, by its position in the page. */

@@ -1,5 +1,5 @@
 import { RecordError } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/text/json.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import type { Columns } from '../../kit/columns.ts';
 import type { SchemaChange } from './page-schema.ts';
 import type { Page } from '../../kit/page.ts';
@@ -11,10 +11,24 @@ export interface ChainResult {
   readonly filtered: number;
   /** Records given beyond one for one. */
   readonly expanded: number;
+  /** Records that the policy of a transform puts aside, as it was given them. */
+  readonly diverted: readonly DivertedRecord[];
+}
+
+export interface DivertedRecord {
+  readonly error: RecordError;
+  /** As the transforms were given it. */
+  readonly record: JsonValue;
+  /** Index in the page as it entered the transforms, unless a transform of pages came before. */
+  readonly index: number;
 }
 
 export interface NamedTransform {
   readonly type: string;
+  /** Its place in the document. */
+  readonly path?: string | undefined;
+  /** Whether it puts records aside. */
+  readonly quarantines?: boolean;
   readonly compiled: CompiledTransform;
   readonly schemaAfter: SchemaChange;
 }
@@ -54,7 +68,7 @@ export class TransformChain {
     if (columns === undefined) return runSteps(this.#steps, page, signal);
     const before = page.withColumns(columns);
     const filtered = page.count - columns.count;
-    if (this.#stepsAfter.length === 0) return { page: before, filtered, expanded: 0 };
+    if (this.#stepsAfter.length === 0) return { page: before, filtered, expanded: 0, diverted: [] };
     const after = await runSteps(this.#stepsAfter, before, signal);
     return { ...after, filtered: filtered + after.filtered };
   }
@@ -97,20 +111,22 @@ async function runSteps(
   let records = page.records();
   let filtered = 0;
   let expanded = 0;
+  const diverted: DivertedRecord[] = [];
   for (const step of steps) {
     if (step.kind === 'records') {
       const result = step.run(records);
       records = result.records;
       filtered += result.filtered;
       expanded += result.expanded;
+      diverted.push(...result.diverted);
     } else {
-      const next = await naming(step.type, () => step.apply(records, signal));
+      const next = await naming(step, () => step.apply(records, signal));
       filtered += Math.max(0, records.length - next.length);
       expanded += Math.max(0, next.length - records.length);
       records = next;
     }
   }
-  return { page: page.withRecords(records), filtered, expanded };
+  return { page: page.withRecords(records), filtered, expanded, diverted };
 }
 
 interface RecordsResult extends Omit<ChainResult, 'page'> {
@@ -122,6 +138,7 @@ type Step =
   | {
       readonly kind: 'page';
       readonly type: string;
+      readonly path: string | undefined;
       apply(records: readonly JsonValue[], signal: AbortSignal): Promise<readonly JsonValue[]>;
     };
 
@@ -129,7 +146,7 @@ function joinNeighbours(transforms: readonly NamedTransform[]): Step[] {
   const steps: Step[] = [];
   let run: NamedTransform[] = [];
   const close = (): void => {
-    if (run.length > 0) steps.push(recordStep(run));
+    if (run.length > 0) steps.push(recordStep(run, steps.length === 0));
     run = [];
   };
   for (const transform of transforms) {
@@ -141,6 +158,7 @@ function joinNeighbours(transforms: readonly NamedTransform[]): Step[] {
       steps.push({
         kind: 'page',
         type: transform.type,
+        path: transform.path,
         apply: (records, signal) => compiled.apply(records, signal),
       });
     }
@@ -149,7 +167,9 @@ function joinNeighbours(transforms: readonly NamedTransform[]): Step[] {
   return steps;
 }
 
-function recordStep(transforms: readonly NamedTransform[]): Step {
+/** Behind a transform of pages, records are no longer those of the source. */
+function recordStep(transforms: readonly NamedTransform[], isFirst: boolean): Step {
+  const quarantines = transforms.some((transform) => transform.quarantines === true);
   return {
     kind: 'records',
     run(records) {
@@ -159,18 +179,68 @@ function recordStep(transforms: readonly NamedTransform[]): Step {
         out.push(record);
       };
       for (const transform of transforms.toReversed()) emit = link(transform, emit, tally);
-      for (const record of records) emit(record);
-      return { records: out, ...tally };
+      if (quarantines) return putAside(records, { out, tally, emit });
+      let index = 0;
+      try {
+        for (; index < records.length; index += 1) emit(records[index] as JsonValue);
+      } catch (error) {
+        throw isFirst ? numbered(error, index) : error;
+      }
+      return { records: out, ...tally, diverted: [] };
     },
   };
 }
 
+interface Passing {
+  readonly out: JsonValue[];
+  readonly tally: { filtered: number; expanded: number };
+  readonly emit: Emit;
+}
+
+/** Records that a transform puts aside leave nothing behind: neither output nor counts. */
+function putAside(records: readonly JsonValue[], { out, tally, emit }: Passing): RecordsResult {
+  const diverted: DivertedRecord[] = [];
+  for (const [index, record] of records.entries()) {
+    const before = { length: out.length, ...tally };
+    // Transforms change the top level of a record in place, and nothing below it.
+    const asRead = isObject(record) ? { ...record } : record;
+    try {
+      emit(record);
+    } catch (error) {
+      if (!(error instanceof RecordError) || error.fault?.diverts !== true)
+        throw numbered(error, index);
+      out.length = before.length;
+      tally.filtered = before.filtered;
+      tally.expanded = before.expanded;
+      diverted.push({ error, record: asRead, index });
+    }
+  }
+  return { records: out, ...tally, diverted };
+}
+
+/** The first that knows the index says it. */
+function numbered(error: unknown, index: number): unknown {
+  if (!(error instanceof RecordError) || error.index !== undefined) return error;
+  return withDetails(error, error.message, index);
+}
+
+function withDetails(error: RecordError, message: string, index = error.index): RecordError {
+  const { kind, hint, fault } = error;
+  return new RecordError(kind, message, {
+    cause: error,
+    ...(hint === undefined ? {} : { hint }),
+    ...(fault === undefined ? {} : { fault }),
+    ...(index === undefined ? {} : { index }),
+  });
+}
+
 /** Feeds one stage and counts its output for each record. */
 function link(
-  { type, compiled }: NamedTransform,
+  transform: NamedTransform,
   next: Emit,
   tally: { filtered: number; expanded: number },
 ): Emit {
+  const { compiled } = transform;
   if (compiled.kind !== 'record') throw new Error('cannot happen: only record stages are joined');
   let given = 0;
   const count: Emit = (record) => {
@@ -182,32 +252,32 @@ function link(
     try {
       compiled.apply(record, count);
     } catch (error) {
-      throw named(type, error);
+      throw named(transform, error);
     }
     if (given === 0) tally.filtered += 1;
     else tally.expanded += given - 1;
   };
 }
 
-async function naming<T>(type: string, action: () => Promise<T>): Promise<T> {
+async function naming<T>(
+  transform: Pick<NamedTransform, 'type' | 'path'>,
+  action: () => Promise<T>,
+): Promise<T> {
   try {
     return await action();
   } catch (error) {
-    throw named(type, error);
+    throw named(transform, error);
   }
 }
 
 /** Says which transform failed, unless a later one in the chain has said so already. */
-function named(type: string, error: unknown): unknown {
+function named({ type, path }: Pick<NamedTransform, 'type' | 'path'>, error: unknown): unknown {
   if (
     !(error instanceof RecordError) ||
     error.kind !== 'Transform' ||
     error.message.startsWith('transform `')
   )
     return error;
-  return new RecordError(
-    'Transform',
-    `transform \`${type}\`: ${error.message}`,
-    error.hint === undefined ? { cause: error } : { cause: error, hint: error.hint },
-  );
+  const place = path === undefined ? '' : ` (\`${path}\`)`;
+  return withDetails(error, `transform \`${type}\`: ${error.message}${place}`);
 }

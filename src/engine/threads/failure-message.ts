@@ -1,5 +1,12 @@
 /** Errors as messages between threads: structured clone would lose their class. */
-import { AppError, messageOf, RecordError, RunError, type ErrorKind } from '../../lib/errors.ts';
+import {
+  AppError,
+  messageOf,
+  RecordError,
+  RunError,
+  type ErrorKind,
+  type FieldFault,
+} from '../../lib/errors.ts';
 
 export interface FailureMessage {
   readonly family: 'run' | 'record' | 'unexpected';
@@ -7,6 +14,9 @@ export interface FailureMessage {
   readonly code: string;
   readonly message: string;
   readonly hint?: string;
+  /** Of a record. */
+  readonly fault?: FieldFault;
+  readonly index?: number;
   readonly stack?: string;
 }
 
@@ -20,6 +30,7 @@ export function failureMessageOf(error: unknown): FailureMessage {
       code,
       message,
       ...(hint === undefined ? {} : { hint }),
+      ...(error instanceof RecordError ? detailsOf(error) : {}),
     };
   }
   const stack = error instanceof Error ? error.stack : undefined;
@@ -33,10 +44,20 @@ export function failureMessageOf(error: unknown): FailureMessage {
   };
 }
 
-export function failureOf({ family, kind, code, message, hint, stack }: FailureMessage): Error {
+function detailsOf({ fault, index }: Pick<RecordError, 'fault' | 'index'>) {
+  return { ...(fault === undefined ? {} : { fault }), ...(index === undefined ? {} : { index }) };
+}
+
+export function failureOf(failure: FailureMessage): Error {
+  const { family, kind, code, message, hint, stack, fault, index } = failure;
   const options = hint === undefined ? {} : { hint };
   if (family === 'run') return new RunError(kind, code, message, options);
-  if (family === 'record') return new RecordError(kind, message, options);
+  if (family === 'record')
+    return new RecordError(kind, message, {
+      ...options,
+      ...(fault === undefined ? {} : { fault }),
+      ...(index === undefined ? {} : { index }),
+    });
   const error = new Error(message);
   if (stack !== undefined) error.stack = stack;
   return error;

@@ -14,7 +14,11 @@ import type { FailureMessage } from './failure-message.ts';
 /** What a thread is started with. */
 export interface ThreadSetup extends Omit<StageContext, 'env'> {
   /** With the config of the document, run-time tokens filled in. */
-  readonly transforms: readonly { readonly type: string; readonly config: JsonObject }[];
+  readonly transforms: readonly {
+    readonly type: string;
+    readonly config: JsonObject;
+    readonly path: string;
+  }[];
   readonly governance: Omit<Governance, 'schema'>;
   /** Whether the sink takes lines of JSON: they are made by the thread, too. */
   readonly asLines: boolean;

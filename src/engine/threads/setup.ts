@@ -21,6 +21,7 @@ export function setupOf({ plan, row, tokens, encodings }: SetupOptions): ThreadS
     transforms: row.transforms.map((part) => ({
       type: part.type,
       config: resolveConfig(part, tokens),
+      path: part.path,
     })),
     governance: { masking, quality, contract },
     asLines: encodings.includes(JSON_LINES.name),

@@ -81,10 +81,10 @@ async function compileWork(
   definitions: readonly TransformDefinition[],
   env: Env,
 ): Promise<PageWork> {
-  const transforms = setup.transforms.map(({ type, config }) => {
+  const transforms = setup.transforms.map(({ type, config, path }) => {
     const definition = definitions.find((one) => one.type === type);
     if (definition === undefined) throw new Error(`cannot happen: there is no transform ${type}`);
-    return { type, definition, config: definition.config.parse(config) };
+    return { type, definition, config: definition.config.parse(config), path };
   });
   return pageWork({
     env,

@@ -131,6 +131,7 @@ async function ownWork(
   for (const part of row.transforms)
     named.push({
       type: part.type,
+      path: part.path,
       compiled: await part.definition.compile(resolvePart(part, TOKENS), { env }),
       schemaAfter: (schema) => schema,
     });
@@ -260,7 +261,7 @@ describe('threads', () => {
   it('that cannot work are never ready', async () => {
     const { plan, row } = planned({ transforms: [CAST] });
     const setup = setupOf({ plan, row, tokens: TOKENS, encodings: [] });
-    const broken = { ...setup, transforms: [{ type: 'no such', config: {} }] };
+    const broken = { ...setup, transforms: [{ type: 'no such', config: {}, path: '' }] };
     const threads = new StageThreads({
       schemaAfter: (schema) => schema,
       setup: broken,

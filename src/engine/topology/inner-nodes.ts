@@ -1,4 +1,5 @@
 /** The nodes between sources and sinks: transform, tee, merge and join. */
+import { RecordError } from '../../lib/errors.ts';
 import { pageSchemaChange } from '../stages/page-schema.ts';
 import type { JoinSpec } from '../../document/structure/topology.ts';
 import { Page } from '../../kit/page.ts';
@@ -42,6 +43,8 @@ export async function runTransform(
         env.metrics.inc(metrics.transformErrors, labels);
         throw error;
       });
+      const [putAside] = result.diverted;
+      if (putAside !== undefined) throw withoutQueue(putAside.error);
       account.filtered += result.filtered;
       account.expanded += result.expanded;
       out = result.page.withSchema(schemaAfter(page.schema));
@@ -51,6 +54,13 @@ export async function runTransform(
     }
     if (!(await passOn(out, work))) return;
   }
+}
+
+/** Queues belong to the sinks of a graph. */
+function withoutQueue({ kind, message }: RecordError): RecordError {
+  return new RecordError(kind, message, {
+    hint: 'transforms of graph nodes have no dead-letter queue: use another `on_error`, or a contract or quality check with quarantine at the sink',
+  });
 }
 
 /** The slowest branch sets the pace; a branch that has ended blocks none. */

@@ -15,9 +15,9 @@ const schema = z.lazy(() =>
         'Top-level field to the type it gets: a 64-bit whole number, a double, true or false, text, or an RFC 3339 time.',
       examples: [{ id: 'int', paid: 'bool', at: 'timestamp' }],
     }),
-    on_error: z.enum(['error', 'null', 'skip']).default('error').meta({
+    on_error: z.enum(['error', 'null', 'skip', 'dlq']).default('error').meta({
       description:
-        'A value that cannot be converted fails the run (`error`), becomes null (`null`) or stays as it is (`skip`).',
+        'A value that cannot be converted fails the run (`error`), becomes null (`null`), stays as it is (`skip`) or sends the record to the dead-letter queue (`dlq`).',
     }),
   }),
 );
@@ -55,6 +55,7 @@ export const cast = defineTransform<z.infer<typeof schema>>({
       output: [{ n: 'many' }],
     },
   ],
+  quarantines: ({ on_error: onError }) => onError === 'dlq',
   reads: (config) => ({ kind: 'fields', names: Object.keys(config.fields) }),
   columns: () => ({ kind: 'identity' }),
   schema: ({ fields, on_error: onError }, input) => {
@@ -91,7 +92,7 @@ export const cast = defineTransform<z.infer<typeof schema>>({
 function changeOf(
   name: string,
   type: keyof typeof CONVERSIONS,
-  onError: 'error' | 'null' | 'skip',
+  onError: 'error' | 'null' | 'skip' | 'dlq',
 ): (value: JsonValue) => JsonValue {
   const convert = CONVERSIONS[type];
   return (value) => {
@@ -100,7 +101,8 @@ function changeOf(
     if (onError === 'null') return null;
     if (onError === 'skip') return value;
     throw new RecordError('Transform', `the value of \`${name}\` cannot be made \`${type}\``, {
-      hint: 'set `on_error` to `null` or `skip` to let such records pass',
+      hint: 'set `on_error` to `null` or `skip` to let such records pass, or to `dlq` to put them aside',
+      fault: { field: name, value, diverts: onError === 'dlq' },
     });
   };
 }
