@@ -27,6 +27,7 @@ export const VARIABLES = {
   skip: variable('SKIP'),
   status: variable('STATUS'),
   tags: variable('TAGS'),
+  templateStore: variable('TEMPLATE_STORE'),
 } as const;
 
 export interface FoundVariable {

@@ -24,6 +24,15 @@ import { runCommand } from './run.ts';
 import { scheduleCommand } from './schedule.ts';
 import { schemaCommand } from './schema.ts';
 import { serveCommand } from './serve.ts';
+import { templateDeleteCommand } from './template-delete.ts';
+import { templateDeprecateCommand } from './template-deprecate.ts';
+import { templateLaunchCommand } from './template-launch.ts';
+import { templateListCommand } from './template-list.ts';
+import { templatePromoteCommand } from './template-promote.ts';
+import { templateRegisterCommand } from './template-register.ts';
+import { templateRollbackCommand } from './template-rollback.ts';
+import { templateRunCommand } from './template-run.ts';
+import { templateShowCommand } from './template-show.ts';
 import { testCommand } from './test.ts';
 import { triggersCheckCommand } from './triggers-check.ts';
 import { validateCommand } from './validate.ts';
@@ -50,6 +59,15 @@ export const COMMANDS: readonly Command[] = [
   backfillCommand,
   notifyTestCommand,
   triggersCheckCommand,
+  templateRegisterCommand,
+  templateListCommand,
+  templateShowCommand,
+  templateLaunchCommand,
+  templateRollbackCommand,
+  templatePromoteCommand,
+  templateDeprecateCommand,
+  templateDeleteCommand,
+  templateRunCommand,
   catalogDatasetsCommand,
   catalogShowCommand,
   catalogLineageCommand,

@@ -3,6 +3,8 @@ import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.
 import { defineCommand } from '../framework/command.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXECUTE_OPTIONS, executePlan } from '../documents/execute-plan.ts';
+import type { TemplateFiles } from '../documents/composed-templates.ts';
+import type { GivenDocument } from '../documents/load-plan.ts';
 import type { CliContext } from '../framework/context.ts';
 import { usageError } from '../framework/exit.ts';
 import { switchOption, textOption, unavailableOption } from '../framework/option.ts';
@@ -27,9 +29,17 @@ export const runCommand = defineCommand({
     }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
-    source: unavailableOption('templates', 'ID'),
-    sink: unavailableOption('templates', 'ID'),
-    overlay: unavailableOption('templates', 'FILE'),
+    source: textOption({
+      value: 'FILE',
+      completes: 'file',
+      description: 'A source template; with `--sink` in place of a document.',
+    }),
+    sink: textOption({ value: 'FILE', completes: 'file', description: 'A sink template.' }),
+    overlay: textOption({
+      value: 'FILE',
+      completes: 'file',
+      description: 'A deployment that is laid over the pair.',
+    }),
     tui: unavailableOption('full-screen mode'),
   },
   examples: [
@@ -46,21 +56,43 @@ export const runCommand = defineCommand({
   ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../documents/load-plan.ts');
-    if (options.fromEnv && config !== undefined)
-      throw usageError('`--from-env` replaces the document: give only one of the two');
-    const { plan, parts } = await loadPlan(context, {
-      config,
-      selection: options,
-      completion: options,
-      statePath: options.statePath,
-      fromEnv: options.fromEnv,
-    }).catch((error: unknown) => {
-      printRefusal(context, error, options.output);
-      throw error;
-    });
+    const { plan, parts } = await templatesOf(context, config, options)
+      .then((given) =>
+        loadPlan(context, {
+          config,
+          selection: options,
+          completion: options,
+          statePath: options.statePath,
+          fromEnv: options.fromEnv,
+          ...(given === undefined ? {} : { given }),
+        }),
+      )
+      .catch((error: unknown) => {
+        printRefusal(context, error, options.output);
+        throw error;
+      });
     return executePlan(context, { plan, parts }, options);
   },
 });
+
+/** The document that templates make, where they are named in place of one. */
+async function templatesOf(
+  context: CliContext,
+  config: string | undefined,
+  options: TemplateFiles & { readonly fromEnv: boolean },
+): Promise<GivenDocument | undefined> {
+  const { source, sink, overlay, fromEnv } = options;
+  const isComposed = [source, sink, overlay].some((file) => file !== undefined);
+  const ways = [
+    config === undefined ? undefined : 'a document',
+    fromEnv ? '`--from-env`' : undefined,
+    isComposed ? '`--source` and `--sink`' : undefined,
+  ].filter((way) => way !== undefined);
+  if (ways.length > 1) throw usageError(`${ways.join(' and ')}: give only one of the two`);
+  if (!isComposed) return undefined;
+  const { composeTemplates } = await import('../documents/composed-templates.ts');
+  return composeTemplates(context, options);
+}
 
 /** A program that asked for JSON learns in JSON, too, that nothing ran. */
 function printRefusal({ terminal, env }: CliContext, error: unknown, output: string): void {

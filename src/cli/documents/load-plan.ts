@@ -1,5 +1,6 @@
 /** From a file to a plan, the way every command that works on a document goes. */
 import { availableParallelism } from 'node:os';
+import type { Binding } from '../../document/params/bind-params.ts';
 import { hasField, isObject, stringifyJson } from '../../lib/text/json.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { Document } from '../../document/document.ts';
@@ -39,10 +40,20 @@ export interface LoadRequest {
   readonly keepSecrets?: boolean;
   /** Hears which secrets were asked for, by token; once each. */
   readonly onSecret?: (token: string) => void;
+  /** The document itself, where it stands in no file. */
+  readonly given?: GivenDocument;
   /** The document is made of environment variables. */
   readonly fromEnv?: boolean;
   /** Folder of a file state store, for documents that name none. */
   readonly statePath?: string | undefined;
+}
+
+export interface GivenDocument {
+  /** How messages call it. */
+  readonly name: string;
+  readonly text: string;
+  readonly format: 'yaml' | 'json';
+  readonly binding?: Binding;
 }
 
 export interface Loaded {
@@ -55,7 +66,9 @@ export interface Loaded {
 /** Throws `ConfigError`. Doubts are printed as warnings. */
 export async function loadPlan(context: CliContext, request: LoadRequest): Promise<Loaded> {
   const { env, terminal, world, wiring } = context;
-  const file = request.fromEnv === true ? ENVIRONMENT : configFile(context, request.config);
+  const file =
+    request.given?.name ??
+    (request.fromEnv === true ? ENVIRONMENT : configFile(context, request.config));
   const parts = await wiring.parts();
   const options: FileOptions = {
     variables: env.variables,
@@ -68,11 +81,13 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
   };
   const ask = reportingSecrets(secretAsker({ managers: parts.secrets, env }), request.onSecret);
   const read =
-    request.fromEnv === true
-      ? await loadEnvironment(options, ask)
-      : request.keepSecrets === true
-        ? loadDocumentFile(file, { ...options, secrets: 'keep' })
-        : await loadFileWithSecrets(file, options, ask);
+    request.given !== undefined
+      ? await loadGiven(request.given, options, ask)
+      : request.fromEnv === true
+        ? await loadEnvironment(options, ask)
+        : request.keepSecrets === true
+          ? loadDocumentFile(file, { ...options, secrets: 'keep' })
+          : await loadFileWithSecrets(file, options, ask);
   const document = request.statePath === undefined ? read : withState(read, request.statePath);
   const plan = planDocument(document, parts, {
     cpus: availableParallelism(),
@@ -86,6 +101,18 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
 
 /** How the document is called that consists of environment variables. */
 const ENVIRONMENT = 'environment';
+
+function loadGiven(
+  { text, format, binding }: GivenDocument,
+  options: FileOptions,
+  ask: AskSecrets,
+): Promise<Document> {
+  return loadWithSecrets(
+    text,
+    { ...options, ...binding, format, origin: { kind: 'submitted' } },
+    ask,
+  );
+}
 
 async function loadEnvironment(options: FileOptions, ask: AskSecrets): Promise<Document> {
   const { documentFromEnv } = await import('../../document/compose/env-document.ts');

@@ -39,15 +39,30 @@ interface Chosen {
   readonly told: Partial<TemplateRun>;
 }
 
-export async function runTemplate(
-  { id, request, caller, signal }: TemplateCall,
-  services: RunServices,
-): Promise<TemplateRun> {
+/** What is run: the document, with the versions it is made of. */
+export interface ChosenDocument extends Chosen {
+  readonly main: FoundVersion;
+}
+
+export async function chooseDocument(
+  { id, request, signal }: Omit<TemplateCall, 'caller'>,
+  services: Omit<RunServices, 'runs'>,
+): Promise<ChosenDocument> {
   const main = await services.find(id, request.version);
   const chosen =
     main.state.kind === 'source-template'
       ? await composed(main, { request, signal }, services)
       : whole(main, request);
+  const notes = chosen.found.flatMap(deprecationNotes);
+  const told = notes.length === 0 ? chosen.told : { deprecated: notes.join('; '), ...chosen.told };
+  return { ...chosen, told, main };
+}
+
+export async function runTemplate(
+  { id, request, caller, signal }: TemplateCall,
+  services: RunServices,
+): Promise<TemplateRun> {
+  const { main, ...chosen } = await chooseDocument({ id, request, signal }, services);
   const { submission, how } = submissionOf(main, chosen, request);
   let summary: PlanSummary | undefined;
   const receipt = await services.runs.submit(submission, caller, {
@@ -56,13 +71,11 @@ export async function runTemplate(
       summary = prepared;
     },
   });
-  const notes = chosen.found.flatMap(deprecationNotes);
   return {
     ...receipt,
     template_id: id,
     template_version: main.version.version,
     params: summary?.params ?? {},
-    ...(notes.length === 0 ? {} : { deprecated: notes.join('; ') }),
     ...chosen.told,
   };
 }
@@ -91,7 +104,7 @@ function whole(main: FoundVersion, { sink, overlay }: RunTemplate): Chosen {
 async function composed(
   source: FoundVersion,
   { request, signal }: { readonly request: RunTemplate; readonly signal: AbortSignal },
-  { jobs, find }: RunServices,
+  { jobs, find }: Omit<RunServices, 'runs'>,
 ): Promise<Chosen> {
   if (request.sink == null)
     throw refusal(

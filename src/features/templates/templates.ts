@@ -35,7 +35,7 @@ import {
   type Act,
   type TemplateStatus,
 } from './release.ts';
-import { runTemplate } from './run-template.ts';
+import { chooseDocument, runTemplate, type ChosenDocument } from './run-template.ts';
 import { checkTemplateJob, templateMatrixJob, type CheckedTemplate } from './template-jobs.ts';
 
 type Selector = string | number | null | undefined;
@@ -77,6 +77,8 @@ export interface Templates {
     caller: Caller,
   ): Promise<{ readonly id: string; readonly version: number; readonly deprecated: boolean }>;
   run(id: string, request: RunTemplate, caller: Caller, signal: AbortSignal): Promise<TemplateRun>;
+  /** The document of a run, for whoever executes it himself. */
+  choose(id: string, request: RunTemplate, signal: AbortSignal): Promise<ChosenDocument>;
   matrix(signal: AbortSignal): Promise<TemplateMatrix>;
 }
 
@@ -292,6 +294,14 @@ class Registry implements Templates {
     );
     await this.#options.audit.record(actionOf(caller, 'template.run', answer.run_id));
     return answer;
+  }
+
+  choose(id: string, request: RunTemplate, signal: AbortSignal): Promise<ChosenDocument> {
+    const { jobs } = this.#options;
+    return chooseDocument(
+      { id, request, signal },
+      { jobs, find: (one, selector) => this.#versionOf(one, selector) },
+    );
   }
 
   async matrix(signal: AbortSignal): Promise<TemplateMatrix> {
