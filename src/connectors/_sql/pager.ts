@@ -1,5 +1,5 @@
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { PageBounds } from '../../kit/page-bounds.ts';
+import { PageFill, type PageBounds } from '../../kit/page-bounds.ts';
 import { Page } from '../../kit/page.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 
@@ -28,15 +28,14 @@ export function createPager({
   schema = () => undefined,
 }: PagerLimits): Pager {
   let records: JsonValue[] = [];
-  let size = 0;
+  const fill = new PageFill(bounds);
   let left = limit;
   return {
     add(record, bytes) {
       records.push(record);
-      size += bytes;
+      fill.added(bytes);
       left -= 1;
-      if (left <= 0) return true;
-      return records.length >= bounds.records || size >= bounds.bytes;
+      return left <= 0 || fill.isFull;
     },
     get count() {
       return records.length;
@@ -45,6 +44,7 @@ export function createPager({
       return left <= 0;
     },
     take(bookmark) {
+      const { bytes: size } = fill;
       const page = Page.ofRecords(
         records,
         bookmark === undefined
@@ -52,7 +52,7 @@ export function createPager({
           : { bytes: size, bookmark, schema: schema() },
       );
       records = [];
-      size = 0;
+      fill.clear();
       return page;
     },
   };

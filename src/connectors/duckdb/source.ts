@@ -19,7 +19,7 @@ import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';
 import { refuseEqualNames } from '../_sql/equal-names.ts';
 import { createPager } from '../_sql/pager.ts';
 import { bindRecords } from '../_sql/parent-value.ts';
-import { roughSize } from '../_sql/rough-size.ts';
+import { encodedSize } from '../../kit/rough-size.ts';
 import { openToRead, type DuckdbSourceConfig } from './config.ts';
 import { describeColumns, readColumns } from './schema.ts';
 
@@ -65,7 +65,7 @@ async function* readPages(
       next = await step(() => chunks.next())
     ) {
       for (const record of next.value) {
-        if (!pager.add(record, roughSize(record))) continue;
+        if (!pager.add(record, encodedSize(record))) continue;
         yield pager.take();
         signal.throwIfAborted();
         if (pager.done) return;

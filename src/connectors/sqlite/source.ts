@@ -11,7 +11,7 @@ import type { Page } from '../../kit/page.ts';
 import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';
 import { withoutTokens } from '../_sql/parent-value.ts';
 import { createPager } from '../_sql/pager.ts';
-import { roughSize } from '../_sql/rough-size.ts';
+import { encodedSize } from '../../kit/rough-size.ts';
 import type { SqliteSourceConfig } from './config.ts';
 import {
   iterate,
@@ -74,7 +74,7 @@ function rangesOf(
       path: resolve(cwd, address.path),
       watch: () => openSqlite(config.database_url, { mode: 'ro', cwd }),
       read: (select, slots) => readRecords(db, select, slots),
-      sizeOf: roughSize,
+      sizeOf: encodedSize,
       batchSize: config.batch_size,
       pageBytes: context.pageBytes,
       signal: context.signal,
@@ -103,7 +103,7 @@ async function* readPages(
     const row = nextRow(rows);
     if (row === undefined) break;
     const record = toRecord(row);
-    if (!pager.add(record, roughSize(record))) continue;
+    if (!pager.add(record, encodedSize(record))) continue;
     yield pager.take();
     if (pager.done) return;
   }

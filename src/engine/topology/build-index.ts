@@ -2,6 +2,7 @@
  * What a join remembers of its build side: for each key the projected values, in order. Beyond a
  * size it lives on disk.
  */
+import { CONTAINER_BYTES, heapSize, ITEM_BYTES } from '../../kit/rough-size.ts';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { openTemporaryDatabase } from '../temporary-database.ts';
@@ -117,21 +118,12 @@ function readMatch(text: string): Match {
   return (parseJson(text) as JsonValue[][]).map(([value]) => value);
 }
 
-/** Rough costs in the heap: an entry of a map with its list, an object or list, a field or item. */
+/** Rough cost in the heap of an entry of a map with its list. */
 const ENTRY_BYTES = 120;
-const CONTAINER_BYTES = 48;
-const ITEM_BYTES = 16;
 
 function sizeOfMatch(match: Match): number {
   return match.reduce<number>(
-    (sum, value) => sum + ITEM_BYTES + (value === undefined ? 0 : sizeOf(value)),
+    (sum, value) => sum + ITEM_BYTES + (value === undefined ? 0 : heapSize(value)),
     CONTAINER_BYTES,
   );
-}
-
-function sizeOf(value: JsonValue): number {
-  if (typeof value === 'string') return ITEM_BYTES + value.length * 2;
-  if (typeof value !== 'object' || value === null) return ITEM_BYTES;
-  const items = Array.isArray(value) ? value : Object.values(value);
-  return items.reduce<number>((sum, item) => sum + ITEM_BYTES + sizeOf(item), CONTAINER_BYTES);
 }

@@ -1,3 +1,4 @@
+import { fits } from '../../../kit/page-bounds.ts';
 import { Page } from '../../../kit/page.ts';
 import { setField, type JsonObject } from '../../../lib/text/json.ts';
 import { CellReader, isOneOf, jsonSize, type CellText } from './csv-cells.ts';
@@ -88,7 +89,7 @@ export class RecordPages implements PageMaker {
       if (plainNames) record[name] = value;
       else setField(record, name, value);
     }
-    if (this.count > 0 && this.#bytes + size > this.#options.bounds.bytes) return false;
+    if (!fits(this.#options.bounds, this.count, this.#bytes, size)) return false;
     this.#records.push(record);
     this.#bytes += size;
     this.count += 1;

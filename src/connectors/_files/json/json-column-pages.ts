@@ -1,3 +1,4 @@
+import { PageFill } from '../../../kit/page-bounds.ts';
 import { isUtf8 } from 'node:buffer';
 import { ByteWriter } from '../../../kit/byte-writer.ts';
 import { isExactInCells } from '../../../kit/cells.ts';
@@ -8,7 +9,6 @@ import { CellMarks } from '../../../kit/cell-marks.ts';
 import { LineCells, MOST_COLUMNS, withKeysOf } from './json-line-cells.ts';
 import { pagesOfLines, type LinePageMaker, type LinePageOptions } from './json-line-pages.ts';
 import { valueOfLine } from './json-lines-file.ts';
-import { PageFill } from '../lines/cut-pages.ts';
 
 const LINE_FEED = 10;
 

@@ -6,8 +6,7 @@ import { ByteWriter } from '../../../kit/byte-writer.ts';
 import { CompactJson } from './compact-json.ts';
 import { valueOfLine, wholeLines, type LineOptions } from './json-lines-file.ts';
 import { withoutBom } from '../csv/csv-rows.ts';
-import type { PageBounds } from '../../../kit/page-bounds.ts';
-import { PageFill } from '../lines/cut-pages.ts';
+import { PageFill, type PageBounds } from '../../../kit/page-bounds.ts';
 
 const LINE_FEED = 10;
 

@@ -1,32 +1,7 @@
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { Page, type Lane, type PageOptions } from '../../../kit/page.ts';
-import type { PageBounds } from '../../../kit/page-bounds.ts';
+import { PageFill, type PageBounds } from '../../../kit/page-bounds.ts';
 import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
-
-/** Counts the records and bytes of the current page. A page always accepts at least one record. */
-export class PageFill {
-  count = 0;
-  bytes = 0;
-  readonly #bounds: PageBounds;
-
-  constructor(bounds: PageBounds) {
-    this.#bounds = bounds;
-  }
-
-  /** Counts a record of this encoded size; false when the page is full. */
-  add(size: number): boolean {
-    const { records, bytes } = this.#bounds;
-    if (this.count > 0 && (this.count >= records || this.bytes + size > bytes)) return false;
-    this.count += 1;
-    this.bytes += size;
-    return true;
-  }
-
-  clear(): void {
-    this.count = 0;
-    this.bytes = 0;
-  }
-}
 
 /** Collects values into pages within the bounds, in the form of the lane. */
 export class PageCutter {

@@ -1,8 +1,9 @@
+import { columnSize } from '../../../kit/rough-size.ts';
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import type { CompressionCodec } from 'hyparquet';
 import type { ByteWriter, ParquetWriter } from 'hyparquet-writer';
-import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
+import type { JsonObject } from '../../../lib/text/json.ts';
 import { syncFolder } from '../output/appending-file.ts';
 import { onDisk } from '../io-error.ts';
 import { lz4Block } from '../compression/lz4.ts';
@@ -80,7 +81,7 @@ export class ParquetOutput implements ParquetFile {
       }
       this.rows += 1;
       this.#groupRows += 1;
-      const size = roughSize(records[index] ?? null);
+      const size = columnSize(records[index] ?? null);
       this.bytes += size;
       this.#groupBytes += size;
       if (this.#groupRows >= this.#options.rowGroupSize || this.#groupBytes >= ROW_GROUP_BYTES)
@@ -149,15 +150,4 @@ export class ParquetOutput implements ParquetFile {
 
 function emptyColumns({ columns }: ParquetOutputOptions): Map<string, unknown[]> {
   return new Map([...columns.keys()].map((name) => [name, []]));
-}
-
-const OVERHEAD_BYTES = 24;
-
-/** Approximate memory of a value while it waits in a column. */
-export function roughSize(value: JsonValue): number {
-  if (typeof value === 'string') return value.length + OVERHEAD_BYTES;
-  if (Array.isArray(value))
-    return value.reduce<number>((sum, item) => sum + roughSize(item), OVERHEAD_BYTES);
-  if (typeof value !== 'object' || value === null) return OVERHEAD_BYTES;
-  return Object.values(value).reduce<number>((sum, item) => sum + roughSize(item), OVERHEAD_BYTES);
 }

@@ -3,7 +3,7 @@
  * messages are read, and values where pages end.
  */
 import type { JsonValue } from '../../../lib/text/json.ts';
-import type { PageBounds } from '../../../kit/page-bounds.ts';
+import { isFull, type PageBounds } from '../../../kit/page-bounds.ts';
 import { Page, type Encoding } from '../../../kit/page.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { Bookmarks } from '../read/bookmarks.ts';
@@ -35,7 +35,7 @@ export async function* passagePages(
   chunks: AsyncIterable<Buffer>,
   options: PassageOptions,
 ): AsyncGenerator<Page, void> {
-  const { records: most, bytes: limit } = options.bounds;
+  const { bounds } = options;
   const block = new BlockCollector(options);
   let started = false;
   for await (const chunk of chunks) {
@@ -52,7 +52,7 @@ export async function* passagePages(
         block.add(chunk, from, at);
         from = to;
       } else {
-        if (block.count >= most || (before >= limit && block.count > 0)) {
+        if (isFull(bounds, block.count, before)) {
           block.add(chunk, from, at);
           from = at;
           yield block.take(chunk, at);

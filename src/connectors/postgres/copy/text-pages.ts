@@ -4,7 +4,7 @@
  */
 import type { Collector } from '../../../fast/postgres/line-pages.ts';
 import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
-import type { PageBounds } from '../../../kit/page-bounds.ts';
+import { isFull, type PageBounds } from '../../../kit/page-bounds.ts';
 import { Page } from '../../../kit/page.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { Bookmarks } from '../read/bookmarks.ts';
@@ -27,9 +27,8 @@ export async function* cutPages(
   chunks: AsyncIterable<Buffer>,
   options: CutOptions,
 ): AsyncGenerator<Page, void> {
-  const { collector, columns, frame, marks, schema } = options;
+  const { bounds, collector, columns, frame, marks, schema } = options;
   const read = marks === undefined ? undefined : rowReader(columns, 'string');
-  const { records: most, bytes: limit } = options.bounds;
   let count = 0;
   let bytes = 0;
   const take = (bookmark: JsonValue | undefined): Page => {
@@ -49,7 +48,7 @@ export async function* cutPages(
       const record = read === undefined ? undefined : () => read(chunk, from);
       if (record !== undefined && marks?.bookmarks.wasRead(raw, record) === true) continue;
       // The row after a page shows whether the page ended in the middle of equal values.
-      if (count > 0 && (count >= most || bytes >= limit)) {
+      if (isFull(bounds, count, bytes)) {
         yield take(marks?.bookmarks.before(raw));
         options.signal.throwIfAborted();
       }
