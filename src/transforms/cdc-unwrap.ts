@@ -39,7 +39,7 @@ const schema = z.lazy(() =>
 export const cdcUnwrap = defineTransform<z.infer<typeof schema>>({
   type: 'cdc_unwrap',
   description:
-    'Takes the row out of a change event and marks whether it was deleted. Events without a row go away with a warning.',
+    'Takes the row out of a change event and marks whether it was deleted. Events without a row are removed, with a warning.',
   config: schema,
   examples: [
     {

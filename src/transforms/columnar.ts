@@ -1,4 +1,4 @@
-/** Cells that stand apart from the names of their columns, as reports send them. */
+/** Payloads, such as reports, that keep cells and the names of their columns apart. */
 import { RecordError } from '../lib/errors.ts';
 import { hasField, jsonText, setField, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { itemReader } from './reshape/item-path.ts';
@@ -26,7 +26,7 @@ export function columnName(names: readonly string[], index: number): string {
   return names[index] ?? `col_${index}`;
 }
 
-/** Adds a column that must not be there yet: data is not overwritten silently. */
+/** Adds a column; throws when it exists, so that no data is overwritten silently. */
 export function addColumn(row: JsonObject, name: string, value: JsonValue): void {
   if (hasField(row, name)) {
     throw new RecordError('Transform', `two columns of a row are called \`${name}\``, {

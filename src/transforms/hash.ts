@@ -46,7 +46,7 @@ const schema = z.lazy(() =>
 
 type HashConfig = z.infer<typeof schema>;
 
-/** Long values rarely repeat and would fill the memory. */
+/** Longer values are not cached: they rarely repeat, and would fill the memory. */
 const MEMO_TEXT_LIMIT = 256;
 
 export const hash = defineTransform<HashConfig>({

@@ -55,7 +55,7 @@ export const jsonParse = defineTransform<z.infer<typeof schema>>({
     const { others } = input;
     if (into === undefined) return withTypes(input, fields, { kind: 'json' });
     if (fields.includes(into)) return withTypes(input, [into], { kind: 'json' });
-    // A value that is no text gives nothing.
+    // Values that are not text are left alone.
     const known = withField(input, { name: into, type: { kind: 'json' }, nullable: true });
     return fieldOf(input, into) !== undefined || others === true
       ? known

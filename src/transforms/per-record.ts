@@ -43,7 +43,7 @@ export function mapping(
   };
 }
 
-/** Columns with other values in some fields; a record that lacks one goes on lacking it. */
+/** Columns with other values in some fields; fields that a record lacks are not added to it. */
 export function changedColumns(
   columns: Columns,
   names: readonly string[],
@@ -64,7 +64,7 @@ export function fieldNames(description: string) {
     .meta({ description: `${description} Exact top-level names; absent ones are left alone.` });
 }
 
-/** Lists that say nothing when empty. */
+/** Lists for which empty means the same as absent. */
 export function someFieldNames(description: string) {
   return z
     .array(text())

@@ -8,9 +8,7 @@ import { changedColumns, editing, fieldNames } from './per-record.ts';
 const schema = z.lazy(() =>
   z.strictObject({
     fields: fieldNames('Fields whose value is replaced, null included.'),
-    mask: json()
-      .default('***')
-      .meta({ description: 'What stands in place of the value: any JSON.' }),
+    mask: json().default('***').meta({ description: 'Value in place of the old one: any JSON.' }),
   }),
 );
 

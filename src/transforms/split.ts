@@ -22,7 +22,7 @@ const schema = z.lazy(() =>
 
 export const split = defineTransform<z.infer<typeof schema>>({
   type: 'split',
-  description: 'Makes a list of a text; empty parts are kept.',
+  description: 'Splits a text into a list; empty parts are kept.',
   config: schema,
   examples: [
     {

@@ -8,13 +8,13 @@ import { xmlText } from '../_files/xml/xml-text.ts';
 import type { RestConfig } from './config/config.ts';
 import { setUp } from './request/setup.ts';
 
-/** The entity sets of an OData service, as its `$metadata` tells. */
+/** The entity sets of an OData service, from its `$metadata`. */
 export async function discoverEntities(
   config: RestConfig,
   context: SourceContext,
 ): Promise<Discovered[]> {
   if (config.odata === undefined) {
-    throw new ConnectorError('refused', 'only OData services tell what data sets they have', {
+    throw new ConnectorError('refused', 'only OData services list their data sets', {
       hint: 'set `odata: {}` to discover one',
     });
   }

@@ -1,6 +1,6 @@
 /**
- * Casting of cells: texts that already stand as their value is written stay where they are and only
- * change their kind.
+ * Casting of cells: a text that is already the spelling of its value is not copied, only its kind
+ * changes.
  */
 import { ColumnBuilder, valuesOf } from '../../kit/cells.ts';
 import {
@@ -19,7 +19,7 @@ const MINUS = 0x2d;
 const POINT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
-/** With so many digits a number is written back as it was read. */
+/** A number with at most so many digits is written exactly as it was read. */
 const EXACT_DIGITS = 15;
 /** With more zeros behind the point a number is written with an exponent. */
 const PLAIN_ZEROS = 5;
@@ -30,7 +30,7 @@ interface Cast {
   readonly change: (value: JsonValue) => JsonValue;
 }
 
-/** The kind that a text gets where it stands; `MISSING` when it has to be converted. */
+/** The kind that a text gets without being copied; `MISSING` when it has to be converted. */
 type KindOf = (bytes: Uint8Array, start: number, end: number) => number;
 
 export function castColumn(columns: Columns, column: Column, { type, change }: Cast): Column {

@@ -38,7 +38,7 @@ const schema = z.lazy(() =>
     }),
     drop_arrays: boolean()
       .default(true)
-      .meta({ description: 'Whether the lists themselves go away.' }),
+      .meta({ description: 'Whether the lists themselves are removed.' }),
     max_product: integer({ min: 1 })
       .default(10_000)
       .meta({ description: 'Most records one record may become; more fail the run.' }),
@@ -118,7 +118,7 @@ function without(record: JsonObject, dropped: ReadonlySet<string>): JsonObject {
   return Object.fromEntries(Object.entries(record).filter(([name]) => !dropped.has(name)));
 }
 
-/** Combination `index`, counting with the last list turning fastest. */
+/** Combination number `index`; the element of the last list changes fastest. */
 function combination(
   index: number,
   lists: readonly (readonly JsonValue[])[],

@@ -7,7 +7,7 @@ import { editing } from '../per-record.ts';
 const schema = z.lazy(() =>
   z.strictObject({
     field: text().meta({ description: 'Top-level field with a list; other values stay.' }),
-    delimiter: z.string().meta({ description: 'What stands between the elements.' }),
+    delimiter: z.string().meta({ description: 'Text between the elements.' }),
     into: optional(text()).meta({
       description: 'Writes the text to this field and keeps the list.',
     }),
@@ -17,7 +17,7 @@ const schema = z.lazy(() =>
 export const join = defineTransform<z.infer<typeof schema>>({
   type: 'join',
   description:
-    'Makes a text of a list: texts as they are, null as nothing, other elements as JSON.',
+    'Joins a list into a text: texts as they are, null as nothing, other elements as JSON.',
   config: schema,
   examples: [
     {

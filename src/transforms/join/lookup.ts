@@ -32,7 +32,7 @@ const schema = z.lazy(() =>
         })
         .meta({
           description:
-            'What has to agree, compared as text: `42` finds `"42"`, null finds the empty text.',
+            'Fields that have to be equal, compared as text: `42` finds `"42"`, null finds the empty text.',
         }),
       add: z
         .record(text(), text())
@@ -112,7 +112,7 @@ export const lookup = defineTransform<z.infer<typeof schema>>({
   },
 });
 
-/** Lists and objects are no keys. */
+/** Lists and objects cannot be keys. */
 function keyOf(value: JsonValue | undefined): string | undefined {
   if (value === null || value === undefined) return '';
   return typeof value === 'object' ? undefined : jsonText(value);

@@ -10,7 +10,7 @@ const schema = z.lazy(() =>
     pattern: patternField('What to look for in every key.').meta({ examples: ['(?i)^id$'] }),
     replacement: z.string().meta({
       description:
-        'What every match becomes: `$1`, `$name` and `${name}` stand for groups, `$$` for a dollar sign.',
+        'Replacement of every match: `$1`, `$name` and `${name}` stand for groups, `$$` for a dollar sign.',
       examples: ['${1}_id'],
     }),
   }),

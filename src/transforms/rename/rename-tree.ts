@@ -49,8 +49,8 @@ export function renamingTree(
 }
 
 /**
- * Columns under new names; `undefined` where two would get the same one, which is for single
- * records to judge.
+ * Columns under new names; `undefined` where two would get the same one: then each record is handled
+ * by itself.
  */
 export function renamedColumns(
   columns: Columns,

@@ -31,7 +31,7 @@ const schema = z.lazy(() =>
           'More symbols and their words; they may have several characters, and may change the built-in words.',
         examples: [{ '>=': 'at least' }],
       }),
-    separator: z.string().default(' ').meta({ description: 'Stands before and after every word.' }),
+    separator: z.string().default(' ').meta({ description: 'Text before and after every word.' }),
   }),
 );
 

@@ -19,7 +19,7 @@ const schema = z.lazy(() =>
       description:
         'Stands before the names of the fields of an element; the last step of the path when absent, no prefix when empty.',
     }),
-    separator: z.string().default('_').meta({ description: 'Stands between prefix and name.' }),
+    separator: z.string().default('_').meta({ description: 'Text between prefix and name.' }),
     on_missing: z.enum(['passthrough', 'drop', 'error']).default('passthrough').meta({
       description: 'What happens to a record without a list there, or with an empty one.',
     }),

@@ -12,7 +12,7 @@ import { mapping } from '../per-record.ts';
 
 const schema = z.lazy(() =>
   z.strictObject({
-    separator: z.string().default('__').meta({ description: 'Stands between the joined names.' }),
+    separator: z.string().default('__').meta({ description: 'Text between the joined names.' }),
   }),
 );
 

@@ -3,7 +3,7 @@ import { hasField, isObject, type JsonValue } from '../../lib/text/json.ts';
 import { finding } from '../../kit/schema.ts';
 
 /**
- * Paths into reports and other nested payloads: `.key` and `[n]` steps after an optional `$`; the
+ * Paths into nested payloads such as reports: `.key` and `[n]` steps after an optional `$`; the
  * first key needs no dot.
  */
 const PATH = /^(?:[^.[\]$]+|\[[0-9]+\])(?:\.[^.[\]]+|\[[0-9]+\])*$/;

@@ -42,7 +42,7 @@ const schema = z.lazy(() =>
           if (value === 'has_no_children' || LEAF_FIELD.test(value)) return;
           const hint = 'one of: has_no_children, has_field:<name>';
           ctx.addIssue(
-            finding('invalid_value', `${JSON.stringify(value)} does not say what a leaf is`, {
+            finding('invalid_value', `${JSON.stringify(value)} is not a way to recognise a leaf`, {
               hint,
             }),
           );
@@ -60,13 +60,10 @@ const schema = z.lazy(() =>
       path_as: optional(text()).meta({
         description: 'Column with all labels above joined; needs `ancestors`.',
       }),
-      path_sep: z
-        .string()
-        .default(' > ')
-        .meta({ description: 'Stands between the joined labels.' }),
+      path_sep: z.string().default(' > ').meta({ description: 'Text between the joined labels.' }),
       drop_empty: boolean()
         .default(false)
-        .meta({ description: 'Whether rows whose cells are all null or empty go away.' }),
+        .meta({ description: 'Whether rows whose cells are all null or empty are removed.' }),
       emit_group_rows: boolean()
         .default(false)
         .meta({ description: 'Whether other nodes with cells give a row too.' }),

@@ -33,7 +33,7 @@ const schema = z.lazy(() =>
         .meta({ description: 'Whether null values give no record.' }),
       drop_if_empty: boolean().default(false).meta({
         description:
-          'Whether an input that gives no record goes away; it passes as it is otherwise.',
+          'Whether an input that gives no record is removed; otherwise it passes unchanged.',
       }),
     })
     .superRefine((config, ctx) => {

@@ -63,7 +63,7 @@ const relation = z.lazy(() =>
       )
       .meta({ description: 'Where its rows come from: `csv`, `jsonl` or `values`.' }),
     reload_on_change: boolean().default(false).meta({
-      description: 'Look before each page whether the file has changed, and read it again then.',
+      description: 'Whether the file is read again before a page when it has changed.',
     }),
   }),
 );

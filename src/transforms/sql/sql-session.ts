@@ -1,5 +1,5 @@
 /**
- * One embedded engine for one invocation: loads the relations, shuts every other way to files and
+ * One embedded engine for one invocation: loads the relations, closes all other access to files and
  * network, and runs pages through the query.
  */
 import {
@@ -28,8 +28,7 @@ export class SqlSession {
   readonly #relations: readonly LoadedRelation[];
   readonly #aggregates: boolean;
   /**
-   * What fields were in the pages so far: a field that a page lacks is null in it, and keeps its
-   * type.
+   * The fields of all pages so far: where a page lacks one, it is null there and keeps its type.
    */
   #shapes: ReadonlyMap<string, Shape> = new Map();
   #pages = 0;
@@ -167,7 +166,7 @@ async function openEngine({ threads, memory_limit: memory }: SqlConfig): Promise
   }
 }
 
-/** Says whether the statement aggregates. */
+/** Whether the statement aggregates. */
 async function checkStatement(
   { connection }: Duckdb,
   { query, relations }: SqlConfig,
@@ -186,8 +185,8 @@ async function checkStatement(
 }
 
 /**
- * From here on the engine reads nothing but the files of relations that may change, and nobody can
- * open it up again.
+ * From here on the engine can read only the files of relations that may change; this cannot be
+ * undone.
  */
 async function shut({ connection }: Duckdb, relations: readonly LoadedRelation[]): Promise<void> {
   const paths = relations.flatMap(({ relation, path }) =>

@@ -67,14 +67,14 @@ function structOf(value: JsonObject): Shape {
   return asStruct(fields);
 }
 
-/** The engine has no empty struct, and does not tell `a` from `A`. */
+/** The engine has no empty struct, and takes `a` and `A` for one name. */
 function asStruct(fields: ReadonlyMap<string, Shape>): Shape {
   return fields.size === 0 || twice(fields.keys()) !== undefined
     ? JSON_TEXT
     : { is: 'struct', fields };
 }
 
-/** The first name that another one equals but for case. */
+/** The first name that differs from another one only in case. */
 export function twice(names: Iterable<string>): string | undefined {
   const seen = new Set<string>();
   for (const name of names) {

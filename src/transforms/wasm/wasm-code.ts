@@ -1,4 +1,4 @@
-/** The code of a WebAssembly function, with a count of the work it does written into it. */
+/** Inserts instructions that count work into the code of a WebAssembly function. */
 import {
   ByteReader,
   i64Bytes,
@@ -43,8 +43,8 @@ export function takeFuel({ fuel }: Pick<Meter, 'fuel'>, amount: readonly number[
 }
 
 /**
- * A stretch of code that is paid for where it begins: a function, or one turn of a loop, without
- * the loops inside.
+ * Code whose fuel is taken where it begins: a function, or one iteration of a loop, without the
+ * loops inside.
  */
 interface Stretch {
   readonly at: number;
@@ -53,8 +53,8 @@ interface Stretch {
 
 /**
  * The body of a function (after its locals) with the charges in it. An instruction costs 1 whenever
- * the function or the turn of the loop that it belongs to begins, whether it is reached or not; so
- * the cost of a run is known and cannot be evaded.
+ * the function or the loop iteration that it belongs to begins, whether it is reached or not, so that
+ * no path of the code is free.
  */
 export function meteredCode(code: ByteReader, meter: Meter): Uint8Array {
   const start = code.at;
@@ -108,7 +108,7 @@ function withInsertions(
   return joinBytes([...parts, bytes.subarray(from, range.end)]);
 }
 
-/** Instructions that take as long as a length on top of the stack says. */
+/** Instructions whose work grows with the length on top of the stack. */
 type Kind = 'plain' | 'block of bytes';
 
 function skipImmediates(opcode: number, code: ByteReader): Kind {

@@ -1,4 +1,4 @@
-/** A module at work: one record after the other goes through its memory as JSON. */
+/** A running module: records pass through its memory as JSON, one after another. */
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
@@ -12,7 +12,7 @@ import { FUEL_EXPORT } from './wasm-meter.ts';
 import { HOST_MODULE, type WasmSettings } from './wasm-module.ts';
 
 /**
- * What became of one record. `broken`: nothing that this instance does from now on can be trusted.
+ * The result for one record. `broken`: nothing that this instance does from now on can be trusted.
  */
 export type WasmResult =
   | { readonly outcome: 'ok'; readonly record: JsonValue }
@@ -21,7 +21,7 @@ export type WasmResult =
 
 const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'] as const;
 const LONGEST_LOG_BYTES = 8192;
-/** Fuel for a line in the log, besides one a byte: a loop shall not fill it. */
+/** Fuel for a line in the log, besides one a byte, so that a loop cannot fill the log. */
 const LOG_FUEL = 10_000n;
 const LONGEST_REASON_BYTES = 2048;
 const ALL_ONES = 0xffff_ffff_ffff_ffffn;
@@ -36,7 +36,7 @@ export class WasmInstance {
   readonly #env: Env;
   readonly #exports: Readonly<Record<string, unknown>>;
 
-  /** Its start function runs here, on fuel of its own. */
+  /** Also runs its start function, with separate fuel. */
   constructor(module: WasmModule, settings: WasmSettings, env: Env) {
     this.#settings = settings;
     this.#env = env;
@@ -100,7 +100,7 @@ export class WasmInstance {
     if (typeof free === 'function') (free as WasmFunction)(pointer, length);
   }
 
-  /** What the module says went wrong, where it says so. */
+  /** The error message of the module, if it gives one. */
   #ownReason(): string {
     const { error_ptr: pointer, error_len: length } = this.#exports;
     if (typeof pointer !== 'function' || typeof length !== 'function') return 'it reports an error';

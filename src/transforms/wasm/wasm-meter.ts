@@ -1,7 +1,7 @@
 /**
- * The engine underneath counts no work and stops no loop. So a module is rewritten before it is
- * compiled: it counts for itself, and its memory gets a bound. Nothing is moved; what is added
- * stands behind what is there, so that all indexes stay as they are.
+ * The engine does not count work and cannot stop a loop. So a module is rewritten before it is
+ * compiled: it counts its own work (fuel), and its memory gets a limit. Additions come after what is
+ * there, so that all indexes stay valid.
  */
 import {
   ByteReader,
@@ -31,7 +31,7 @@ const SECTION = {
   export: 7,
   code: 10,
 } as const;
-/** In the order that the format demands; the count of data segments (12) stands before the code. */
+/** In the order of the format; the count of data segments (12) comes before the code. */
 const ORDER = [1, 2, 3, 4, 5, 13, 6, 7, 8, 9, 12, 10, 11];
 const HEADER = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 
@@ -64,7 +64,7 @@ export function meteredModule(
 
 type Sections = Map<number, Uint8Array>;
 
-/** By number; those without meaning for the machine (names) are left out. */
+/** By number; sections that do not affect execution (names) are left out. */
 function sectionsOf(bytes: Uint8Array): Sections {
   if (HEADER.some((byte, index) => bytes[index] !== byte))
     throw new WasmFormatError('it is no WebAssembly module of version 1');
@@ -95,7 +95,7 @@ function append(sections: Sections, id: number, item: readonly number[]): void {
   );
 }
 
-/** Only functions can be imported: a memory or table of somebody else could not be bounded. */
+/** Only functions can be imported: an imported memory or table would have no limit of ours. */
 function importedFunctions(sections: Sections): number {
   const content = sections.get(SECTION.import);
   if (content === undefined) return 0;
@@ -146,7 +146,7 @@ function codeSection(content: Uint8Array | undefined, meter: Meter): Uint8Array 
   return joinBytes([Uint8Array.from(u32Bytes(count + 1)), ...bodies, chargeBody(meter)]);
 }
 
-/** An eighth of a unit a byte. */
+/** One unit of fuel for 8 bytes. */
 function chargeBody(meter: Meter): Uint8Array {
   const amount = [0x20, 0, 0xad, 0x42, 3, 0x88];
   return sized([Uint8Array.from([0, ...takeFuel(meter, amount), 0x20, 0, 0x0b])]);

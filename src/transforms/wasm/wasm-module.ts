@@ -1,6 +1,6 @@
 /**
- * From a file to a module that counts its work: read, checked, rewritten, compiled; what has the
- * same content is compiled once.
+ * From a file to a module that counts its work: read, checked, rewritten, compiled. The same content
+ * is compiled once.
  */
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
@@ -82,7 +82,7 @@ export async function currentVersion(
   try {
     return await versionOf(resolve(env.cwd, module));
   } catch {
-    // It is being replaced; the one that is loaded still works.
+    // The file is being replaced; the module that is loaded still works.
     return undefined;
   }
 }

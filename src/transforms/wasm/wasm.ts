@@ -25,15 +25,14 @@ const schema = z.lazy(() =>
       .meta({ description: 'Most memory the module can have.' }),
     fuel_limit: integer({ min: 1 }).default(10_000_000).meta({
       description:
-        'Most work for one record. Every instruction of a function, and of each turn of a loop, costs 1 when that begins; whole blocks of memory cost 1 for 8 bytes.',
+        'Most work for one record. Every instruction of a function, and of each iteration of a loop, costs 1 when that begins; operations on blocks of memory cost 1 for 8 bytes.',
     }),
     on_error: z.enum(['fail', 'skip', 'passthrough']).default('fail').meta({
       description:
-        'When a record cannot be transformed, the run fails, or the record is left out or goes on as it was.',
+        'What happens when a record cannot be transformed: the run fails, or the record is left out, or it passes unchanged.',
     }),
     reload_on_change: boolean().default(false).meta({
-      description:
-        'Whether the file is looked at before every page, and loaded again when it has changed.',
+      description: 'Whether the file is loaded again before a page when it has changed.',
     }),
   }),
 );
@@ -96,7 +95,7 @@ async function reloaded(loaded: LoadedModule, config: WasmConfig, env: Env): Pro
   return version === undefined || version === loaded.version ? loaded : loadModule(config, env);
 }
 
-/** One page, in an instance that knows nothing of the page before. */
+/** One page, in a fresh instance without anything from the page before. */
 class PageOfModule {
   readonly #module: WasmModule;
   readonly #config: WasmConfig;

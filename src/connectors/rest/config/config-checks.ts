@@ -65,7 +65,7 @@ function checkAddress(config: Checked, report: Report): void {
     report('base_url', 'invalid_value', '`base_url` is not an http or https address');
 }
 
-/** A body, or something that goes into one, needs a method that carries it. */
+/** A body, or a value that goes into one, needs a method that has a body. */
 function checkBody(config: Checked, report: Report): void {
   if (!isBodyless(config.method)) return;
   const { pagination, window, replication_bind: bind } = config;

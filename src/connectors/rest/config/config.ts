@@ -82,7 +82,7 @@ const reading = () => ({
         field: text().meta({ description: 'Field of the enclosing object.' }),
         up: integer({ min: 1, max: 32 })
           .default(1)
-          .meta({ description: 'How many enclosing objects up it stands.' }),
+          .meta({ description: 'How many levels further out the object is.' }),
         as: optional(text()).meta({
           description: 'Field of the record it is copied to; unset: the same name.',
         }),
@@ -103,7 +103,7 @@ const reading = () => ({
   }),
   batch_size: optional(integer({ min: 0, max: 1_000_000 })).meta({
     description:
-      'Records a page handed on holds at most; 0: everything up to the next bookmark in one page; unset: one answer is one page.',
+      'Most records of a page; 0: everything up to the next bookmark in one page; unset: one answer is one page.',
   }),
   response_format: z
     .preprocess(spelled(RESPONSE_FORMATS), z.enum(RESPONSE_FORMATS))
@@ -155,7 +155,7 @@ const replication = () => ({
   }),
   state_key: optional(text()).meta({
     description:
-      'Switches on that the position is kept: without it every run starts from the beginning. In a pipeline the position is stored under the name of the document and the row.',
+      'Turns on bookmarks: without it every run starts from the beginning. In a pipeline the position is stored under the name of the document and the row.',
   }),
   replication_bind: optional(replicationBind).meta({
     description: 'How the bookmark is sent to the API.',

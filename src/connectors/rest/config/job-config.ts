@@ -33,24 +33,29 @@ export function asyncJob() {
             url: url(),
             interval_secs: number({ min: 0, max: 3600 })
               .default(5)
-              .meta({ description: 'Seconds between two looks.' }),
+              .meta({ description: 'Seconds between two requests for the state.' }),
             timeout_secs: number({ min: 0 })
               .default(1800)
-              .meta({ description: 'Seconds after which the job is given up.' }),
+              .meta({
+                description: 'Seconds after which waiting for the job ends, and the run fails.',
+              }),
           })
-          .meta({ description: 'The request that asks how the job is doing.' }),
+          .meta({ description: 'The request for the state of the job.' }),
         status: z
           .strictObject({
             path: jsonPath().meta({
               description: 'JSONPath of the state in the answer to `poll`.',
             }),
-            success: z.array(scalarText()).min(1).meta({ description: 'States that mean: done.' }),
+            success: z
+              .array(scalarText())
+              .min(1)
+              .meta({ description: 'States of a job that is done.' }),
             failure: z
               .array(scalarText())
               .default([])
-              .meta({ description: 'States that mean: failed.' }),
+              .meta({ description: 'States of a job that has failed.' }),
           })
-          .meta({ description: 'How the state of the job is reported.' }),
+          .meta({ description: 'Where the answer has the state of the job.' }),
         fetch: z
           .strictObject({
             ...call(),
@@ -79,7 +84,7 @@ export function asyncJob() {
           if (one.json === undefined || !isBodyless(one.method)) continue;
           const hint = 'set `method: POST`';
           ctx.addIssue(
-            finding('invalid_value', `a ${one.method} request carries no body`, {
+            finding('invalid_value', `a ${one.method} request has no body`, {
               path: [name, 'json'],
               hint,
             }),

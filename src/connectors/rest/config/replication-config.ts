@@ -59,14 +59,14 @@ export const replicationMethod = z.lazy(() =>
         z.strictObject({
           type: z
             .literal('Incremental')
-            .meta({ description: 'Only what came after the last run.' }),
+            .meta({ description: 'Only what is new since the last run.' }),
         }),
       ]),
     )
     .default({ type: 'FullTable' })
     .meta({
       description:
-        '`FullTable` reads everything every time; `Incremental` goes on where the last run stood.',
+        '`FullTable` reads everything every time; `Incremental` continues where the last run ended.',
     }),
 );
 

@@ -10,7 +10,7 @@ export interface Bound {
   readonly value: JsonValue;
 }
 
-/** Positions as a request carries them: some on top of it, some in its path. */
+/** Positions in a request: some as parameters or fields, some in its path. */
 export interface Placed {
   readonly overlay: Overlay;
   readonly pathValues: JsonObject;
@@ -40,7 +40,7 @@ export function place(bounds: readonly Bound[], filter: string | undefined): Pla
 
 const FILTER = '$filter';
 
-/** Several conditions of an OData filter hold together. */
+/** Joins conditions of an OData filter with `and`. */
 function oneFilter(
   query: readonly [string, string][],
   configured: string | undefined,

@@ -1,6 +1,6 @@
 /**
- * Where an incremental source stands: comparing positions, and writing them the way an API wants
- * them.
+ * Positions of an incremental source: comparing them, and writing them in the form that an API
+ * expects.
  */
 import { hasField, isObject, jsonText, type JsonValue } from '../../../lib/text/json.ts';
 import type { Bind } from '../config/replication-config.ts';
@@ -26,14 +26,14 @@ function isNumeric(value: JsonValue): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint';
 }
 
-/** Keeps what came after the start, and remembers how far it got. */
+/** Keeps records after the start position, and remembers the largest position. */
 export class Progress {
   readonly #key: string;
   readonly #start: JsonValue | undefined;
   #furthest: JsonValue | undefined;
-  /** Some value could not be compared with the start. */
+  /** Whether some value could not be compared with the start. */
   incomparable = false;
-  /** Something came after the start. */
+  /** Whether some record came after the start. */
   advanced = false;
 
   constructor(key: string, start: JsonValue | undefined) {

@@ -5,7 +5,7 @@ import type { Bound } from './bind.ts';
 import { instantOf, isoText } from './position.ts';
 import { WINDOW_TOKEN, type WindowBlock } from '../config/replication-config.ts';
 
-/** A half-open slice of time, as the request carries it, and the bookmark once it is read. */
+/** A half-open slice of time, as the request has it, and the bookmark after it was read. */
 export interface Slice {
   readonly bounds: readonly Bound[];
   readonly bookmark: JsonValue;

@@ -6,7 +6,7 @@ import type { Pagination } from '../config/pagination-config.ts';
 import { comparePositions } from '../incremental/position.ts';
 import type { Overlay } from '../request/request-parts.ts';
 
-/** What a pager may look at. */
+/** What a pager knows of an answer. */
 export interface PageAnswer {
   readonly body: JsonValue;
   readonly bytes: Uint8Array;
@@ -22,9 +22,9 @@ export interface Pager {
   readonly first: Overlay;
   /** The request after this answer, or `undefined` when it was the last. */
   next(answer: PageAnswer): Overlay | undefined;
-  /** Whether the answer is the one before once more, so that its records must not be handed on. */
+  /** Whether the answer repeats the one before, so that its records must be left out. */
   repeats?(answer: PageAnswer): boolean;
-  /** What finds the newest known page again, where the style has such a thing. */
+  /** A cursor for the newest known page, where the style has one. */
   cursor?(): JsonValue | undefined;
 }
 
@@ -223,7 +223,7 @@ function extremeOf(
   return extreme;
 }
 
-/** Notices a walk that goes in a small circle, in bounded memory. */
+/** Notices when the last few pages repeat, in bounded memory. */
 class LastFew {
   readonly #seen = new Set<string>();
 

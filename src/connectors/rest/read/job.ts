@@ -72,7 +72,7 @@ async function waitFor(
     if (state !== undefined && status.success.includes(state)) return { answer, body };
     if (state !== undefined && status.failure.includes(state)) {
       throw new ConnectorError('data', `the job ${run.id} ended as \`${state}\``, {
-        hint: 'look into the API for the reason',
+        hint: 'ask the API for the reason',
       });
     }
     if (clock.elapsedMs() - startedMs + poll.interval_secs * 1000 > poll.timeout_secs * 1000) {
@@ -92,8 +92,7 @@ async function waitFor(
 }
 
 /**
- * `bound` keeps the query and body of the source: only the request that starts the job carries
- * them.
+ * `bound` has the query and body of the source, which only the request that starts the job gets.
  */
 function request(
   { config }: RestSetup,

@@ -1,7 +1,7 @@
 /**
  * Reads several sequences, at most `width` at a time, each with one item in flight. In order when
- * `width` is 1. `abandon` is called when the others are not wanted any more; it must make their
- * items in flight end soon.
+ * `width` is 1. `abandon` is called when the others are no longer needed; it must end their items in
+ * flight soon.
  */
 export async function* merge<T>(
   sequences: Iterable<() => AsyncGenerator<T>>,
@@ -46,7 +46,7 @@ type Step<T> =
   | { readonly sequence: AsyncGenerator<T>; readonly result: IteratorResult<T> }
   | { readonly sequence: AsyncGenerator<T>; readonly error: unknown };
 
-/** Never rejects, so that a failure nobody waits for yet is not lost or reported twice. */
+/** Never rejects, so that a failure is neither lost nor reported twice before it is awaited. */
 async function stepOf<T>(sequence: AsyncGenerator<T>): Promise<Step<T>> {
   try {
     return { sequence, result: await sequence.next() };

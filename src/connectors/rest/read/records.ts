@@ -25,7 +25,7 @@ interface Ancestor {
 }
 
 /**
- * Without a path a list is opened and anything else is one record; with one each match is a record.
+ * Without a path the items of a list, or else the whole body, are records; with one, each match.
  */
 export function compileExtraction(config: Extraction): Extract {
   const find = compileLists(config);
@@ -94,7 +94,7 @@ function withAncestors(
   });
 }
 
-/** The objects that enclose the place the steps lead to, outermost first. */
+/** The objects around the place that the steps lead to, outermost first. */
 function objectsAround(body: JsonValue, steps: readonly (string | number)[]): JsonObject[] {
   const around: JsonObject[] = [];
   let at: JsonValue | undefined = body;

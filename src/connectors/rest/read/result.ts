@@ -12,11 +12,11 @@ import { overlaid, type BaseRequest, type Overlay } from '../request/request-par
 import type { RestSetup } from '../request/setup.ts';
 import { tolerating } from './tolerate.ts';
 
-/** What a run learns on the way, over all its results. */
+/** What a run collects over all its results. */
 export class RunNotes {
-  /** `max_pages` ended some result before its end. */
+  /** Whether `max_pages` cut off a result. */
   cut = false;
-  /** The position the API names itself (`advance_from`). */
+  /** The position that the API itself gives (`advance_from`). */
   advanced: JsonValue | undefined;
   readonly #read: PathReader | undefined;
 
@@ -24,7 +24,7 @@ export class RunNotes {
     this.#read = advanceFrom === undefined ? undefined : compilePath(advanceFrom);
   }
 
-  /** Of several results the smallest position counts, so that none is left behind. */
+  /** The smallest position of several results, so that no record of any is skipped. */
   note(lastBody: JsonValue): void {
     const [found] = this.#read?.(lastBody) ?? [];
     if (found === undefined || found === null) return;

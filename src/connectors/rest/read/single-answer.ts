@@ -1,4 +1,4 @@
-/** Results that are one single answer: files, decoded reports, the outcome of a job. */
+/** Results that are a single answer: files, decoded reports, the result of a job. */
 import { RECORDS_LANE } from '../../../kit/page.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 import { csvPages } from '../../_files/csv/csv-pages.ts';
@@ -13,9 +13,9 @@ import { tolerating } from './tolerate.ts';
 /** Records of one answer, or of a part of it. */
 export interface Chunk {
   readonly records: readonly JsonValue[];
-  /** Encoded size, where the answer tells it. */
+  /** Encoded size, where it is known. */
   readonly bytes?: number | undefined;
-  /** Where a later run could go on, with `persist_cursor`. */
+  /** Where a later run can continue, with `persist_cursor`. */
   readonly cursor?: JsonValue | undefined;
 }
 

@@ -15,7 +15,7 @@ import type { RestSetup } from '../request/setup.ts';
 import { requestOf } from '../request/shape.ts';
 import { slices } from '../incremental/window.ts';
 
-/** A stretch of reading that ends in one bookmark: one window, or the whole run. */
+/** A part of the run with one bookmark at its end: a window, or the whole run. */
 interface Stretch {
   readonly placed: Placed;
   /** The bookmark at its end; `undefined` when there is none. */
@@ -47,7 +47,7 @@ export class RestSource implements Source {
         const cursor = records.length > left || !keeps ? undefined : chunk.cursor;
         yield* this.#fill(cutter, { ...chunk, cursor, records: records.slice(0, left) });
         left -= records.length;
-        // Records beyond the limit were not looked at: nobody may go on after them.
+        // Records beyond the limit were not read, so no bookmark may come after them.
         if (left <= 0) break;
       }
       if (progress?.incomparable === true) this.#warnIncomparable(progress);
@@ -64,8 +64,8 @@ export class RestSource implements Source {
   }
 
   /**
-   * Adds the records of an answer; gives out every page that is full, and the one before when this
-   * answer starts another.
+   * Adds the records of an answer; yields every full page, and the page before when this answer starts
+   * a new one.
    */
   *#fill(cutter: PageCutter, chunk: Chunk): Generator<Page> {
     const { config, context } = this.#setup;
@@ -94,7 +94,7 @@ export class RestSource implements Source {
   }
 
   /**
-   * Windows and positions the API names itself are exact: leaving records out here could only lose
+   * Windows and positions from the API itself are exact: leaving out records here could only lose
    * some.
    */
   #progress(bookmark: JsonValue | undefined): Progress | undefined {

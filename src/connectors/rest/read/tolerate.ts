@@ -2,8 +2,8 @@ import { ConnectorError } from '../../../lib/errors.ts';
 import type { RestSetup } from '../request/setup.ts';
 
 /**
- * Sends the first request of a result; `undefined` when a status says that there is nothing, as
- * `tolerated_http_errors` has it.
+ * Sends the first request of a result; `undefined` for a status in `tolerated_http_errors`, which
+ * means that there is nothing.
  */
 export async function tolerating<T>(
   { config, context }: RestSetup,

@@ -8,7 +8,7 @@ import {
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { HttpRequest } from '../../_http/client.ts';
 
-/** What is laid over the configured request: a page, a partition, a bookmark. Later ones win. */
+/** Changes to the configured request: for a page, a partition, a bookmark. Later ones win. */
 export interface Overlay {
   /**
    * Replaces the whole address (a link to the next page); configured query parameters are then part
@@ -110,8 +110,8 @@ export function valuesOf(...sources: readonly (JsonValue | undefined)[]): Values
 }
 
 /**
- * Fills a path; every placeholder must have a value, which is written so that it cannot leave its
- * place.
+ * Fills a path; every placeholder must have a value, which is encoded so that it stays one segment
+ * of the path.
  */
 export function fillPath(path: string, values: Values): string {
   return path.replaceAll(PLACEHOLDER, (_whole, name: string) => {

@@ -21,7 +21,7 @@ const DEFAULT_RETRY: RequestRetry = {
   on: ALL_TRANSIENT,
 };
 
-/** Everything a rest source compiles once and uses for every request. */
+/** What a rest source prepares once and uses for every request. */
 export interface RestSetup {
   readonly config: RestConfig;
   readonly context: SourceContext;
@@ -62,7 +62,7 @@ function hideSecrets(config: RestConfig, redactor: Redactor): void {
   }
 }
 
-/** Every address the author wrote down. */
+/** Every address in the config. */
 function homesOf(config: RestConfig): string[] {
   const job = config.async_job;
   return [config.base_url, config.path, job?.submit.url, job?.poll.url, job?.fetch.url].filter(
@@ -71,8 +71,8 @@ function homesOf(config: RestConfig): string[] {
 }
 
 /**
- * How often and how soon is `resilience.retry` of the document, unless the source says one of them
- * itself. The other keys stand nowhere else.
+ * Number and delay of repeats come from `resilience.retry` of the document, unless the source sets
+ * one of them itself. It has all other settings.
  */
 function retryOf(config: RestConfig, policy: SourceContext['retry']): RequestRetry {
   const isPlain =

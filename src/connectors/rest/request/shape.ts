@@ -1,4 +1,4 @@
-/** What a configured source asks for, with everything that `odata` derives written out. */
+/** The requests of a configured source, with what `odata` derives filled in. */
 import { joinUrl } from '../../_http/url.ts';
 import type { RestConfig } from '../config/config.ts';
 import type { Pagination } from '../config/pagination-config.ts';
