@@ -34,11 +34,9 @@ export function asyncJob() {
             interval_secs: number({ min: 0, max: 3600 })
               .default(5)
               .meta({ description: 'Seconds between two requests for the state.' }),
-            timeout_secs: number({ min: 0 })
-              .default(1800)
-              .meta({
-                description: 'Seconds after which waiting for the job ends, and the run fails.',
-              }),
+            timeout_secs: number({ min: 0 }).default(1800).meta({
+              description: 'Seconds after which waiting for the job ends, and the run fails.',
+            }),
           })
           .meta({ description: 'The request for the state of the job.' }),
         status: z
