@@ -129,6 +129,9 @@ it('files of templates are run in place of a document', async () => {
     'kind: deployment\nname: eu\nstreams: { other: { sla: { min_rows_per_run: 1 } } }\n',
   );
   expect(await refused('run --source source.yaml')).toContain('belong together');
+  const alone = await refused('validate source.yaml');
+  expect(alone).toContain('1 problem');
+  expect(alone).toMatch(/:1:1 +kind +this is a source-template.*--sink FILE/);
   expect(await refused('run --source sink.yaml --sink sink.yaml')).toContain(
     'expected a source-template, got a sink-template',
   );

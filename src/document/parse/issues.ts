@@ -77,6 +77,7 @@ export const ISSUES = {
   several_documents: 'The text holds more than one document.',
   state_not_durable: 'The state store forgets everything when the process ends.',
   state_required: 'A check looks at earlier runs, and the row has no state store.',
+  template_kind: 'A template stands where a pipeline document is expected.',
   state_unused: 'There is a state store but the source keeps no bookmarks.',
   token_out_of_scope: 'A run-time token is used where it has no value.',
   too_deep: 'The document is nested too deeply.',

@@ -4,7 +4,7 @@
  */
 import type { ZodType } from 'zod';
 import { check, type Check } from '../../kit/schema.ts';
-import type { Issue } from '../../lib/errors.ts';
+import { ConfigError, type Issue } from '../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
@@ -18,7 +18,7 @@ import { sinkSchema, type SinkSpec } from '../structure/sink.ts';
 import type { SourceSpec } from '../structure/source.ts';
 import { edgeSchema, nodeSchema, type EdgeSpec, type NodeSpec } from '../structure/topology.ts';
 import { transformSchema, type TransformSpec } from '../structure/transform.ts';
-import { isFull } from '../text/locate.ts';
+import { isFull, withPlaces } from '../text/locate.ts';
 import { restoreEscapes } from '../tokens/tokens.ts';
 import { holdsPrototype, refusePrototypes } from './prototype-keys.ts';
 import { readValid, readValidWith } from './read-valid.ts';
@@ -90,6 +90,7 @@ interface Reading {
 
 export function readBlocks(document: Document, reading: Reading): ParsedBlocks {
   const { grammar, issues } = reading;
+  refuseTemplate(document);
   const root = withoutComposition(document, issues);
   refuseUnknownKeys(root, '', reading);
   readHead(root, grammar, issues);
@@ -104,6 +105,20 @@ export function readBlocks(document: Document, reading: Reading): ParsedBlocks {
   const judged = { ...root, vars: null };
   if (holdsPrototype(judged)) refusePrototypes(judged, '', issues);
   return blocks;
+}
+
+const PART_KINDS = ['source-template', 'sink-template', 'deployment'];
+
+/** A part of a pipeline has other keys: naming each of them would help nobody. */
+function refuseTemplate({ tree: { kind }, locate }: Document): void {
+  if (typeof kind !== 'string' || !PART_KINDS.includes(kind)) return;
+  const issue: Issue = {
+    code: 'template_kind',
+    path: 'kind',
+    message: `this is a ${kind}, which is only a part of a pipeline`,
+    hint: 'run a pair with `headgate run --source FILE --sink FILE`, or register it with `headgate template register FILE`',
+  };
+  throw new ConfigError(withPlaces([issue], locate));
 }
 
 function readHead(root: JsonObject, grammar: Grammar, issues: Issue[]): void {
