@@ -206,6 +206,8 @@ export interface SinkDefinition<C = any> {
    * conflicting outputs.
    */
   localPath?(config: C): string | undefined;
+  /** Whether it writes several local files, and `place` is the pattern of their names. */
+  hasParts?(config: C): boolean;
   /** `undefined` when records cannot be read as they were written, with this config or at all. */
   readBack?(config: C): ReadBack | undefined;
   /**
@@ -251,7 +253,7 @@ export function replacedOutput(
   const { writeMode, overwrites } = definition.capabilities(config);
   if (writeMode === 'overwrite')
     return overwrites === undefined ? { output } : { output, part: overwrites };
-  if (definition.localPath?.(config) === undefined && definition.place === undefined)
+  if (definition.localPath?.(config) === undefined && definition.hasParts?.(config) !== true)
     return undefined;
   const adds = isObject(config) && (config['append'] === true || config['if_exists'] === 'append');
   return adds ? undefined : { output };

@@ -58,6 +58,7 @@ export const fileSink = defineSink<FileSinkConfig>({
   datasetUri: (config) => fileUri(config.path),
   localPath: (config) => (isNumbered(config) ? undefined : config.path),
   place: (config) => normalize(pattern(config)),
+  hasParts: isNumbered,
   open: async (config, context) => new FileSink(config, context),
   probe: (config, context) =>
     probeFolder(
