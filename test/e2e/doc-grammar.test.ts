@@ -181,8 +181,8 @@ matrix:
       last: 'ok',
       first: 'ok',
       bad: 'error',
-      after: 'error',
-      later: 'error',
+      after: 'skipped',
+      later: 'skipped',
     });
     expect(folder.lines('chain-last.jsonl')).toEqual([{ n: 1 }]);
     expect(existsSync(join(folder.path, 'chain-after.jsonl'))).toBe(false);
