@@ -15,7 +15,7 @@ import {
   part,
   planOf,
   plannedRow,
-  type Journal,
+  type Trace,
 } from '../../test/fakes/plan.ts';
 import type { ExecuteOptions } from './engine.ts';
 import { execute } from './execute.ts';
@@ -35,8 +35,8 @@ function run(plan: Plan, overrides: Partial<ExecuteOptions> = {}): Promise<RunOu
 }
 
 /** Says when it is asked and when it has stored, which is not before `when`. */
-function slowState(journal: Journal, when: Promise<void>): ReturnType<typeof fakeState> {
-  const state = fakeState(new Map(), journal);
+function slowState(trace: Trace, when: Promise<void>): ReturnType<typeof fakeState> {
+  const state = fakeState(new Map(), trace);
   return {
     ...state,
     open: async (config, context) => {
@@ -44,7 +44,7 @@ function slowState(journal: Journal, when: Promise<void>): ReturnType<typeof fak
       const put = async (key: string, value: JsonValue): Promise<void> => {
         await store.put(key, value);
         await when;
-        journal.push(`stored ${JSON.stringify(value)}`);
+        trace.push(`stored ${JSON.stringify(value)}`);
       };
       return { ...store, put };
     },
@@ -119,15 +119,15 @@ describe('who calls', () => {
 
 describe('one row', () => {
   it('flushes, stores the bookmark and only then acknowledges, page by page', async () => {
-    const journal: Journal = [];
+    const trace: Trace = [];
     const values = new Map<string, JsonValue>();
-    const sink = fakeSink({ journal });
-    const row = plannedRow(fakeSource(pages, { journal }), sink.definition, {
-      state: part(fakeState(values, journal)),
+    const sink = fakeSink({ trace });
+    const row = plannedRow(fakeSource(pages, { trace }), sink.definition, {
+      state: part(fakeState(values, trace)),
     });
     const outcome = await run(planOf([row]));
     expect(outcome).toMatchObject({ status: 'completed', records_written: 3, error: null });
-    expect(journal).toEqual([
+    expect(trace).toEqual([
       'read from null',
       'write 2',
       'flush',
@@ -146,18 +146,18 @@ describe('one row', () => {
   });
 
   it('moves the next page while a bookmark is stored, and flushes nothing before it is', async () => {
-    const journal: Journal = [];
+    const trace: Trace = [];
     const stored = Promise.withResolvers<void>();
-    const state = slowState(journal, stored.promise);
+    const state = slowState(trace, stored.promise);
     const sink = fakeSink({
-      journal,
+      trace,
       onWrite: (_, call) => (call === 2 ? setImmediate(stored.resolve) : undefined),
     });
     const outcome = await run(
-      planOf([plannedRow(fakeSource(pages, { journal }), sink.definition, { state: part(state) })]),
+      planOf([plannedRow(fakeSource(pages, { trace }), sink.definition, { state: part(state) })]),
     );
     expect(outcome).toMatchObject({ status: 'completed', invocations: [{ bookmark: 3 }] });
-    expect(journal.slice(1, 10)).toEqual([
+    expect(trace.slice(1, 10)).toEqual([
       'write 2',
       'flush',
       'put 2',
@@ -199,12 +199,12 @@ describe('one row', () => {
   });
 
   it('starts after the stored bookmark', async () => {
-    const journal: Journal = [];
-    const row = plannedRow(fakeSource([], { journal }), fakeSink().definition, {
+    const trace: Trace = [];
+    const row = plannedRow(fakeSource([], { trace }), fakeSink().definition, {
       state: part(fakeState(new Map([['test::row-0', 41]]))),
     });
     await run(planOf([row]));
-    expect(journal[0]).toBe('read from 41');
+    expect(trace[0]).toBe('read from 41');
   });
 
   it('fails without moving the bookmark when the sink fails, and says which sink', async () => {
@@ -230,8 +230,8 @@ describe('one row', () => {
   });
 
   it('keeps the pages before a failing source and flushes them', async () => {
-    const journal: Journal = [];
-    const sink = fakeSink({ journal });
+    const trace: Trace = [];
+    const sink = fakeSink({ trace });
     const outcome = await run(
       planOf([plannedRow(fakeSource(pages, { failAfter: connectionLost() }), sink.definition)]),
     );
@@ -240,17 +240,17 @@ describe('one row', () => {
       error: { kind: 'Source' },
       balance: { written: 3 },
     });
-    expect(journal.slice(-3)).toEqual(['flush', 'finish failed', 'close']);
+    expect(trace.slice(-3)).toEqual(['flush', 'finish failed', 'close']);
   });
 
   it('stores the bookmark only after finish when a flush is not durable', async () => {
-    const journal: Journal = [];
-    const sink = fakeSink({ journal, capabilities: { flushDurable: false } });
+    const trace: Trace = [];
+    const sink = fakeSink({ trace, capabilities: { flushDurable: false } });
     const row = plannedRow(fakeSource(pages), sink.definition, {
-      state: part(fakeState(new Map(), journal)),
+      state: part(fakeState(new Map(), trace)),
     });
     await run(planOf([row]));
-    expect(journal.filter((what) => what.startsWith('put') || what.startsWith('finish'))).toEqual([
+    expect(trace.filter((what) => what.startsWith('put') || what.startsWith('finish'))).toEqual([
       'finish success',
       'put 3',
     ]);
@@ -310,15 +310,15 @@ describe('dead letters', () => {
   });
 
   it('are flushed before the bookmark is stored', async () => {
-    const journal: Journal = [];
-    const dead = fakeSink({ name: 'dlq', journal });
-    const sink = fakeSink({ journal, reject: () => 'no' });
+    const trace: Trace = [];
+    const dead = fakeSink({ name: 'dlq', trace });
+    const sink = fakeSink({ trace, reject: () => 'no' });
     const row = plannedRow(fakeSource([{ records: [1], bookmark: 1 }]), sink.definition, {
       dlq: dlqPlan(dead.definition),
-      state: part(fakeState(new Map(), journal)),
+      state: part(fakeState(new Map(), trace)),
     });
     await run(planOf([row]));
-    expect(journal.slice(0, 5)).toEqual(['write 1', 'dlq write 1', 'flush', 'dlq flush', 'put 1']);
+    expect(trace.slice(0, 5)).toEqual(['write 1', 'dlq write 1', 'flush', 'dlq flush', 'put 1']);
   });
 
   it('take the whole page with dlq_all, and the bookmark moves on', async () => {
@@ -375,9 +375,9 @@ describe('dead letters', () => {
 describe('stopping', () => {
   it('happens at a page boundary: flushed, counted, cancelled, no error', async () => {
     const stop = new AbortController();
-    const journal: Journal = [];
+    const trace: Trace = [];
     const sink = fakeSink({
-      journal,
+      trace,
       onWrite: () => stop.abort(new StopReason('cancel', 'asked')),
     });
     const outcome = await run(planOf([plannedRow(fakeSource(pages), sink.definition)]), {
@@ -389,7 +389,7 @@ describe('stopping', () => {
       error: null,
       invocations: [{ status: 'cancelled' }],
     });
-    expect(journal.slice(-3)).toEqual(['flush', 'finish cancelled', 'close']);
+    expect(trace.slice(-3)).toEqual(['flush', 'finish cancelled', 'close']);
   });
 
   it('leaves nothing remembered after a dry run or a limited run', async () => {
@@ -536,11 +536,11 @@ describe('several rows', () => {
   });
 
   it('start the heaviest row first with schedule lpt', async () => {
-    const journal: Journal = [];
+    const trace: Trace = [];
     const row = (id: string, weight?: number): PlannedRow =>
       plannedRow(
         fakeSource([], { beforePage: () => {} }),
-        fakeSink({ journal, name: id }).definition,
+        fakeSink({ trace, name: id }).definition,
         { id, weight },
       );
     await run(
@@ -549,7 +549,7 @@ describe('several rows', () => {
         schedule: 'lpt',
       }),
     );
-    expect(journal.filter((what) => what.endsWith('close'))).toEqual([
+    expect(trace.filter((what) => what.endsWith('close'))).toEqual([
       'heavy close',
       'light close',
       'none close',

@@ -23,7 +23,7 @@ import type { PlannedPart, Plan, PlannedRow } from '../../src/plan/plan.ts';
  * Everything the doubles were asked to do, in order: `write 3`, `flush`, `put 7`, `ack 7`, `finish
  * success`, `close`.
  */
-export type Journal = string[];
+export type Trace = string[];
 
 export const noParts = createParts({
   sources: [],
@@ -42,7 +42,7 @@ export interface FakePage {
 export function fakeSource(
   pages: readonly FakePage[],
   options: {
-    journal?: Journal;
+    trace?: Trace;
     failAfter?: Error;
     beforePage?: (index: number) => void | Promise<void>;
     positional?: boolean;
@@ -62,7 +62,7 @@ export function fakeSource(
     open: () =>
       Promise.resolve({
         async *pages(request) {
-          options.journal?.push(`read from ${JSON.stringify(request.bookmark ?? null)}`);
+          options.trace?.push(`read from ${JSON.stringify(request.bookmark ?? null)}`);
           const { bookmark } = request;
           const start =
             options.positional === true && bookmark !== undefined
@@ -78,11 +78,11 @@ export function fakeSource(
           if (options.failAfter !== undefined) throw options.failAfter;
         },
         acknowledge: (bookmark) => {
-          options.journal?.push(`ack ${JSON.stringify(bookmark)}`);
+          options.trace?.push(`ack ${JSON.stringify(bookmark)}`);
           return Promise.resolve();
         },
         close: () => {
-          options.journal?.push('close source');
+          options.trace?.push('close source');
           return Promise.resolve();
         },
       }),
@@ -95,7 +95,7 @@ export interface FakeSink {
 }
 
 export interface FakeSinkOptions {
-  readonly journal?: Journal;
+  readonly trace?: Trace;
   readonly name?: string;
   readonly capabilities?: Partial<SinkCapabilities>;
   /** Throws for a page, or rejects nothing. */
@@ -108,7 +108,7 @@ export function fakeSink(options: FakeSinkOptions = {}): FakeSink {
   const records: JsonValue[] = [];
   const name = options.name ?? '';
   const tell = (what: string): void =>
-    void options.journal?.push(name === '' ? what : `${name} ${what}`);
+    void options.trace?.push(name === '' ? what : `${name} ${what}`);
   let calls = 0;
   const definition = defineSink({
     type: `fake${name}`,
@@ -150,7 +150,7 @@ export function fakeSink(options: FakeSinkOptions = {}): FakeSink {
   return { definition, records };
 }
 
-export function fakeState(values: Map<string, JsonValue>, journal?: Journal) {
+export function fakeState(values: Map<string, JsonValue>, trace?: Trace) {
   return defineStateStore({
     type: 'fake',
     description: 'a map',
@@ -161,7 +161,7 @@ export function fakeState(values: Map<string, JsonValue>, journal?: Journal) {
       Promise.resolve({
         get: (key) => Promise.resolve(values.get(key)),
         put: (key, value) => {
-          journal?.push(`put ${JSON.stringify(value)}`);
+          trace?.push(`put ${JSON.stringify(value)}`);
           values.set(key, value);
           return Promise.resolve();
         },

@@ -130,14 +130,14 @@ describe('pages', () => {
   const small = { min: 3, max: 4, increase_step: 1 };
 
   it('are cut into batches of the current size, under one flush and one bookmark', async () => {
-    const journal: string[] = [];
-    const sink = fakeSink({ journal });
+    const trace: string[] = [];
+    const sink = fakeSink({ trace });
     const row = plannedRow(fakeSource([{ records, bookmark: 1 }]), sink.definition, {
       adaptiveBatch: spec(small),
-      state: part(fakeState(new Map(), journal)),
+      state: part(fakeState(new Map(), trace)),
     });
     await run(planOf([row]));
-    expect(journal.slice(0, 5)).toEqual(['write 4', 'write 4', 'write 2', 'flush', 'put 1']);
+    expect(trace.slice(0, 5)).toEqual(['write 4', 'write 4', 'write 2', 'flush', 'put 1']);
     expect(sink.records).toEqual(records);
   });
 

@@ -38,9 +38,9 @@ async function move(
   const metrics = countedMetrics();
   const clock = stillClock();
   const env = testEnv({ metrics, clock });
-  const journal: string[] = [];
+  const trace: string[] = [];
   const values = new Map<string, JsonValue>();
-  const sink = fakeSink({ journal, ...sinkOptions });
+  const sink = fakeSink({ trace, ...sinkOptions });
   const dead = fakeSink({ name: 'dead' });
   const row = plannedRow(fakeSource(options.pages ?? [PAGE]), sink.definition, {
     state: part(fakeState(values)),
@@ -59,7 +59,7 @@ async function move(
     dead: (dead.records as { payload: JsonValue; reason: string }[]).map(
       (one) => `${one.reason} ${idOf(one.payload)}`,
     ),
-    writes: journal.filter((line) => line.startsWith('write')),
+    writes: trace.filter((line) => line.startsWith('write')),
     bookmark: values.get('test::row-0'),
     waits: clock.waits,
     warnings: env.lines.map((line) => line.line).filter((line) => line.includes('every attempt')),

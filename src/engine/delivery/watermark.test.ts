@@ -53,7 +53,7 @@ async function move(
   { pages = PAGES, values = new Map(), row = {}, execute = {}, wrap, failPut }: Scenario,
 ) {
   const metrics = countedMetrics();
-  const journal: string[] = [];
+  const trace: string[] = [];
   const store = fakeState(values);
   let puts = 0;
   const state = {
@@ -75,7 +75,7 @@ async function move(
       return wrap?.(opened) ?? opened;
     },
   };
-  const plan = plannedRow(fakeSource(pages, { positional: true, journal }), fakeSink().definition, {
+  const plan = plannedRow(fakeSource(pages, { positional: true, trace }), fakeSink().definition, {
     delivery: 'exactly_once',
     state: part(state),
     sink: { ...sink, definition },
@@ -86,7 +86,7 @@ async function move(
     ...execute,
   });
   const skipped = metrics.of('svc_pipeline_pages_skipped_total')['{test,row-0}'] ?? 0;
-  return { row: outcome.invocations[0], skipped, from: journal[0], values, last: values.get(KEY) };
+  return { row: outcome.invocations[0], skipped, from: trace[0], values, last: values.get(KEY) };
 }
 
 describe('an atomic watermark (spec 2.10)', () => {

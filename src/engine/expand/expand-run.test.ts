@@ -21,7 +21,7 @@ import {
   part,
   planOf,
   plannedRow,
-  type Journal,
+  type Trace,
 } from '../../../test/fakes/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { execute } from '../execute.ts';
@@ -93,12 +93,12 @@ const told = (outcome: RunOutcome) =>
 
 describe('a fan-out row', () => {
   it('reads its source once for all who need it, and tells what became of its records', async () => {
-    const journal: Journal = [];
-    const regions = fanOut('regions', fakeSource(recordsOf('eu', null, 'us', 'eu'), { journal }));
+    const trace: Trace = [];
+    const regions = fanOut('regions', fakeSource(recordsOf('eu', null, 'us', 'eu'), { trace }));
     const outcome = await run(
       planOf([product('a', ['regions']), product('b', ['regions'])], { fanOuts: [regions] }),
     );
-    expect(journal.filter((what) => what.startsWith('read'))).toHaveLength(1);
+    expect(trace.filter((what) => what.startsWith('read'))).toHaveLength(1);
     expect(told(outcome)).toEqual([
       ['regions', null, 'completed'],
       ['a', 'code=eu', 'completed'],

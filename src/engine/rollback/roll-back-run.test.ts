@@ -359,8 +359,8 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     const ran = [];
     for (const id of [1, 2, 3, 3]) ran.push(await move(pagesOf([1, 2, 3].slice(0, id))));
     expect(await list()).toEqual([ran[1], ran[2]]);
-    const journal = (await rows('_svc_run_journal')).filter((row) => row['table_name'] === table);
-    expect(new Set(journal.map((row) => row['run_id']))).toEqual(new Set([ran[1], ran[2]]));
+    const logged = (await rows('_svc_run_journal')).filter((row) => row['table_name'] === table);
+    expect(new Set(logged.map((row) => row['run_id']))).toEqual(new Set([ran[1], ran[2]]));
     expect([...values.keys()].filter((key) => key.includes('__rollback__::'))).toHaveLength(2);
   });
 

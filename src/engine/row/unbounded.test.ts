@@ -19,14 +19,14 @@ import {
   part,
   planOf,
   plannedRow,
-  type Journal,
+  type Trace,
 } from '../../../test/fakes/plan.ts';
 import { execute } from '../execute.ts';
 
 interface Running {
   readonly config: JsonObject;
   readonly queue: ReturnType<typeof queueOf>;
-  readonly journal: Journal;
+  readonly trace: Trace;
   readonly written: readonly JsonValue[];
   stop(): Promise<RunOutcome>;
   readonly outcome: Promise<RunOutcome>;
@@ -41,7 +41,7 @@ async function start(
     ...(config ?? (await queueFixture.upstream?.fresh())),
     batch_size: 10,
   };
-  const journal: Journal = [];
+  const trace: Trace = [];
   const source: SourceDefinition<QueueConfig> = {
     ...memoryLog,
     open: async (value, context) => {
@@ -49,9 +49,9 @@ async function start(
       return { ...sound, ...change?.(sound) };
     },
   };
-  const sink = fakeSink({ journal });
+  const sink = fakeSink({ trace });
   const row = {
-    ...plannedRow(source, sink.definition, { state: part(fakeState(values, journal)) }),
+    ...plannedRow(source, sink.definition, { state: part(fakeState(values, trace)) }),
     source: part(source, given),
   };
   const stop = new AbortController();
@@ -66,7 +66,7 @@ async function start(
   return {
     config: given,
     queue: queueOf(given['name']),
-    journal,
+    trace,
     written: sink.records,
     outcome,
     stop: () => {
@@ -107,10 +107,10 @@ describe('a row whose source waits for records', () => {
       change: (sound) => ({ pages: (request) => unmarked(sound.pages(request)) }),
     });
     running.queue.records.push(...records(0, 3));
-    await vi.waitFor(() => expect(running.journal).toEqual(['write 3', 'flush']));
+    await vi.waitFor(() => expect(running.trace).toEqual(['write 3', 'flush']));
     // A second silence has nothing to flush.
     await sleep(100);
-    expect(running.journal).toEqual(['write 3', 'flush']);
+    expect(running.trace).toEqual(['write 3', 'flush']);
     await running.stop();
     expect(values.size).toBe(0);
   });

@@ -8,7 +8,7 @@ import {
   fakeSource,
   fakeState,
   type FakePage,
-  type Journal,
+  type Trace,
 } from '../../../test/fakes/plan.ts';
 import { sqliteSink } from '../../connectors/sqlite/index.ts';
 import { StopReason } from '../../lib/errors.ts';
@@ -81,17 +81,17 @@ const upTo = (end: number, from = 0): number[] =>
 describe('a graph of one source', () => {
   it('goes on where all sinks stopped, and each keeps its own position', async () => {
     const values = new Map<string, JsonValue>();
-    const journal: Journal = [];
+    const trace: Trace = [];
     const [a, b] = [fakeSink(), fakeSink()];
     const parts = (given: FakePage[]): GraphParts => ({
-      sources: { in: fakeSource(given, { journal, positional: true }) },
+      sources: { in: fakeSource(given, { trace, positional: true }) },
       sinks: { a: a.definition, b: b.definition },
       state: fakeState(values),
     });
     await runGraph(TEE, parts(pages.slice(0, 5)));
     expect(Object.fromEntries(values)).toEqual({ 'graph::a': 5, 'graph::b': 5 });
     const outcome = await runGraph(TEE, parts(pages));
-    expect(journal.filter((what) => what.startsWith('read'))).toEqual([
+    expect(trace.filter((what) => what.startsWith('read'))).toEqual([
       'read from null',
       'read from 5',
     ]);
@@ -102,10 +102,10 @@ describe('a graph of one source', () => {
 
   it('reads everything again after one sink has failed, says why, and goes on from then', async () => {
     const values = new Map<string, JsonValue>();
-    const journal: Journal = [];
+    const trace: Trace = [];
     const [a, b] = [fakeSink(), fakeSink()];
     const parts: GraphParts = {
-      sources: { in: fakeSource(pages, { journal, positional: true }) },
+      sources: { in: fakeSource(pages, { trace, positional: true }) },
       sinks: { a: a.definition, b: failingOnce(b.definition, 4) },
       state: fakeState(values),
     };
@@ -119,7 +119,7 @@ describe('a graph of one source', () => {
       ],
     );
     await runGraph(TEE, parts);
-    expect(journal.filter((what) => what.startsWith('read'))).toEqual([
+    expect(trace.filter((what) => what.startsWith('read'))).toEqual([
       'read from null',
       'read from null',
       'read from 8',
@@ -128,32 +128,32 @@ describe('a graph of one source', () => {
   });
 
   it('tells the source only what every sink has made durable', async () => {
-    const journal: Journal = [];
+    const trace: Trace = [];
     const values = new Map<string, JsonValue>();
-    const named = (name: string) => fakeSink({ journal, name }).definition;
+    const named = (name: string) => fakeSink({ trace, name }).definition;
     await runGraph(TEE, {
-      sources: { in: fakeSource(pages, { journal }) },
+      sources: { in: fakeSource(pages, { trace }) },
       sinks: { a: named('A'), b: named('B') },
-      state: fakeState(values, journal),
+      state: fakeState(values, trace),
     });
-    expect(journal.filter((what) => what.startsWith('ack'))).toEqual(
+    expect(trace.filter((what) => what.startsWith('ack'))).toEqual(
       upTo(9, 1).map((n) => `ack ${n}`),
     );
     for (const n of upTo(9, 1)) {
-      const before = journal.slice(0, journal.indexOf(`ack ${n}`));
+      const before = trace.slice(0, trace.indexOf(`ack ${n}`));
       expect(before.filter((what) => what === `put ${n}`)).toHaveLength(2);
     }
   });
 
   it('tells the source nothing more once one sink has failed', async () => {
-    const journal: Journal = [];
+    const trace: Trace = [];
     const sinks = { a: fakeSink().definition, b: failingOnce(fakeSink().definition, 3) };
     await runGraph(TEE, {
-      sources: { in: fakeSource(pages, { journal }) },
+      sources: { in: fakeSource(pages, { trace }) },
       sinks,
       state: fakeState(new Map()),
     });
-    expect(journal.filter((what) => what.startsWith('ack'))).toEqual(['ack 1', 'ack 2']);
+    expect(trace.filter((what) => what.startsWith('ack'))).toEqual(['ack 1', 'ack 2']);
   });
 
   it('stores nothing in a dry or limited run, and reads where it stands', async () => {
@@ -161,8 +161,8 @@ describe('a graph of one source', () => {
       ['graph::a', 6],
       ['graph::b', 6],
     ]);
-    const journal: Journal = [];
-    const sources = { in: fakeSource(pages, { journal, positional: true }) };
+    const trace: Trace = [];
+    const sources = { in: fakeSource(pages, { trace, positional: true }) };
     const parts = {
       sources,
       sinks: { a: fakeSink().definition, b: fakeSink().definition },
@@ -171,14 +171,14 @@ describe('a graph of one source', () => {
     expect((await runGraph(TEE, parts, { dryRun: true })).records_written).toBe(8);
     expect((await runGraph(TEE, parts, { limit: 1 })).records_written).toBe(2);
     expect(Object.fromEntries(values)).toEqual({ 'graph::a': 6, 'graph::b': 6 });
-    expect(journal).not.toContain('ack 8');
+    expect(trace).not.toContain('ack 8');
   });
 });
 
 describe('a graph of two sources', () => {
   it('stores no position and tells each source at the end', async () => {
     const values = new Map<string, JsonValue>([['graph::w', 7]]);
-    const journal: Journal = [];
+    const trace: Trace = [];
     const env = testEnv();
     const document: GraphDocument = {
       nodes: {
@@ -195,23 +195,23 @@ describe('a graph of two sources', () => {
       pipeline: { state: { type: 'fake' } },
     };
     const sources = {
-      x: fakeSource(pages.slice(0, 2), { journal }),
-      y: fakeSource(pages.slice(0, 5), { journal }),
+      x: fakeSource(pages.slice(0, 2), { trace }),
+      y: fakeSource(pages.slice(0, 5), { trace }),
     };
     const outcome = await runGraph(
       document,
-      { sources, sinks: { w: fakeSink({ journal }).definition }, state: fakeState(values) },
+      { sources, sinks: { w: fakeSink({ trace }).definition }, state: fakeState(values) },
       { env },
     );
     expect(outcome.status).toBe('completed');
     expect(values.get('graph::w')).toBe(7);
-    expect(journal.filter((what) => what.startsWith('read'))).toEqual([
+    expect(trace.filter((what) => what.startsWith('read'))).toEqual([
       'read from null',
       'read from null',
     ]);
-    expect(journal.filter((what) => what.startsWith('ack')).sort()).toEqual(['ack 2', 'ack 5']);
-    expect(journal.indexOf('finish success')).toBeLessThan(
-      journal.findIndex((what) => what.startsWith('ack')),
+    expect(trace.filter((what) => what.startsWith('ack')).sort()).toEqual(['ack 2', 'ack 5']);
+    expect(trace.indexOf('finish success')).toBeLessThan(
+      trace.findIndex((what) => what.startsWith('ack')),
     );
     expect(env.lines.some(({ line }) => line.includes('the graph has 2 source nodes'))).toBe(true);
   });
@@ -274,16 +274,16 @@ describe('exactly once into two tables', () => {
   it('goes on after the sink that is furthest behind, and the other leaves out what it has', async () => {
     using table = sqliteTable(SETUP);
     const values = new Map<string, JsonValue>();
-    const journal: Journal = [];
+    const trace: Trace = [];
     const parts: GraphParts = {
-      sources: { in: fakeSource(pages, { journal, positional: true }) },
+      sources: { in: fakeSource(pages, { trace, positional: true }) },
       sinks: { a: sqliteSink, b: failingOnce(sqliteSink, 4) },
       state: fakeState(values),
     };
     expect((await runGraph(document(table.path), parts)).status).toBe('failed');
     const again = await runGraph(document(table.path), parts);
     expect(again.error).toBeNull();
-    expect(journal.filter((what) => what.startsWith('read'))).toEqual([
+    expect(trace.filter((what) => what.startsWith('read'))).toEqual([
       'read from null',
       'read from 3',
     ]);

@@ -8,7 +8,7 @@ import {
   fakeSource,
   fakeState,
   type FakePage,
-  type Journal,
+  type Trace,
 } from '../../../test/fakes/plan.ts';
 import { Page } from '../../kit/page.ts';
 import { StopReason } from '../../lib/errors.ts';
@@ -223,9 +223,9 @@ describe('a merge', () => {
   });
 
   it('hands on a position only when every branch has brought what comes before it', async () => {
-    const journal: Journal = [];
+    const trace: Trace = [];
     const values = new Map<string, JsonValue>();
-    const out = fakeSink({ journal });
+    const out = fakeSink({ trace });
     const document: GraphDocument = {
       nodes: {
         in: source('in'),
@@ -243,7 +243,7 @@ describe('a merge', () => {
       ],
       pipeline: { state: { type: 'fake' } },
     };
-    const state = fakeState(values, journal);
+    const state = fakeState(values, trace);
     const outcome = await runGraph(document, {
       sources: { in: fakeSource(numbered(5, 1)) },
       sinks: { w: out.definition },
@@ -252,7 +252,7 @@ describe('a merge', () => {
     expect(outcome.error).toBeNull();
     expect(out.records).toHaveLength(10);
     let written = 0;
-    for (const what of journal) {
+    for (const what of trace) {
       if (what.startsWith('write')) written += 1;
       // Position n says that both copies of the first n pages are written.
       if (what.startsWith('put')) expect(written).toBeGreaterThanOrEqual(2 * Number(what.slice(4)));
