@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { AppError, ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
-import { isSealed, open as openSealed, seal } from '../lib/crypto/seal.ts';
+import { isEncrypted, decrypt, encrypt } from '../lib/crypto/encryption.ts';
 import { optional, text } from '../kit/schema.ts';
 import { defineStateStore, type StateStore } from '../kit/state-store.ts';
 import { leasesIn } from './file-lease.ts';
@@ -68,7 +68,7 @@ function openFolder(folder: string, encryption: FileStateConfig['encryption']): 
       await replaceFile(
         folder,
         fileNameOf(key),
-        encryption === undefined ? plain : seal(encryption.key, plain),
+        encryption === undefined ? plain : encrypt(encryption.key, plain),
       );
     },
     async delete(key) {
@@ -148,8 +148,8 @@ function decode(
   key: string,
   encryption: FileStateConfig['encryption'],
 ): JsonValue {
-  const sealed = isSealed(bytes);
-  if (sealed && encryption === undefined) {
+  const isCiphertext = isEncrypted(bytes);
+  if (isCiphertext && encryption === undefined) {
     throw new ConnectorError(
       'data',
       `the state \`${key}\` is encrypted, but the store has no \`encryption\` block`,
@@ -160,8 +160,8 @@ function decode(
   }
   try {
     const plain =
-      sealed && encryption !== undefined
-        ? openSealed([encryption.key, ...encryption.previous_keys], bytes)
+      isCiphertext && encryption !== undefined
+        ? decrypt([encryption.key, ...encryption.previous_keys], bytes)
         : bytes;
     return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(plain));
   } catch (error) {

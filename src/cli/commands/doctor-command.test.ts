@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { seal } from '../../lib/crypto/seal.ts';
+import { encrypt } from '../../lib/crypto/encryption.ts';
 import { parts } from '../../parts.ts';
 import { runCli } from '../framework/run-cli.ts';
 import { testWiring, testWorld } from '../../../test/support/cli.ts';
@@ -27,7 +27,7 @@ async function doctor(encryption: string): Promise<{ code: number; out: string }
 
 it('a bookmark that this document cannot read is told before a run stumbles over it', async () => {
   mkdirSync(path.join(cwd, 'state'));
-  writeFileSync(path.join(cwd, 'state', 't%3A%3Arow-0.json'), seal('old', Buffer.from('7')));
+  writeFileSync(path.join(cwd, 'state', 't%3A%3Arow-0.json'), encrypt('old', Buffer.from('7')));
   const rotated = await doctor('{ key: new }');
   expect(rotated.code).toBe(1);
   expect(rotated.out).toContain('pass  state file: sentinel');

@@ -36,7 +36,7 @@ function codeOf(value: unknown): unknown {
   return value.length === 1 ? value.charCodeAt(0) : value;
 }
 
-/** `schemes` are those of the addresses that can stand there as well. */
+/** `schemes` are those of the addresses that are accepted as well. */
 export function filePath(description: string, schemes: readonly string[] = []) {
   return text()
     .superRefine((path, ctx) => {

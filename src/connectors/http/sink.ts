@@ -17,8 +17,7 @@ import { ALL_TRANSIENT, NO_RETRY, requestRetry, type RequestRetry } from '../_ht
 import type { HttpConfig } from './config.ts';
 
 /**
- * Sends records as JSON. A request that was answered has been taken: there is nothing left to
- * flush.
+ * Sends records as JSON. A response means that the records are stored, so there is nothing to flush.
  */
 export class HttpSink implements Sink {
   readonly #config: HttpConfig;
@@ -78,8 +77,8 @@ export class HttpSink implements Sink {
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     rejected.sort((a, b) => a.index - b.index);
     const [first] = rejected;
-    // With nobody to take rejects, the page fails for the reason of its first record, which may be
-    // worth another try.
+    // Without a dead-letter queue the page fails with the error of its first record, which may be
+    // transient.
     if (!partial && first?.error.cause instanceof ConnectorError) throw first.error.cause;
     return settle(records.length, rejected, partial);
   }

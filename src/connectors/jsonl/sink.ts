@@ -18,10 +18,10 @@ import { AppendingFile } from '../_files/output/appending-file.ts';
 import { ReplacingFile, hasPartToEnd } from '../_files/output/replacing-file.ts';
 import { chooseCodec, codecOfName } from '../_files/compression/compression.ts';
 import { compression, encryption, filePath, onFailure } from '../_files/config.ts';
-import { sealLine } from '../_files/json/json-lines-file.ts';
+import { encryptLine } from '../_files/json/json-lines-file.ts';
 import { resolvePath, fileUri } from '../_files/paths.ts';
 import { probeFolder } from '../_files/output/probe-folder.ts';
-import { JSON_RULES, SEALED_RULES } from '../_files/lines/line-rules.ts';
+import { JSON_RULES, ENCRYPTED_RULES } from '../_files/lines/line-rules.ts';
 import { repairTornEnd } from '../_files/lines/torn-end.ts';
 
 const config = z.lazy(() =>
@@ -81,7 +81,7 @@ export const jsonlSink = defineSink<JsonlSinkConfig>({
   },
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
-  readBack: ({ path, compression: codec, encryption: sealing, pretty }) =>
+  readBack: ({ path, compression: codec, encryption: cipher, pretty }) =>
     pretty
       ? undefined
       : {
@@ -89,7 +89,7 @@ export const jsonlSink = defineSink<JsonlSinkConfig>({
           config: {
             path,
             compression: codec,
-            ...(sealing === undefined ? {} : { encryption: { ...sealing } }),
+            ...(cipher === undefined ? {} : { encryption: { ...cipher } }),
           },
         },
   temporary: (value, folder) => ({
@@ -153,12 +153,12 @@ class JsonlSink implements Sink {
   }
 
   #encode(page: Page): Uint8Array {
-    const { pretty, encryption: sealing } = this.#config;
-    if (sealing !== undefined) {
+    const { pretty, encryption: cipher } = this.#config;
+    if (cipher !== undefined) {
       return Buffer.from(
         page
           .records()
-          .map((record) => `${sealLine(sealing.key, stringifyJson(record))}\n`)
+          .map((record) => `${encryptLine(cipher.key, stringifyJson(record))}\n`)
           .join(''),
       );
     }
@@ -175,7 +175,7 @@ class JsonlSink implements Sink {
     const { env, signal } = this.#context;
     const path = this.#path;
     const codec = chooseCodec(this.#config.compression, this.#config.path, env.log);
-    const rules = this.#config.encryption === undefined ? JSON_RULES : SEALED_RULES;
+    const rules = this.#config.encryption === undefined ? JSON_RULES : ENCRYPTED_RULES;
     const prepare = (part: string) =>
       repairTornEnd(rules, { path: part, codec, log: env.log, signal });
     if (this.#appends) {

@@ -8,7 +8,7 @@ import { chooseCodec } from '../_files/compression/compression.ts';
 import { compression, encryption, filePath, readingKeys } from '../_files/config.ts';
 import { jsonColumnPages } from '../_files/json/json-column-pages.ts';
 import { jsonLinePages } from '../_files/json/json-line-pages.ts';
-import { jsonLines, openedLines } from '../_files/json/json-lines-file.ts';
+import { jsonLines, decryptedLines } from '../_files/json/json-lines-file.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import { cutPages } from '../_files/lines/cut-pages.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
@@ -31,7 +31,7 @@ export const jsonlSource = defineSource<JsonlSourceConfig>({
   examples: [
     { path: 'events.jsonl' },
     { path: 'events.jsonl.gz', batch_size: 5000 },
-    { path: 'sealed.jsonl', encryption: { key: 'a long key text' } },
+    { path: 'encrypted.jsonl', encryption: { key: 'a long key text' } },
   ],
   capabilities: () => ({
     replay: 'none',
@@ -52,7 +52,8 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
     pages: ({ lane, limit }) => {
       const { signal } = context;
       const stored = readBlocks({ path: file, codec, signal, borrowed: true });
-      const plain = keys === undefined ? stored : openedLines(stored, { name: value.path, keys });
+      const plain =
+        keys === undefined ? stored : decryptedLines(stored, { name: value.path, keys });
       const bounds = pageBounds(value.batch_size, context.pageBytes);
       if (lane.form === 'bytes')
         return jsonLinePages(plain, { name: value.path, bounds, limit, signal });

@@ -37,7 +37,7 @@ const config = z.lazy(() =>
       .default(false)
       .meta({ description: 'Whether every record is handed to the system on its own.' }),
     max_records: optional(integer({ min: 0 })).meta({
-      description: 'After this many records, further ones are taken but not shown.',
+      description: 'After this many records, further ones are accepted but not shown.',
     }),
     batch_size: batchSize().meta({
       description: 'Accepted for uniformity; records are written as they come.',
@@ -78,7 +78,7 @@ export function openStdout(
 ): Sink {
   const format = FORMATTERS[value.format];
   const { stream, context } = place;
-  // The write that fails tells it; without a listener the stream would end the process.
+  // A failed write reports the error itself; without a listener the stream would end the process.
   const ignore = (): void => {};
   stream.on('error', ignore);
   let left = value.max_records ?? Infinity;
@@ -118,7 +118,7 @@ export function openStdout(
   };
 }
 
-/** Whoever reads us may have enough (`| head`): that is a clean end. */
+/** A reader that stops early (`| head`) is a clean end. */
 function written(stream: Output, bytes: Uint8Array, name: string): Promise<'open' | 'closed'> {
   return new Promise((resolve, reject) => {
     stream.write(bytes, (error) => {

@@ -1,7 +1,7 @@
 /**
  * The inner loop of CSV → JSON Lines as a WebAssembly module: one pass that finds the cells and
- * writes them, sixteen bytes at a time. A row that cannot be written leaves no trace: the loop
- * stands before it and says why.
+ * writes them, sixteen bytes at a time. Before a row that cannot be written the loop stops and says
+ * why; nothing of that row is in the output.
  */
 import { ESCAPED, MISSING, NULL, TEXT } from '../../kit/columns.ts';
 import { CARRIAGE_RETURN, LINE_FEED } from '../../kit/csv-dialect.ts';
@@ -49,24 +49,22 @@ import {
 
 export interface CsvLineExports {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
-  /**
-   * Converts rows and gives one of `STOPS`; what it goes by and what it tells stands in `WORDS`.
-   */
+  /** Converts rows and returns the index of a reason in `STOPS`; `WORDS` has its arguments and results. */
   readonly convert: () => number;
 }
 
-/** Why the loop stands still; the number it gives is the place in this list. */
+/** Why the loop stopped; it returns the index in this list. */
 export const STOPS = ['input', 'rows', 'page', 'room', 'width'] as const;
 const [INPUT, ROWS, PAGE, ROOM, WIDTH] = [0, 1, 2, 3, 4];
 
 const WORD_NAMES = [
-  // Moved on by the loop.
+  // State of the loop, which it updates.
   'at',
   'to',
   'line',
   'afterReturn',
   'rows',
-  // What it goes by.
+  // Arguments.
   'end',
   'toEnd',
   'most',
@@ -85,26 +83,26 @@ const WORD_NAMES = [
   'kinds',
 ] as const;
 
-/** Where each setting and result stands in memory, four bytes each. */
+/** The address of each argument and result in memory, four bytes each. */
 export const WORDS = Object.fromEntries(
   WORD_NAMES.map((name, index) => [name, index * 4]),
 ) as Record<(typeof WORD_NAMES)[number], number>;
 
-/** Eight bytes for every byte: what it becomes in a JSON text, and at the end how long that is. */
+/** Eight bytes for every byte value: its form in a JSON text, and in the last byte its length. */
 export const ESCAPES_AT = 256;
 export const ESCAPE_BYTES = 8;
 const ESCAPE_LENGTH_AT = 7;
-/** What is behind the tables of fixed size. */
+/** The end of the tables of fixed size. */
 export const TABLES_END = ESCAPES_AT + 256 * ESCAPE_BYTES;
 
 export const VECTOR_BYTES = 16;
 /** A label: its length, then from here on its bytes, up to a whole vector. */
 export const LABEL_HEAD = VECTOR_BYTES;
-/** A null: its length, then from here on its bytes as they stand in a JSON text. */
+/** A null: its length, then from here on its bytes as written in a JSON text. */
 export const NULL_HEAD = 4;
 
 /**
- * What a cell may need behind its text: a vector that runs over, an escape, the last quote, the
+ * Space that a cell may need after its text: the rest of a vector, an escape, the closing quote, the
  * brace and the line end.
  */
 const SPARE_ROOM = 3 * VECTOR_BYTES;
@@ -188,7 +186,7 @@ export function csvLineModule(): Uint8Array {
   });
 }
 
-/** Ends the loop; the row at hand is taken back when it was begun. */
+/** Ends the loop; a row that was begun is removed from the output. */
 const stopAt = (why: number, how: 'undo' | 'done'): Code => [
   ...put('stop', int(why)),
   ...leave(how),
@@ -210,7 +208,7 @@ function nextRow(): Code {
         when(atLeast($('at'), $('end')), stopAt(INPUT, 'done')),
         put('byte', loadByte($('at'))),
         leaveWhen('found', not(isLineEnd)),
-        // The second byte of CRLF ends no line of its own.
+        // The line feed of CRLF does not end another line.
         move('line', or(equal($('byte'), int(CARRIAGE_RETURN)), not($('afterReturn')))),
         endLine(),
         leave('empty'),
@@ -284,8 +282,8 @@ function cell(): Code {
 }
 
 /**
- * Copies up to the first byte that may not stand in a JSON text or that has a meaning here; `byte`
- * is that one then.
+ * Copies up to the first byte that must be escaped in JSON or has a meaning in CSV, and puts that one
+ * into `byte`.
  */
 function copyRun(again: string, meant: Code, ending: Code): Code {
   const written = loadVector($('at'));
@@ -314,9 +312,9 @@ function copyRun(again: string, meant: Code, ending: Code): Code {
   ];
 }
 
-/** Up to behind the closing quote. */
+/** Up to and including the closing quote. */
 function quotedPart(): Code {
-  // Where it ends nobody knows: it may not be within the bytes at hand.
+  // The closing quote may be beyond the bytes that have been read.
   const ending = when(atLeast($('at'), $('end')), stopAt(INPUT, 'undo'));
   return block(
     'closed',
@@ -408,7 +406,7 @@ function nullCell(): Code {
   ];
 }
 
-/** Notes where the cell stands in its page, when that is asked for. */
+/** Stores the place of the cell in its page, if requested. */
 function mark(): Code {
   const word = shiftLeft($('place'), int(2));
   return when(

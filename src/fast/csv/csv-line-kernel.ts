@@ -1,6 +1,5 @@
 /**
- * CSV → JSON Lines by the loop of `csv-line-code.ts`: the memory it works in, and what goes into it
- * and comes out.
+ * CSV → JSON Lines with the loop of `csv-line-code.ts`: its memory, its arguments and its results.
  */
 import type { ByteWriter } from '../../kit/byte-writer.ts';
 import { wasmApi, type WasmModule } from '../../lib/wasm/wasm-api.ts';
@@ -56,8 +55,8 @@ export interface KernelOptions {
 
 const PAGE_OF_MEMORY = 64 * 1024;
 /**
- * Room for rows and for what they become; small enough for the caches of a processor. Both grow for
- * longer rows.
+ * Initial size of input and output; small enough for the caches of a processor. Both grow for longer
+ * rows.
  */
 const IN_BYTES = 128 * 1024;
 const OUT_BYTES = 128 * 1024;
@@ -68,8 +67,8 @@ const MARK_BYTES = 9;
 const MOST = 0x7fff_ffff;
 
 /**
- * Machines that wait for the next file: to make one anew takes longer than to convert a small file,
- * and its memory is garbage afterwards.
+ * Instances kept for the next file: creating one takes longer than converting a small file, and
+ * leaves its memory to the garbage collector.
  */
 const IDLE_MACHINES = 4;
 const IDLE_BYTES = 1024 * 1024;
@@ -128,9 +127,8 @@ export class CsvLineKernel {
   }
 
   /**
-   * Writes rows of `input` up to `end`, where a row ends; moves `input.at` and the line of
-   * `position` on. With `marks`, which have room for `most` rows, it also notes where each cell
-   * stands.
+   * Writes rows of `input` up to `end`, where a row ends, and advances `input.at` and the line of
+   * `position`. With `marks`, which have room for `most` rows, it also stores the place of each cell.
    */
   convert(
     input: KernelInput,
@@ -263,7 +261,7 @@ export class CsvLineKernel {
 
 function newMachine(): CsvLineExports {
   if (compiled === undefined)
-    throw new Error('cannot happen: nobody asked whether there is a kernel');
+    throw new Error('cannot happen: the kernel is used before it was compiled');
   const machine = new wasmApi.Instance(compiled, {}).exports as unknown as CsvLineExports;
   const bytes = Buffer.from(machine.memory.buffer);
   for (const [byte, escape] of JSON_ESCAPES.entries()) {

@@ -1,7 +1,7 @@
 /**
- * Fills chunks of the analytical engine column by column. Texts go over as one block of bytes a
- * chunk and sixteen bytes a row that say where in it each stands, the engine's own form of a text;
- * a call for each text would take longer than everything else.
+ * Fills chunks of DuckDB column by column. Texts are passed as one block of bytes per chunk and one
+ * entry of sixteen bytes per row, which is DuckDB's own form of a text; a call for each text would
+ * take longer than everything else.
  */
 import { createRequire } from 'node:module';
 import type { DuckDBDataChunk } from '@duckdb/node-api';
@@ -21,8 +21,7 @@ let loaded: typeof Bindings | undefined;
 const bindings = (): typeof Bindings => (loaded ??= loadBindings());
 
 /**
- * Texts of one column: each from its start to its end in some bytes; an end before its start is
- * null.
+ * Texts of one column, each from its start to its end in a buffer; an end before its start means null.
  */
 export interface TextCells {
   readonly starts: Uint32Array;
@@ -39,12 +38,12 @@ export interface TextRange {
   readonly row: number;
 }
 
-/** A text of this length or less stands in the sixteen bytes themselves. */
+/** A text of at most this length is stored in the sixteen bytes themselves. */
 const INLINE = 12;
 const ENTRY = 16;
 const TWO_32 = 2 ** 32;
 
-/** Used for one column after the other: the engine copies what stands there. */
+/** Reused for every column, because DuckDB copies its content. */
 const entries = new ArrayBuffer(CHUNK_ROWS * ENTRY);
 const words = new Uint32Array(entries);
 const letters = new Uint8Array(entries);
@@ -75,11 +74,11 @@ interface Address {
 }
 
 /**
- * The first vector of the chunk owns the bytes as one long text, whose entry is then written over;
- * they live as long as the chunk.
+ * The first vector of the chunk owns the bytes as one long text, whose entry is overwritten
+ * afterwards; they live as long as the chunk.
  */
 function placeBytes(vector: Bindings.Vector, bytes: Uint8Array): Address {
-  // Shorter ones would have no address, and no text in them needs one.
+  // A shorter text has no address, and no text within it needs one.
   if (bytes.length <= INLINE) return { low: 0, high: 0 };
   bindings().vector_assign_string_element_len(vector, 0, bytes);
   const entry = bindings().vector_get_data(vector, ENTRY);

@@ -6,7 +6,7 @@ const MIN_ROWS = 4096;
 const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
 
-/** What stands for a backslash and one more character. */
+/** The character that a backslash and one more character mean. */
 const UNESCAPED: Readonly<Record<number, number>> = Object.fromEntries(
   Object.entries({
     '"': '"',
@@ -75,8 +75,8 @@ export class TextHeap {
   }
 
   /**
-   * The cells of some rows of a column of texts and nulls; their bytes lie here already, moved by
-   * `shift`. No column: all null. False, and the rest not looked at, when a cell is neither.
+   * Adds cells of a column of texts and nulls whose bytes are here already, moved by `shift`. Without
+   * a column all are null. False as soon as a cell is neither text nor null.
    */
   addCells(column: Column | undefined, place: CellPlace): boolean {
     const { rows, shift, into, row: first } = place;
@@ -122,7 +122,7 @@ export class TextHeap {
   }
 
   #write(text: string): number {
-    // A UTF-16 unit is three bytes at most.
+    // A UTF-16 code unit takes three bytes of UTF-8 at most.
     this.#ensure(text.length * 3);
     this.length += this.bytes.write(text, this.length, 'utf8');
     return this.length;

@@ -4,7 +4,7 @@ import { CHUNK_ROWS } from '../../lib/sql/duckdb.ts';
 import { fillTexts } from './text-chunk.ts';
 import { TextColumn, TextHeap } from './text-heap.ts';
 
-/** About what a value takes besides its text. */
+/** Approximate memory of a value besides its text. */
 const VALUE_BYTES = 16;
 
 type RowValue = boolean | bigint | number | string | undefined;
@@ -62,8 +62,7 @@ export class TextRows {
   }
 
   /**
-   * The same for rows of a page of columns; false, and nothing taken, when a cell is neither text
-   * nor null.
+   * Adds rows of a page of columns; false, with nothing added, when a cell is neither text nor null.
    */
   addCells(
     { cells, count }: Columns,
@@ -71,7 +70,7 @@ export class TextRows {
     rows: Uint32Array,
   ): boolean {
     const bytesFrom = this.#heap.length;
-    // A page of one chunk goes over with all of its bytes.
+    // The bytes of a page that is a single chunk are copied as a whole.
     const [from, to] = rows.length === count ? [0, cells.length] : extentOf(taken, rows);
     const shift = this.#heap.addBlock(cells.bytes.subarray(from, to)) - from;
     for (const [index, into] of this.#texts) {

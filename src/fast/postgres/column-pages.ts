@@ -10,8 +10,8 @@ import type { Collector } from './line-pages.ts';
 const FIRST_CAPACITY = 64 * 1024;
 const FIRST_ROWS = 1024;
 /**
- * Of each kind of memory that waits to be used again: for the page in work, the page that waits,
- * the page being filled.
+ * How many buffers of each kind are reused: for the page being written, the page in the queue and the
+ * page being filled.
  */
 const SPARES = 3;
 

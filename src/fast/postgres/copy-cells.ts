@@ -1,5 +1,5 @@
 /**
- * Columns as rows in the text form of COPY: what their records would be written as, value by value.
+ * Writes columns as rows in the text format of COPY, with the same result as their records.
  */
 import { parseJson, type JsonValue } from '../../lib/text/json.ts';
 import {
@@ -22,8 +22,8 @@ const BACKSLASH = 92;
 const CELL_ROOM = 12;
 
 /**
- * What a column of the table takes: texts; JSON, where texts may spell a document; JSON, where texts
- * are strings of it; lists; or nothing but what `encode` returns.
+ * What a column of the table accepts: text; JSON in which texts may be JSON documents; JSON in which
+ * texts are strings; lists; or only what `encode` returns.
  */
 export type CellStyle = 'plain' | 'json' | 'document' | 'list' | 'encoded';
 
@@ -71,7 +71,7 @@ class CopyText {
   bytes: Buffer;
   length = 0;
   readonly #cells: Buffer;
-  #promised = 0;
+  #reserved = 0;
 
   constructor(cells: Buffer, bytes: Buffer) {
     this.#cells = cells;
@@ -84,7 +84,7 @@ class CopyText {
       const { starts, ends } = (writers[column] as CellColumn).from;
       size += ((ends[row] as number) - (starts[row] as number)) * 2 + CELL_ROOM;
     }
-    this.#promised = size;
+    this.#reserved = size;
     this.#ensure(size);
   }
 
@@ -130,8 +130,8 @@ class CopyText {
   }
 
   /**
-   * Most escapes are spelled alike in JSON and COPY; false, and nothing written, where one names a
-   * character by its number.
+   * Most escapes are the same in JSON and COPY; false, and nothing written, for an escape by code
+   * point.
    */
   #unescaped(start: number, end: number): boolean {
     const [bytes, cells] = [this.bytes, this.#cells];
@@ -152,8 +152,7 @@ class CopyText {
   }
 
   /**
-   * Whether a text for a JSON column cannot spell an object or a list, which would be stored as
-   * that.
+   * Whether a text for a JSON column cannot be an object or a list, which would be stored as such.
    */
   #isPlainStart(start: number, end: number): boolean {
     const first = this.#cells[start] as number;
@@ -168,10 +167,10 @@ class CopyText {
     kind: number,
     { start, end }: { start: number; end: number },
   ): void {
-    const spelled = this.#cells.toString('utf8', start, end);
-    const written = encode(parseJson(kind >= TEXT ? `"${spelled}"` : spelled));
-    // The rest of the row keeps the room it was promised.
-    this.#ensure(Buffer.byteLength(written) + this.#promised);
+    const text = this.#cells.toString('utf8', start, end);
+    const written = encode(parseJson(kind >= TEXT ? `"${text}"` : text));
+    // The rest of the row keeps the space that was reserved for it.
+    this.#ensure(Buffer.byteLength(written) + this.#reserved);
     this.#text(written);
   }
 

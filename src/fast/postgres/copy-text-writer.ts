@@ -1,7 +1,7 @@
 /**
- * Rows in the text form of COPY, turned into JSON byte by byte. What is written is what a record of
- * the same row would be written as; values that need a closer look (exponents, `json`, exact
- * decimals inside `jsonb`) go through the decoder of their type.
+ * Converts rows in the text format of COPY to JSON byte by byte. The output is that of the same row
+ * as a record; values that need more care (exponents, `json`, exact decimals inside `jsonb`) go
+ * through the decoder of their type.
  */
 import {
   ESCAPED,
@@ -123,8 +123,8 @@ export class CopyTextWriter {
   }
 
   /**
-   * Adds nothing but the values of a row; `mark` is told where each of them stands, and the value
-   * itself where a cell cannot hold it.
+   * Adds only the values of a row. `mark` is called with the place of each, and with the value itself
+   * where a cell cannot hold it.
    */
   cells(rows: Buffer, from: number, mark: MarkCell, to: number): void {
     this.#begin(rows, from, to);
@@ -219,8 +219,8 @@ export class CopyTextWriter {
       this.#escaped = true;
       if (byte === BACKSLASH) {
         const escaped = rows[at++] as number;
-        // \b \f \n \r \t and the backslash are spelled alike in COPY and JSON; a vertical tab has
-        // no letter in JSON.
+        // \b \f \n \r \t and the backslash are escaped alike in COPY and JSON; a vertical tab has no
+        // short escape in JSON.
         length = escaped === 118 ? put(out, length, VERTICAL_TAB) : putPair(out, length, escaped);
       } else if (byte === QUOTE) length = putPair(out, length, QUOTE);
       else length = put(out, length, CONTROLS[byte] as Uint8Array);
@@ -241,8 +241,8 @@ export class CopyTextWriter {
   }
 
   /**
-   * `2024-05-06 07:08:09+00` as RFC 3339; false for what that cannot say. The zone of the session
-   * is UTC.
+   * `2024-05-06 07:08:09+00` as RFC 3339; false for values that RFC 3339 cannot express. The time zone
+   * of the session is UTC.
    */
   // oxlint-disable-next-line max-params
   #moment(rows: Buffer, from: number, to: number, zoned: boolean): boolean {
@@ -294,7 +294,7 @@ export class CopyTextWriter {
           if (inner === QUOTE) break;
           if (inner !== BACKSLASH) continue;
           this.#escaped = true;
-          // COPY doubles every backslash: one more of them, and what it escapes.
+          // COPY doubles every backslash, so skip the second one and the escaped character.
           const escaped = rows[at + 1] as number;
           out[length++] = escaped;
           at += escaped === BACKSLASH ? 3 : 2;
@@ -334,7 +334,7 @@ export class CopyTextWriter {
   }
 }
 
-/** A string is told with its quotes. */
+/** Called for each value; the range of a string includes its quotes. */
 // oxlint-disable-next-line max-params
 export type MarkCell = (
   column: number,
@@ -390,8 +390,8 @@ function putWords(out: DataView, length: number, { lead, leadBytes }: ColumnWrit
 }
 
 /**
- * Whether one of four bytes is a control character, a quote or a backslash; now and then true of
- * four that are not.
+ * Whether one of four bytes may be a control character, a quote or a backslash; may be true when none
+ * is.
  */
 function isSpecial(word: number): boolean {
   const quote = word ^ 0x22222222;

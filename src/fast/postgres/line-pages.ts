@@ -3,7 +3,7 @@ import { JSON_LINES } from '../../kit/json-lines.ts';
 import { Page, type PageOptions } from '../../kit/page.ts';
 import { CopyTextWriter, type CopyField } from './copy-text-writer.ts';
 
-/** Collects rows of COPY text, of which it is told where each stands, into pages. */
+/** Collects rows of COPY text, whose places are given, into pages. */
 export interface Collector {
   add(chunk: Buffer, from: number, to: number): void;
   /** The page so far; starts the next one. */
@@ -13,7 +13,7 @@ export interface Collector {
 const FIRST_CAPACITY = 64 * 1024;
 
 /**
- * Blocks that wait to be filled again: the page in work, the page that waits, the page being
+ * How many blocks are reused: for the page being written, the page in the queue and the page being
  * filled.
  */
 const SPARE_BLOCKS = 3;
@@ -35,8 +35,8 @@ export function collectLines(fields: readonly CopyField[]): Collector {
       );
       const whole = Buffer.from(block.buffer);
       const release = (): void => void (spare.length < SPARE_BLOCKS && spare.push(whole));
-      // A database without an encoding may hold anything; what is no text is shown as replacement
-      // characters, as everywhere.
+      // A database without an encoding may hold any bytes; those that are no text become replacement
+      // characters.
       const text = isUtf8(block) ? block : Buffer.from(block.toString('utf8'));
       const page = Page.ofBlock(JSON_LINES, text, count, { ...options, release });
       count = 0;

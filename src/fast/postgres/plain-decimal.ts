@@ -7,13 +7,13 @@ const NINE = 57;
 const NO_VALUE = -1;
 
 /**
- * Up to this many digits a decimal has one shortest spelling, and the server and JSON agree on it.
+ * Up to this many digits, PostgreSQL and JSON write a decimal in the same way.
  */
 const PLAIN_DIGITS = 15;
 
 /**
- * Digits and perhaps a point that are the shortest spelling of their value: few enough, no needless
- * zero, not so small that JSON writes an exponent.
+ * Whether a text is the shortest way to write its decimal: few enough digits, no needless zero, not so
+ * small that JSON writes an exponent.
  */
 export function isPlainDecimal(rows: Uint8Array, from: number, to: number): boolean {
   const start = rows[from] === MINUS ? from + 1 : from;

@@ -1,7 +1,7 @@
 /**
- * A WebAssembly module that takes SHA-256 (FIPS 180-4) of four blocks at once, one in each lane of
- * a vector. A call into the system's library costs more than hashing a short text; this one costs
- * nothing, and four texts take the time of one.
+ * A WebAssembly module that computes SHA-256 (FIPS 180-4) of four blocks at once, one in each lane of
+ * a vector. For short texts a call into the crypto library of the runtime takes longer than the
+ * hashing itself; this code has no such call, and four texts take the time of one.
  */
 import {
   addWords,
@@ -27,7 +27,7 @@ import {
  */
 export interface Sha256Exports {
   readonly memory: { readonly buffer: ArrayBuffer };
-  /** Writes to `out` the state that follows `state` when `block` is taken in. */
+  /** Writes to `out` the state that follows `state` after `block`. */
   readonly compress: (state: number, block: number, out: number) => void;
 }
 
@@ -37,8 +37,7 @@ const ROUNDS = 64;
 const VECTOR_BYTES = 16;
 
 /**
- * The first bits of the fractional parts of roots of the first primes: the standard's numbers with
- * nothing up their sleeve.
+ * The constants of the standard: the first bits of the fractional parts of roots of the first primes.
  */
 const PRIMES = firstPrimes(ROUNDS);
 export const FIRST_STATE: readonly number[] = PRIMES.slice(0, WORDS_A_STATE).map((prime) =>
@@ -83,8 +82,7 @@ function compressCode(): Code {
   for (let round = 0; round < ROUNDS; round += 1) {
     if (round >= WORDS_A_BLOCK) code.push(scheduleCode(round));
     code.push(roundCode(state, round));
-    // Every word moves one place on, and the last one is the new first: the locals stay and change
-    // their roles.
+    // Instead of moving eight words by one place, the locals change their roles.
     state.unshift(state.pop() as number);
   }
   for (const [index, local] of state.entries())
@@ -114,7 +112,7 @@ function roundCode(state: readonly number[], round: number): Code {
     number,
   ];
   const chosen = chosenBits(get(f), get(g), get(e));
-  // Where `a` and `b` differ, `c` is with the majority.
+  // Majority: where `a` and `b` differ, `c` decides.
   const majority = chosenBits(get(c), get(a), oddBits(get(a), get(b)));
   const constant = splatWords(int(ROUND_CONSTANTS[round] ?? 0));
   const mixedE = xor(rotate(e, 6), rotate(e, 11), rotate(e, 25));

@@ -4,7 +4,7 @@ import { endianness } from 'node:os';
 import { FIRST_STATE, sha256Module, type Sha256Exports } from './sha256-code.ts';
 import { wasmApi, type WasmModule } from '../../lib/wasm/wasm-api.ts';
 
-/** A text that fits into one block of the hash together with its end mark and length. */
+/** A text that fits into one block of the hash together with its padding and length. */
 export const MOST_TEXT_BYTES = 55;
 /** Bytes behind a text that are looked at, whatever they are. */
 export const ROOM_BEHIND = 4;
@@ -28,7 +28,7 @@ const DIGEST = 896;
 /** The word of a block that holds the length of the text. */
 const LENGTH_WORD = 15;
 
-/** Two hexadecimal digits of every byte, as they stand in memory. */
+/** The two hexadecimal digits of every byte, in memory order. */
 const HEX = Uint16Array.from({ length: 256 }, (_, byte) =>
   Buffer.from(byte.toString(16).padStart(2, '0')).readUInt16LE(),
 );
@@ -36,27 +36,25 @@ const HEX = Uint16Array.from({ length: 256 }, (_, byte) =>
 let compiled: WasmModule | undefined;
 
 /**
- * Keyed digests with a `key`, plain ones without; of each the first `digits`, a multiple of eight.
- * `undefined` where vectors are missing.
+ * HMAC with a `key`, plain SHA-256 without; only the first `digits` (a multiple of eight) are written.
+ * `undefined` on machines without WebAssembly vectors.
  */
 export function shortDigests(key: string | undefined, digits: number): ShortDigests | undefined {
   if (compiled === undefined) {
     const code = sha256Module();
-    // WebAssembly counts bytes from the small end, typed arrays as the machine does.
+    // WebAssembly memory is little-endian, typed arrays have the byte order of the machine.
     if (endianness() !== 'LE' || !wasmApi.validate(code)) return undefined;
     compiled = new wasmApi.Module(code);
   }
   return new ShortDigests(compiled, key, digits);
 }
 
-/**
- * Texts wait until four are there, so a digest stands in its place no sooner than after `flush`.
- */
+/** Hashes four texts at a time: digests are complete only after `flush`. */
 export class ShortDigests {
   readonly #compress: Sha256Exports['compress'];
   readonly #words: Int32Array;
   readonly #keyed: boolean;
-  /** How many words of the digest are wanted. */
+  /** How many words of each digest are written. */
   readonly #size: number;
   readonly #places = new Uint32Array(LANES);
   #waiting = 0;
@@ -78,7 +76,7 @@ export class ShortDigests {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** Takes the digest of a text of at most `MOST_TEXT_BYTES`; its digits will stand at `to`. */
+  /** Hashes a text of at most `MOST_TEXT_BYTES`; the digits are written at `to`. */
   add(start: number, end: number, to: number): void {
     const words = this.#words;
     const view = this.#view;
@@ -122,8 +120,7 @@ export class ShortDigests {
   }
 
   /**
-   * Both states that a key leads to (RFC 2104), and the end of the outer block, which holds the
-   * inner digest.
+   * Computes the inner and outer state of the key (RFC 2104) and the padding of the outer block.
    */
   #takeKey(key: Buffer): void {
     const block = Buffer.alloc(BLOCK_BYTES);

@@ -1,5 +1,5 @@
 /**
- * Has SQLite fetch rows of another database file by itself: one INSERT … SELECT a page, in a
+ * Lets SQLite copy rows from another database file: one INSERT … SELECT per page, each in a
  * transaction of its own.
  */
 import { statSync } from 'node:fs';
@@ -24,15 +24,15 @@ export interface AttachCopyOptions {
 }
 
 /**
- * `connect` opens another connection to the destination: names of the source must not be found by
- * other statements.
+ * `connect` opens another connection to the destination, so that other statements do not see the names
+ * of the source.
  */
 export class AttachCopy {
   readonly #connect: () => DatabaseSync;
   readonly #destination: string;
   #db: DatabaseSync | undefined;
   #attached: string | undefined;
-  /** Files that cannot be read beside the destination. */
+  /** Files that could not be attached to the destination. */
   readonly #refused = new Set<string>();
 
   constructor(destination: string, connect: () => DatabaseSync) {
@@ -41,8 +41,8 @@ export class AttachCopy {
   }
 
   /**
-   * False, and nothing done, when the page has to be written as records. That goes for every
-   * failure too: records then succeed, or tell what is wrong.
+   * False, with nothing changed, when the page must be written as records. After a failure as well:
+   * writing records then succeeds, or reports the error.
    */
   write(page: Page, options: AttachCopyOptions): boolean {
     const rows = rowsOfPage(page);
@@ -56,8 +56,8 @@ export class AttachCopy {
     if (db === undefined) return false;
     const move = new RowMove(db, rows, { ...options, columns });
     try {
-      // The lock on the destination comes with a view of the source, which then must be the one the
-      // page was made in.
+      // The write lock of the destination also fixes a snapshot of the source, which must be the one
+      // that the page was made from.
       db.exec('BEGIN IMMEDIATE');
       const isDone =
         rows.source.isUnchanged() &&
@@ -89,7 +89,7 @@ export class AttachCopy {
       if (this.#attached === path) return this.#db;
       if (this.#attached !== undefined) this.#db.exec(`DETACH ${SCHEMA}`);
       this.#attached = undefined;
-      // Written out: what a statement computes cannot be judged where files are restricted.
+      // A literal: where files are restricted, the result of an expression cannot be checked.
       this.#db.exec(`ATTACH ${quoteText(`${pathToFileURL(path).href}?mode=ro`)} AS ${SCHEMA}`);
       this.#attached = path;
       return this.#db;

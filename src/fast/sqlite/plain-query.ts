@@ -1,6 +1,6 @@
 /**
- * Tells queries that only choose columns and rows of one table: their result can be read in ranges
- * of its row ids, whoever reads it.
+ * Recognises queries that only select columns and rows of one table: their result can be read in
+ * ranges of row ids.
  */
 import { quoteName } from '../../lib/sql/sql-name.ts';
 
@@ -12,7 +12,7 @@ export interface PlainQuery {
   readonly name: string;
   /** Behind WHERE. */
   readonly condition: string | undefined;
-  /** All of them stand in the condition. */
+  /** All of them belong to the condition. */
   readonly parameters: number;
 }
 
@@ -32,7 +32,7 @@ const REFUSED = new Set(
     ' ',
   ),
 );
-/** Words that may stand before a bracket without being the name of a function. */
+/** Keywords that may precede a bracket; other words there are names of functions. */
 const BEFORE_BRACKET = new Set(
   'IN AND OR NOT LIKE GLOB BETWEEN IS WHEN THEN ELSE CASE ESCAPE FROM'.split(' '),
 );

@@ -1,7 +1,7 @@
 /**
- * Pages that name rows of a table by a range of their row ids, for a sink that has SQLite fetch
- * them itself. A block has one byte for each row: nothing stands there, it is where in its buffer a
- * block lies that tells which rows are meant.
+ * Pages that name rows of a table by a range of row ids; the sink has SQLite fetch the rows. A block
+ * has one byte for each row, without content: the offset of the block in its buffer identifies the
+ * rows.
  */
 import type { SQLInputValue } from 'node:sqlite';
 import type { JsonObject } from '../../lib/text/json.ts';
@@ -11,14 +11,14 @@ import { rangeOf, rowIdOf } from './plain-query.ts';
 
 export const SQLITE_ROWS = 'sqlite_rows';
 
-/** What the rows of one read are chosen by. */
+/** Selects the rows of one read. */
 export interface RowSource {
   /** Of the database file. */
   readonly path: string;
   readonly query: PlainQuery;
   readonly values: readonly SQLInputValue[];
   readonly columns: readonly { readonly name: string; readonly declared: string | null }[];
-  /** Whether whoever opens the file finds it as it was when the read began. */
+  /** Whether the file still has the content with which the read began. */
   isUnchanged(): boolean;
 }
 

@@ -15,7 +15,7 @@ import {
 
 /** A page is a transaction of the sink: more rows would hold up everything else for too long. */
 const MOST_ROWS = 50_000;
-/** Rows whose size stands for that of a page. */
+/** Number of rows from which the size of all rows is estimated. */
 const SAMPLE = 100;
 const [FIRST_ROW, LAST_ROW] = [-(2n ** 63n), 2n ** 63n - 1n];
 
@@ -57,7 +57,7 @@ export function openRanges(
   if (!hasRowIds(db, query) || !readsInOrder(db, query, sql)) return undefined;
   const watcher = options.watch();
   try {
-    // In this order: a change between the two is taken for one that came later, which is safe.
+    // In this order, a change between the two counts as a later one, which is safe.
     const version = versionOf(watcher);
     db.exec('BEGIN');
     const source: RowSource = {
@@ -86,8 +86,7 @@ async function* rangePages(
   const nextRange = rangeFinder(db, source);
   let left = options.limit ?? Number.POSITIVE_INFINITY;
   let from = FIRST_ROW;
-  // A table that is still to be made gets its types from the first page, so that one is of the
-  // usual size.
+  // A new table gets its column types from the first page, so that page has the usual size.
   let most = options.batchSize;
   while (left > 0) {
     options.signal.throwIfAborted();
@@ -142,7 +141,7 @@ function readsInOrder(db: DatabaseSync, { condition }: PlainQuery, sql: string):
   );
 }
 
-/** Tables only; not one whose own column has taken the name. */
+/** Tables only, and none with a column of that name of its own. */
 function hasRowIds(db: DatabaseSync, { table }: PlainQuery): boolean {
   const kind = db
     .prepare("SELECT type, wr FROM pragma_table_list(?) WHERE schema = 'main'")

@@ -1,12 +1,12 @@
 /**
- * Builds the code of a WebAssembly function: instructions as functions of their operands, branches
- * by the name of what they leave.
+ * Builds the code of a WebAssembly function: instructions are functions of their operands, branches
+ * name the block that they leave.
  */
 import { i64Bytes, joinBytes, nameBytes, sized, u32Bytes } from '../../lib/wasm/wasm-bytes.ts';
 
 /**
- * Bytes, and what `functionModule` puts in the place of marks: where a block begins and ends, and
- * which one a branch is about.
+ * Bytes, and markers that `functionModule` resolves: where a block begins and ends, and which block a
+ * branch leaves.
  */
 export type Code = readonly (number | BlockStart | BlockEnd | Target)[];
 

@@ -5,7 +5,7 @@
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { openRegular } from '../../lib/files/regular-file.ts';
-import { isSealed, open } from '../../lib/crypto/seal.ts';
+import { isEncrypted, decrypt } from '../../lib/crypto/encryption.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 
 /** What an envelope says; what it does not say, or says in another type, is null. */
@@ -22,7 +22,7 @@ export interface DeadLetter {
 
 export type Line =
   | { readonly kind: 'dead_letter'; readonly deadLetter: DeadLetter; readonly bytes: Buffer }
-  /** Not JSON; JSON without a payload; sealed with an unknown key; only white space. */
+  /** Not JSON; JSON without a payload; encrypted with an unknown key; only white space. */
   | {
       readonly kind: 'malformed' | 'non_envelope' | 'undecryptable' | 'blank';
       readonly bytes: Buffer;
@@ -94,7 +94,7 @@ function unreadable(file: string, why: string, cause?: unknown): RefusedError {
 function lineOf(bytes: Buffer, keys: readonly string[]): Line {
   const line = bytes.toString('utf8').trim();
   if (line === '') return { kind: 'blank', bytes };
-  const opened = unsealed(line, keys);
+  const opened = decrypted(line, keys);
   if (opened === undefined) return { kind: 'undecryptable', bytes };
   try {
     const value = parseJson(opened);
@@ -105,13 +105,13 @@ function lineOf(bytes: Buffer, keys: readonly string[]): Line {
   }
 }
 
-/** The text of a line, opened when it is sealed; `undefined` when no key opens it. */
-function unsealed(line: string, keys: readonly string[]): string | undefined {
+/** The text of a line, decrypted when it is encrypted; `undefined` when no key fits. */
+function decrypted(line: string, keys: readonly string[]): string | undefined {
   if (line.startsWith('{')) return line;
-  const sealed = Buffer.from(line, 'base64');
-  if (!isSealed(sealed)) return line;
+  const bytes = Buffer.from(line, 'base64');
+  if (!isEncrypted(bytes)) return line;
   try {
-    return Buffer.from(open(keys, sealed)).toString('utf8');
+    return Buffer.from(decrypt(keys, bytes)).toString('utf8');
   } catch {
     return undefined;
   }

@@ -7,7 +7,7 @@ import { testEnv } from '../../../test/fakes/env.ts';
 import { loadDocument } from '../../document/load.ts';
 import { StopReason } from '../../lib/errors.ts';
 import { Redactor } from '../../lib/redact.ts';
-import { seal } from '../../lib/crypto/seal.ts';
+import { encrypt } from '../../lib/crypto/encryption.ts';
 import { parts } from '../../parts.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import { purge } from './purge.ts';
@@ -105,7 +105,7 @@ describe('inspecting a queue', () => {
 
   it('opens sealed dead letters with any of the keys, and counts those it cannot open', async () => {
     const sealed = (key: string, text: string): string =>
-      Buffer.from(seal(key, Buffer.from(text))).toString('base64');
+      Buffer.from(encrypt(key, Buffer.from(text))).toString('base64');
     await put('dead.jsonl', [
       sealed('old', deadLetter(1)),
       sealed('new', deadLetter(2)),
@@ -363,7 +363,7 @@ describe('replaying', () => {
       },
     };
     await put('dead.jsonl', [
-      Buffer.from(seal('before', Buffer.from(deadLetter({ name: null })))).toString('base64'),
+      Buffer.from(encrypt('before', Buffer.from(deadLetter({ name: null })))).toString('base64'),
     ]);
     const { report } = await again({ dlq, more: needsName });
     expect(report).toMatchObject({ candidates: 1, records_written: 0 });
@@ -411,7 +411,7 @@ describe('replaying', () => {
 
   it('is refused, like purging, when no key opens any line: that is not an empty queue', async () => {
     await put('dead.jsonl', [
-      Buffer.from(seal('lost', Buffer.from(deadLetter({ name: 'a' })))).toString('base64'),
+      Buffer.from(encrypt('lost', Buffer.from(deadLetter({ name: 'a' })))).toString('base64'),
     ]);
     for (const dryRun of [true, false]) {
       await expect(again({}, { keys: ['wrong'], dryRun })).rejects.toThrow(

@@ -1,12 +1,13 @@
 /**
- * The container of Avro (https://avro.apache.org/docs/1.12.0/specification/#object-container-files)
- * taken apart: a header, then blocks, each of which says how many values and bytes it has and ends
- * with the mark of the file. The reader of the library takes a file that is cut off for a whole one.
+ * Reads the container format of Avro
+ * (https://avro.apache.org/docs/1.12.0/specification/#object-container-files): a header, then framed
+ * blocks, each with its number of values and bytes and the sync marker of the file at its end. The
+ * library's own reader accepts a truncated file as a complete one.
  */
 import { ConnectorError } from '../../../lib/errors.ts';
 
 const MAGIC = Buffer.from('Obj\u0001', 'latin1');
-const MARK_BYTES = 16;
+const SYNC_BYTES = 16;
 /** No writer makes blocks of this size; a count beyond it is damage. */
 const MAX_BLOCK_BYTES = 2 ** 31 - 1;
 
@@ -18,17 +19,17 @@ export interface AvroHeader {
 
 export interface AvroBlock {
   readonly count: number;
-  /** Packed by the codec of the header. */
+  /** Compressed with the codec of the header. */
   readonly data: Buffer;
 }
 
-/** Reads the parts one after the other: the header first, then blocks until the file ends. */
+/** Read the header first, then blocks until the file ends. */
 export class AvroContainer {
   readonly #name: string;
   readonly #input: AsyncIterator<Uint8Array>;
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
-  #mark: Buffer = Buffer.alloc(0);
+  #sync: Buffer = Buffer.alloc(0);
 
   constructor(blocks: AsyncIterable<Uint8Array>, name: string) {
     this.#input = blocks[Symbol.asyncIterator]();
@@ -39,7 +40,7 @@ export class AvroContainer {
     const magic = await this.#take(MAGIC.length, 'header');
     if (!magic.equals(MAGIC)) throw this.#damaged('it does not begin like an Avro file');
     const meta = await this.#metadata();
-    this.#mark = Buffer.from(await this.#take(MARK_BYTES, 'header'));
+    this.#sync = Buffer.from(await this.#take(SYNC_BYTES, 'header'));
     const text = meta.get('avro.schema')?.toString('utf8');
     if (text === undefined) throw this.#damaged('its header has no schema');
     return {
@@ -48,7 +49,7 @@ export class AvroContainer {
     };
   }
 
-  /** The next block; `undefined` where the file ends after a whole one. */
+  /** The next block; `undefined` at the end of the file. */
   async next(): Promise<AvroBlock | undefined> {
     if (!(await this.#fill(1))) return undefined;
     const count = await this.#long('block');
@@ -56,8 +57,8 @@ export class AvroContainer {
     if (count < 0 || size < 0 || size > MAX_BLOCK_BYTES)
       throw this.#damaged('a block has an impossible size');
     const data = await this.#take(size, 'block');
-    const mark = await this.#take(MARK_BYTES, 'block');
-    if (!mark.equals(this.#mark)) throw this.#damaged('a block does not end where it should');
+    const sync = await this.#take(SYNC_BYTES, 'block');
+    if (!sync.equals(this.#sync)) throw this.#damaged('a block does not end where it should');
     return { count, data };
   }
 
@@ -84,7 +85,7 @@ export class AvroContainer {
     return this.#take(length, 'header');
   }
 
-  /** A whole number: seven bits a byte, the lowest first, the sign in the lowest bit. */
+  /** A zigzag varint. */
   async #long(part: string): Promise<number> {
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
@@ -102,7 +103,7 @@ export class AvroContainer {
     return taken;
   }
 
-  /** Reads on until so many bytes are there; false when the file ends before. */
+  /** Reads until so many bytes are buffered; false when the file ends before. */
   async #fill(length: number): Promise<boolean> {
     let have = this.#bytes.length - this.#at;
     if (have >= length) return true;
@@ -128,7 +129,7 @@ export class AvroContainer {
 
   #damaged(why: string, cause?: unknown): ConnectorError {
     return new ConnectorError('data', `cannot read ${this.#name} as Avro: ${why}`, {
-      hint: 'the file is damaged or not whole; get it again from where it was made',
+      hint: 'the file is damaged or incomplete; get it again from its origin',
       ...(cause === undefined ? {} : { cause }),
     });
   }

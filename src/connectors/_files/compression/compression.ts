@@ -7,7 +7,7 @@ import { alongFrames } from './zstd-frames.ts';
 
 export type Codec = 'none' | 'gzip' | 'zstd';
 
-/** The codec that a file suffix stands for. */
+/** The codec that a file suffix means. */
 export function codecOfName(name: string): Codec {
   const lower = name.toLowerCase();
   if (lower.endsWith('.gz')) return 'gzip';
@@ -33,7 +33,7 @@ export function withoutCodecSuffix(name: string): string {
 }
 
 /**
- * Unpacks a stream of blocks; several members or frames in a row are one stream. Errors show
+ * Decompresses a stream of blocks; several members or frames in a row are one stream. Errors show
  * `name`.
  */
 export async function* decompress(
@@ -49,17 +49,17 @@ export async function* decompress(
     objectMode: true,
     highWaterMark: 1,
   });
-  const unpacker: Transform = codec === 'zstd' ? createZstdDecompress() : createGunzip();
+  const decompressor: Transform = codec === 'zstd' ? createZstdDecompress() : createGunzip();
   // Errors are thrown by the iteration below.
-  pipeline(input, unpacker, () => {});
+  pipeline(input, decompressor, () => {});
   try {
-    for await (const block of unpacker) yield block as Uint8Array;
+    for await (const block of decompressor) yield block as Uint8Array;
   } catch (error) {
-    throw unpackError(error, codec, name);
+    throw decompressionError(error, codec, name);
   }
 }
 
-function unpackError(error: unknown, codec: Codec, name: string): unknown {
+function decompressionError(error: unknown, codec: Codec, name: string): unknown {
   const code = codeOf(error);
   if (error instanceof ConnectorError || code === undefined || !/^(Z_|ZSTD_|ERR_ZSTD)/.test(code))
     return error;
@@ -68,22 +68,22 @@ function unpackError(error: unknown, codec: Codec, name: string): unknown {
   return new ConnectorError('data', `cannot read ${name}: ${says}`, { cause: error });
 }
 
-/** Packs what is written. `finish` ends the member, and the next `write` starts another. */
+/** Compresses what is written. `finish` ends the member, and the next `write` starts another. */
 export class Compressor {
   readonly #codec: Exclude<Codec, 'none'>;
-  #packer: Transform | undefined;
-  #packed: Uint8Array[] = [];
+  #compressor: Transform | undefined;
+  #compressed: Uint8Array[] = [];
 
   constructor(codec: Exclude<Codec, 'none'>) {
     this.#codec = codec;
   }
 
-  /** Returns the bytes packed so far. */
+  /** Returns the bytes compressed so far. */
   async write(bytes: Uint8Array): Promise<Uint8Array[]> {
-    this.#packer ??= this.#start();
-    const packer = this.#packer;
+    this.#compressor ??= this.#start();
+    const compressor = this.#compressor;
     await new Promise<void>((resolve, reject) => {
-      packer.write(bytes, (error) =>
+      compressor.write(bytes, (error) =>
         error === null || error === undefined ? resolve() : reject(error),
       );
     });
@@ -91,28 +91,28 @@ export class Compressor {
   }
 
   async finish(): Promise<Uint8Array[]> {
-    const packer = this.#packer;
-    this.#packer = undefined;
-    if (packer === undefined) return [];
+    const compressor = this.#compressor;
+    this.#compressor = undefined;
+    if (compressor === undefined) return [];
     await new Promise<void>((resolve, reject) => {
-      packer.once('end', resolve);
-      packer.once('error', reject);
-      packer.end();
+      compressor.once('end', resolve);
+      compressor.once('error', reject);
+      compressor.end();
     });
     return this.#take();
   }
 
   #start(): Transform {
-    const packer: Transform = this.#codec === 'gzip' ? createGzip() : createZstdCompress();
+    const compressor: Transform = this.#codec === 'gzip' ? createGzip() : createZstdCompress();
     // The callback of the failed write reports the error.
-    packer.on('error', () => {});
-    packer.on('data', (chunk: Uint8Array) => this.#packed.push(chunk));
-    return packer;
+    compressor.on('error', () => {});
+    compressor.on('data', (chunk: Uint8Array) => this.#compressed.push(chunk));
+    return compressor;
   }
 
   #take(): Uint8Array[] {
-    const packed = this.#packed;
-    this.#packed = [];
-    return packed;
+    const compressed = this.#compressed;
+    this.#compressed = [];
+    return compressed;
   }
 }

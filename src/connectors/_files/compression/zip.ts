@@ -67,6 +67,6 @@ function globTest(pattern: string): (file: string) => boolean {
 function tooLarge(name: string): ConnectorError {
   return new ConnectorError(
     'data',
-    `${name} unpacks to more than ${MAX_WHOLE_BYTES / (1024 * 1024)} MiB`,
+    `${name} is larger than ${MAX_WHOLE_BYTES / (1024 * 1024)} MiB when it is decompressed`,
   );
 }

@@ -38,7 +38,7 @@ export interface PageMaker {
    */
   fill(stretch: Stretch, left: number): boolean;
   take(): Page;
-  /** Releases its memory; pages that were taken stay valid. */
+  /** Releases its memory; pages that were made stay valid. */
   close(): void;
 }
 

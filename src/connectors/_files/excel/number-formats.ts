@@ -1,4 +1,4 @@
-/** What the number of a cell stands for, which only its number format tells. */
+/** What the number of a cell means; only its number format says so. */
 export type NumberKind = 'number' | 'date' | 'time' | 'duration';
 
 /** Formats that files refer to by id alone: from ECMA-376 18.8.30, with those of East Asia and Thai. */
@@ -40,7 +40,7 @@ export function kindOfCode(code: string): NumberKind {
     .toLowerCase()
     .replaceAll(/\[[^\]]*\]|general|e[+-]/g, '')
     .replaceAll(/am\/pm|a\/p/g, 'h')
-    // A month and a minute are written with the same letter; minutes stand beside hours or seconds.
+    // A month and a minute are written with the same letter; minutes are next to hours or seconds.
     .replaceAll(/h+[^a-z]*m+|m+(?=[^a-z]*s)/g, 'h');
   if (/[ymdegb]|aaa/.test(tokens)) return 'date';
   return /[hs]/.test(tokens) ? 'time' : 'number';

@@ -1,7 +1,7 @@
 import type { NumberKind } from './number-formats.ts';
 
 const MS_A_DAY = 86_400_000;
-/** Excel counts 1900-02-29, a day that never was, for the sake of older programs. */
+/** Excel counts 1900-02-29, which did not exist, to be compatible with older programs. */
 const FALSE_LEAP_DAY = 60;
 const FIRST_OF_1900 = Date.UTC(1899, 11, 31);
 const FIRST_OF_1904 = Date.UTC(1904, 0, 1);
@@ -21,7 +21,7 @@ export function serialText(
   if (ms < 0 || !Number.isSafeInteger(ms)) return undefined;
   const day = Math.floor(ms / MS_A_DAY);
   const inDay = ms - day * MS_A_DAY;
-  // Below 1 there is no day yet: it is a time of day, whatever the format would show beside it.
+  // A number below 1 is a time without a day, whatever the format would show.
   if (day === 0 && (kind === 'time' || (!is1904 && inDay > 0))) return timeText(inDay);
   if (is1904) return dateText(FIRST_OF_1904 + ms);
   if (day === FALSE_LEAP_DAY)

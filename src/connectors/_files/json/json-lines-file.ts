@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
 import { parseJson, type JsonValue, jsonFault } from '../../../lib/text/json.ts';
-import { isSealed, open, seal } from '../../../lib/crypto/seal.ts';
+import { isEncrypted, decrypt, encrypt } from '../../../lib/crypto/encryption.ts';
 import { withoutBom } from '../csv/csv-rows.ts';
 import type { Sized } from '../lines/cut-pages.ts';
 
@@ -71,7 +71,7 @@ function readLine(text: string, line: number, options: LineOptions): JsonValue {
   try {
     return parseJson(text);
   } catch (error) {
-    if (isSealed(Buffer.from(text, 'base64')))
+    if (isEncrypted(Buffer.from(text, 'base64')))
       throw lineError('is encrypted', line, options, 'give the key in `encryption`');
     throw lineError(jsonFault(error), line, options, undefined, error);
   }
@@ -81,28 +81,28 @@ function readLine(text: string, line: number, options: LineOptions): JsonValue {
  * Decrypts text whose lines are encrypted one by one; line numbers stay the same. Every line that
  * is not blank must be encrypted.
  */
-export async function* openedLines(
+export async function* decryptedLines(
   blocks: AsyncIterable<Uint8Array>,
   options: LineOptions & { readonly keys: readonly string[] },
 ): AsyncGenerator<Uint8Array> {
   let line = 1;
   for await (const stretch of wholeLines(blocks, options.name)) {
     const texts = stretch.toString('latin1').replace(/\n$/, '').split('\n');
-    const opened = texts.map((text, index) =>
-      text.trim() === '' ? '' : unseal(text, line + index, options),
+    const plain = texts.map((text, index) =>
+      text.trim() === '' ? '' : decryptLine(text, line + index, options),
     );
-    yield Buffer.from(`${opened.join('\n')}\n`);
+    yield Buffer.from(`${plain.join('\n')}\n`);
     line += texts.length;
   }
 }
 
-function unseal(
+function decryptLine(
   text: string,
   line: number,
   options: LineOptions & { readonly keys: readonly string[] },
 ): string {
   try {
-    return Buffer.from(open(options.keys, Buffer.from(text, 'base64'))).toString('utf8');
+    return Buffer.from(decrypt(options.keys, Buffer.from(text, 'base64'))).toString('utf8');
   } catch (error) {
     throw lineError(
       `cannot be decrypted: ${messageOf(error)}`,
@@ -115,8 +115,8 @@ function unseal(
 }
 
 /** One encrypted line, without the line end. */
-export function sealLine(key: string, json: string): string {
-  return Buffer.from(seal(key, Buffer.from(json))).toString('base64');
+export function encryptLine(key: string, json: string): string {
+  return Buffer.from(encrypt(key, Buffer.from(json))).toString('base64');
 }
 
 function lineError(

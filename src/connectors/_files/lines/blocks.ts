@@ -18,7 +18,7 @@ export interface BlockOptions {
 }
 
 /**
- * The unpacked bytes of a file, block by block. The consumer may keep every block unless it only
+ * The decompressed bytes of a file, block by block. The consumer may keep every block unless it only
  * borrows them.
  */
 export async function* readBlocks(options: BlockOptions): AsyncGenerator<Uint8Array> {

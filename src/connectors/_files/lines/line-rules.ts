@@ -1,5 +1,5 @@
 import { parseJson } from '../../../lib/text/json.ts';
-import { isSealed } from '../../../lib/crypto/seal.ts';
+import { isEncrypted } from '../../../lib/crypto/encryption.ts';
 import type { LineRules } from './torn-end.ts';
 
 const INDENT = 0x20;
@@ -20,14 +20,14 @@ export const JSON_RULES: LineRules = {
   },
 };
 
-const SEALED_BYTES = 33;
+const ENCRYPTED_BYTES = 33;
 
-export const SEALED_RULES: LineRules = {
+export const ENCRYPTED_RULES: LineRules = {
   startsRecord: () => true,
   isWhole: (text) => {
     const bytes = Buffer.from(text, 'base64');
     // The Base64 text of a complete line has a length that is a multiple of four.
-    return text.trim().length % 4 === 0 && bytes.length >= SEALED_BYTES && isSealed(bytes);
+    return text.trim().length % 4 === 0 && bytes.length >= ENCRYPTED_BYTES && isEncrypted(bytes);
   },
 };
 

@@ -117,16 +117,16 @@ async function repairPacked(rules: LineRules, context: RepairContext): Promise<n
     if (!(error instanceof ConnectorError) || error.kind !== 'data') throw error;
   }
   const plain = temporaryPath(path);
-  const packed = temporaryPath(path);
+  const compressed = temporaryPath(path);
   try {
     await copyReadablePart(context, plain);
     await repairTornEnd(rules, { ...context, path: plain, codec: 'none' });
-    await copy({ ...context, path: plain, codec: 'none' }, packed, codec);
-    await onDisk('write', path, () => rename(packed, path));
+    await copy({ ...context, path: plain, codec: 'none' }, compressed, codec);
+    await onDisk('write', path, () => rename(compressed, path));
     log.warn('the compressed file was cut off in the middle; kept what could be read', { path });
   } finally {
     await rm(plain, { force: true });
-    await rm(packed, { force: true });
+    await rm(compressed, { force: true });
   }
   return sizeOf(path);
 }

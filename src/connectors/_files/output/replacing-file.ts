@@ -17,22 +17,22 @@ export interface ReplacingOptions {
   readonly context: SinkContext;
   /** Whether the file before may go as soon as there is something of the new one. */
   readonly inPlace: boolean;
-  /** Makes the part that a stopped run has left ready for more. */
+  /** Prepares the partial file of a stopped run for more records. */
   prepare(path: string): Promise<unknown>;
 }
 
 /**
- * A file that takes the place of another one. Until it is whole it is written beside it; a run that
- * fails leaves the old one as it was. Where nothing is there to be kept, or the output is a pipe or
- * a device, it is written in its place.
+ * A file that replaces another one. It is written to a temporary file until it is complete, so a run
+ * that fails leaves the old file as it was. Without an old file, and for pipes and devices, it is
+ * written in place.
  *
- * A run that stores positions while it writes is not repeated from its start: the part it has
- * written stays, and the run that goes on after a position goes on with that part.
+ * A run that stores bookmarks while it writes is not repeated from its start: its partial file stays,
+ * and the run that continues after a bookmark continues that file.
  */
 export class ReplacingFile {
   readonly #options: ReplacingOptions;
   readonly #file: AppendingFile;
-  /** Where the file is until it is whole; absent when it is in its place already. */
+  /** The temporary file; absent when the file is written in place. */
   readonly #beside: string | undefined;
   #published: WrittenFile | undefined;
   #isFinished = false;
@@ -135,7 +135,7 @@ export class ReplacingFile {
     await syncFolder(path);
   }
 
-  /** What positions say is written must not go; where nothing else is, it can be looked at too. */
+  /** Bookmarks count on the partial file, so it stays; without an old file it is published as well. */
   async #keepPart(beside: string): Promise<void> {
     const { path, context } = this.#options;
     const written = fileToWrite(path, { append: false });

@@ -5,16 +5,16 @@ import { basename, dirname, join } from 'node:path';
 import { codeOf } from '../io-error.ts';
 
 const SUFFIX = '.svc-tmp';
-/** A file of another machine that nobody has touched for so long belongs to nobody any more. */
+/** A temporary file of another machine that has not changed for so long was left behind. */
 const FOREIGN_MS = 24 * 60 * 60 * 1000;
 
 const HOST = createHash('sha256').update(hostname()).digest('hex').slice(0, 6);
-/** Names that this process has given: a process id alone may be that of an earlier one. */
+/** Names made by this process; a process id alone may be that of an earlier process. */
 const ours = new Set<string>();
 
 /**
- * A name beside `path` for output that is not finished; no two calls give the same one. It says
- * which process writes it, so that a later one can tell what was left by one that was killed.
+ * A unique path in the folder of `path` for unfinished output. It names the process that writes it,
+ * so that a later one recognises what a killed process has left.
  */
 export function temporaryPath(path: string): string {
   const name = `.${basename(path)}.${HOST}-${process.pid}-${randomUUID().slice(0, 8)}${SUFFIX}`;
@@ -22,7 +22,7 @@ export function temporaryPath(path: string): string {
   return join(dirname(path), name);
 }
 
-/** A name beside `path` that a later run finds again, for the same `start`. */
+/** A path in the folder of `path` that a later run with the same `start` finds again. */
 export function resumablePath(path: string, start: string): string {
   const digest = createHash('sha256').update(start).digest('hex').slice(0, 8);
   return join(dirname(path), `.${basename(path)}.from-${digest}${SUFFIX}`);
@@ -61,7 +61,7 @@ export async function removeLeftovers(
   }
 }
 
-/** A temporary file may have one of its own beside it. */
+/** A temporary file may have a temporary file of its own. */
 function outermost(target: string): string {
   const inner = NAME.exec(target)?.[1];
   return inner === undefined ? target : outermost(inner);

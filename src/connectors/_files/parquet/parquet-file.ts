@@ -18,7 +18,7 @@ export interface ParquetOutputOptions {
 /** A Parquet file that is being written. */
 export interface ParquetFile {
   readonly rows: number;
-  /** Estimated size of the values taken so far. */
+  /** Estimated size of the values accepted so far. */
   readonly bytes: number;
   /** Adds all records or, when one does not fit, none. */
   add(records: readonly JsonObject[]): Promise<void>;

@@ -1,16 +1,16 @@
 import type { AsyncBuffer, ColumnChunk, FileMetaData } from 'hyparquet';
 import { ConnectorError } from '../../../lib/errors.ts';
 
-const MARK = 'PAR1';
-/** Stands where the mark does when the footer is encrypted. */
-const ENCRYPTED_MARK = 'PARE';
-const MARK_BYTES = MARK.length;
-/** At the end: the length of the metadata, and the mark. */
-const TAIL_BYTES = 4 + MARK_BYTES;
+const MAGIC = 'PAR1';
+/** Replaces the magic bytes when the footer is encrypted. */
+const ENCRYPTED_MAGIC = 'PARE';
+const MAGIC_BYTES = MAGIC.length;
+/** At the end: the length of the metadata, and the magic bytes. */
+const TAIL_BYTES = 4 + MAGIC_BYTES;
 
 /** Reads the metadata at the end of a file. `path` is for errors. */
 export async function readFooter(file: AsyncBuffer, path: string): Promise<FileMetaData> {
-  await checkMarks(file, path);
+  await checkMagic(file, path);
   const { parquetMetadataAsync } = await import('hyparquet');
   try {
     const metadata = await parquetMetadataAsync(file, { geoparquet: false });
@@ -20,19 +20,19 @@ export async function readFooter(file: AsyncBuffer, path: string): Promise<FileM
   }
 }
 
-async function checkMarks(file: AsyncBuffer, path: string): Promise<void> {
+async function checkMagic(file: AsyncBuffer, path: string): Promise<void> {
   const size = file.byteLength;
   if (size === 0) throw unreadable(path, 'it is empty');
-  const start = Buffer.from(await file.slice(0, Math.min(size, MARK_BYTES))).toString('latin1');
-  if (start === ENCRYPTED_MARK) throw encrypted(path, 'it');
-  if (start !== MARK) throw unreadable(path, 'it does not begin as a Parquet file does');
-  if (size < MARK_BYTES + TAIL_BYTES) throw unreadable(path, 'it is cut off');
+  const start = Buffer.from(await file.slice(0, Math.min(size, MAGIC_BYTES))).toString('latin1');
+  if (start === ENCRYPTED_MAGIC) throw encrypted(path, 'it');
+  if (start !== MAGIC) throw unreadable(path, 'it does not begin as a Parquet file does');
+  if (size < MAGIC_BYTES + TAIL_BYTES) throw unreadable(path, 'it is cut off');
   const tail = Buffer.from(await file.slice(size - TAIL_BYTES, size));
-  const end = tail.toString('latin1', TAIL_BYTES - MARK_BYTES);
-  if (end === ENCRYPTED_MARK) throw encrypted(path, 'it');
-  if (end !== MARK)
+  const end = tail.toString('latin1', TAIL_BYTES - MAGIC_BYTES);
+  if (end === ENCRYPTED_MAGIC) throw encrypted(path, 'it');
+  if (end !== MAGIC)
     throw unreadable(path, 'its footer is missing: it is cut off, or still written');
-  if (tail.readUInt32LE(0) > size - MARK_BYTES - TAIL_BYTES)
+  if (tail.readUInt32LE(0) > size - MAGIC_BYTES - TAIL_BYTES)
     throw unreadable(path, 'its footer is damaged');
 }
 
@@ -62,7 +62,7 @@ function encrypted(path: string, what: string): ConnectorError {
 
 export function unreadable(path: string, why: string, cause?: unknown): ConnectorError {
   return new ConnectorError('data', `cannot read ${path} as Parquet: ${why}`, {
-    hint: 'get the file again from where it was made; another Parquet reader can show whether it is whole',
+    hint: 'get the file again from its origin, and check it with another Parquet reader',
     ...(cause === undefined ? {} : { cause }),
   });
 }

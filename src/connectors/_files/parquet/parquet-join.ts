@@ -10,7 +10,7 @@ const MAGIC = Buffer.from('PAR1');
 const COPY_BYTES = 1024 * 1024;
 /** Mostly enough for the footer of one row group; more is read when needed. */
 const FOOTER_BYTES = 16 * 1024;
-/** The length of the metadata, and the mark again. */
+/** The length of the metadata, and the magic bytes again. */
 const TAIL_BYTES = 8;
 
 /**
@@ -63,7 +63,7 @@ export class ParquetJoin {
     const rows = this.#groups.reduce((sum, group) => sum + group.num_rows, 0n);
     const footer = new ByteWriter();
     writeMetadata(footer, { ...this.#metadata, num_rows: rows, row_groups: this.#groups });
-    // The library writes the length of the metadata but not the mark.
+    // The library writes the length of the metadata but not the magic bytes.
     await this.#write(footer.getBytes());
     await this.#write(MAGIC);
   }

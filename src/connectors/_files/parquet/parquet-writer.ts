@@ -31,7 +31,7 @@ const ROW_GROUP_BYTES = 16 * 1024 * 1024;
 /** Writes a Parquet file under a temporary name; it gets its final name when it is complete. */
 export class ParquetOutput implements ParquetFile {
   rows = 0;
-  /** Estimated size of the values taken so far. */
+  /** Estimated size of the values accepted so far. */
   bytes = 0;
   readonly #options: ParquetOutputOptions;
   readonly #temporary: string;

@@ -13,7 +13,7 @@ export interface XmlHandler {
   close(name: string): void;
 }
 
-/** Deeper documents would exhaust the stack of whoever serializes the records. */
+/** Records nested deeper would exhaust the stack when they are serialized. */
 const MAX_DEPTH = 1000;
 
 /** Parses a document that comes as one or several pieces of text. Errors name `name` and the line. */
@@ -128,7 +128,7 @@ class Entities {
   }
 }
 
-/** Entities that contain markup or other entities are refused; they are how bombs are made. */
+/** Entities that contain markup or other entities are refused: nested ones can expand exponentially. */
 function plainText(name: string, declared: string): string {
   return declared.replaceAll(
     /<|&(#x[\dA-Fa-f]+|#\d+|lt|gt|amp|quot|apos);|&/g,

@@ -32,7 +32,7 @@ function notText(label: string, name: string, cause: unknown): ConnectorError {
   return new ConnectorError('data', why, { hint: 'convert the file to UTF-8', cause });
 }
 
-/** The declaration stands at the start, in characters that most encodings share. */
+/** The declaration is at the start, in characters that most encodings share. */
 const DECLARATION_BYTES = 200;
 
 function encodingOf(bytes: Uint8Array): string {

@@ -1,49 +1,49 @@
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
-import { isSealed, open } from '../../../lib/crypto/seal.ts';
+import { isEncrypted, decrypt } from '../../../lib/crypto/encryption.ts';
 import { readingKeys, type Encryption } from '../../_files/config.ts';
-import { openedLines } from '../../_files/json/json-lines-file.ts';
+import { decryptedLines } from '../../_files/json/json-lines-file.ts';
 import { wholeOf } from '../../_files/output/whole.ts';
 import type { Format } from './source-config.ts';
 
 const MAGIC_BYTES = 4;
 
-interface Sealing {
+interface EncryptedFile {
   readonly config: { readonly encryption?: Encryption | undefined };
   readonly format: Format;
   readonly name: string;
 }
 
 /**
- * Opens what is sealed: a whole file, or the lines of a text file one by one. With keys given,
- * nothing unsealed is let through; without keys, a sealed file is an error and not data.
+ * Decrypts a file that is encrypted as a whole, or line by line. With keys, a file that is not
+ * encrypted is an error; without keys, an encrypted file is one.
  */
-export async function* unsealed(
+export async function* decrypted(
   blocks: AsyncIterable<Uint8Array>,
-  sealing: Sealing,
+  file: EncryptedFile,
 ): AsyncGenerator<Uint8Array> {
-  const keys = readingKeys(sealing.config.encryption);
+  const keys = readingKeys(file.config.encryption);
   const { start, all } = await peek(blocks);
-  const whole = isSealed(start);
+  const whole = isEncrypted(start);
   if (keys === undefined) {
     if (whole)
-      throw new ConnectorError('data', `${sealing.name} is encrypted`, {
+      throw new ConnectorError('data', `${file.name} is encrypted`, {
         hint: 'give the key in `encryption`',
       });
     yield* all;
   } else if (whole) {
-    yield openWith(keys, await wholeOf(all, sealing.name), sealing.name);
-  } else if (sealing.format === 'json_lines' || sealing.format === 'raw_text') {
-    yield* openedLines(all, { name: sealing.name, keys });
+    yield decryptWith(keys, await wholeOf(all, file.name), file.name);
+  } else if (file.format === 'json_lines' || file.format === 'raw_text') {
+    yield* decryptedLines(all, { name: file.name, keys });
   } else if (start.length > 0) {
-    throw new ConnectorError('data', `${sealing.name} is not encrypted`, {
+    throw new ConnectorError('data', `${file.name} is not encrypted`, {
       hint: 'read it without `encryption`',
     });
   }
 }
 
-function openWith(keys: readonly string[], sealed: Uint8Array, name: string): Uint8Array {
+function decryptWith(keys: readonly string[], encrypted: Uint8Array, name: string): Uint8Array {
   try {
-    return open(keys, sealed);
+    return decrypt(keys, encrypted);
   } catch (error) {
     throw new ConnectorError('data', `cannot open ${name}: ${messageOf(error)}`, {
       hint: 'check `encryption.key` and `previous_keys`',

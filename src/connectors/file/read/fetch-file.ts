@@ -16,7 +16,7 @@ export interface Answer {
 }
 
 const BACKOFF: BackoffPolicy = { backoff: 'exponential', baseMs: 200, maxMs: 30_000, jitter: true };
-/** Asked to wait longer, we rather fail. */
+/** A server that asks for a longer wait fails the request. */
 const LONGEST_WAIT_MS = 120_000;
 const CONNECT_TIMEOUT_MS = 60_000;
 

@@ -16,7 +16,7 @@ import { isGlob, listFolder, listGlob, type FoundFile } from '../../_files/listi
 import { resolvePath } from '../../_files/paths.ts';
 import { formatOfName, isUrl, type FileSourceConfig, type Format } from './source-config.ts';
 import { fetchFile } from './fetch-file.ts';
-import { unsealed } from './decrypt.ts';
+import { decrypted } from './decrypt.ts';
 
 /** One thing to read. */
 export interface Input {
@@ -24,12 +24,12 @@ export interface Input {
   readonly name: string;
   /** What the bookmark of `by: name` compares. */
   readonly key: string;
-  /** When it changed; absent for an address whose answer does not tell. */
+  /** When it changed; absent for an address whose response does not say so. */
   readonly mtimeMs: number | undefined;
   readonly format: Format;
   /** The path, when the file can be read in place: local, neither compressed nor encrypted. */
   readonly plainPath: string | undefined;
-  /** The content, unsealed and unpacked. */
+  /** The content, decrypted and decompressed. */
   blocks(): AsyncIterable<Uint8Array>;
 }
 
@@ -106,7 +106,7 @@ function localInput(file: FoundFile, base: string, place: Place): Input | undefi
     plainPath: codec === 'none' && config.encryption === undefined ? file.path : undefined,
     blocks: () => {
       const stored = readBlocks({ path: file.path, codec: 'none', signal: context.signal });
-      return decompress(unsealed(stored, { config, format, name: file.path }), codec, file.path);
+      return decompress(decrypted(stored, { config, format, name: file.path }), codec, file.path);
     },
   };
 }
@@ -132,7 +132,7 @@ async function urlInput(
     mtimeMs: answer.lastModifiedMs,
     format,
     plainPath: undefined,
-    blocks: () => decompress(unsealed(answer.body(), { config, format, name }), codec, name),
+    blocks: () => decompress(decrypted(answer.body(), { config, format, name }), codec, name),
   };
 }
 

@@ -21,7 +21,7 @@ export interface Reading {
   readonly config: FileSourceConfig;
   readonly context: SourceContext;
   readonly lane: ReadRequest['lane'];
-  /** Records still wanted. */
+  /** How many more records may be read. */
   left: number;
   /** Avro: the schema of the first file, which later files are read with. */
   avroSchema: unknown;

@@ -197,8 +197,8 @@ const EXTENSIONS: Readonly<Record<string, Format>> = {
 };
 
 /**
- * The format an extension stands for (the suffix of a compression taken off), or what to say when
- * there is none.
+ * The format that an extension means, after the suffix of a compression has been removed; `undefined`
+ * when no format has it.
  */
 export function formatOfName(name: string): Format | 'orc' | undefined {
   const extension = /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? '';

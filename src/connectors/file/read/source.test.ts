@@ -11,7 +11,7 @@ import writeXlsx from 'write-excel-file/node';
 import { RECORDS_LANE, type Lane, type Page } from '../../../kit/page.ts';
 import { check } from '../../../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
-import { seal } from '../../../lib/crypto/seal.ts';
+import { encrypt } from '../../../lib/crypto/encryption.ts';
 import { testContext } from '../../../../test/fakes/env.ts';
 import { failureOf } from '../../../../test/fakes/failure.ts';
 import { fileSource } from '../index.ts';
@@ -425,15 +425,15 @@ describe('encrypted files', () => {
   const encryption = { key: 'new', previous_keys: ['old'] };
 
   it('are opened whole or line by line', async () => {
-    await put('a.csv', seal('old', Buffer.from('a\n1\n')));
-    await put('b.csv.gz', seal('new', gzipSync('a\n2\n')));
-    await put('c.jsonl', seal('new', Buffer.from('3\n')));
-    await put('d.jsonl', `${Buffer.from(seal('old', Buffer.from('4'))).toString('base64')}\n`);
+    await put('a.csv', encrypt('old', Buffer.from('a\n1\n')));
+    await put('b.csv.gz', encrypt('new', gzipSync('a\n2\n')));
+    await put('c.jsonl', encrypt('new', Buffer.from('3\n')));
+    await put('d.jsonl', `${Buffer.from(encrypt('old', Buffer.from('4'))).toString('base64')}\n`);
     expect(await read({ path: '*', encryption })).toEqual([{ a: '1' }, { a: '2' }, 3, 4]);
   });
 
   it('are errors without the key, and plain ones are with it', async () => {
-    await put('a.csv', seal('old', Buffer.from('a\n1\n')));
+    await put('a.csv', encrypt('old', Buffer.from('a\n1\n')));
     await put('b.csv', 'a\n1\n');
     await put('c.jsonl', '1\n');
     expect((await failureOf(read({ path: 'a.csv' }))).message).toMatch(/a\.csv is encrypted/);

@@ -108,7 +108,7 @@ async function* bookmarked(
     if (last !== undefined) yield last;
     last = page;
   }
-  // Cut short by the limit, the file is not done.
+  // A file that the limit cut short is read again.
   if (last !== undefined && reading.left === 0) yield last;
   else yield withBookmark(last ?? Page.ofRecords([]), bookmarkOf(input, reading.config));
 }

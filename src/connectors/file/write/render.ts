@@ -8,10 +8,10 @@ import {
 } from '../../../lib/text/json.ts';
 import { readBlocks } from '../../_files/lines/blocks.ts';
 import { cellsOf, cellText, CsvFormat } from '../../_files/csv/csv-writer.ts';
-import { sealLine } from '../../_files/json/json-lines-file.ts';
+import { encryptLine } from '../../_files/json/json-lines-file.ts';
 import type { ColumnKind } from '../../_files/parquet/parquet-types.ts';
 import { createParquetFile } from '../../_files/parquet/create-parquet.ts';
-import { sealsLines, sinkFormat, type FileSinkConfig } from './sink-config.ts';
+import { encryptsLines, sinkFormat, type FileSinkConfig } from './sink-config.ts';
 import type { Spool } from './spool.ts';
 import { xmlElement } from '../../_files/xml/write-xml.ts';
 
@@ -24,11 +24,11 @@ export interface RenderOptions {
   readonly kinds: ReadonlyMap<string, ColumnKind>;
   /** Whether the file is continued: then it has its header already. */
   readonly continued: boolean;
-  /** A free name beside the file, for formats that need one. */
+  /** An unused path in the same folder, for formats that need a file of their own. */
   readonly temporary: string;
 }
 
-/** The bytes of a file, made from its records. Neither packed nor, as a whole, sealed. */
+/** The bytes of a file, made from its records, before compression and encryption as a whole. */
 export async function* render(spool: Spool, options: RenderOptions): AsyncGenerator<Uint8Array> {
   const format = sinkFormat(options.config);
   if (format === 'xlsx') yield await spreadsheet(spool, options);
@@ -51,19 +51,19 @@ async function* textOf(spool: Spool, options: RenderOptions): AsyncGenerator<str
 }
 
 async function* lines(spool: Spool, { config, signal }: RenderOptions): AsyncGenerator<string> {
-  const key = sealsLines(config) ? config.encryption?.key : undefined;
+  const key = encryptsLines(config) ? config.encryption?.key : undefined;
   const write =
     sinkFormat(config) === 'raw_text'
       ? rawText
       : (record: JsonValue) => stringifyJson(record, config.json_lines.pretty ? 2 : undefined);
   for await (const records of spool.read(signal)) {
     yield records
-      .map((record) => `${key === undefined ? write(record) : sealLine(key, write(record))}\n`)
+      .map((record) => `${key === undefined ? write(record) : encryptLine(key, write(record))}\n`)
       .join('');
   }
 }
 
-/** A text, or an object with a text called `content`. A line end of its own is not doubled. */
+/** A text, or an object with a text called `content`. A line end at its end is not doubled. */
 function rawText(record: JsonValue): string {
   const text = isObject(record) ? record['content'] : record;
   if (typeof text === 'string') return text.replace(/\n$/, '');

@@ -198,8 +198,8 @@ export function sinkCodec(value: FileSinkConfig) {
   return value.compression === 'auto' ? codecOfName(value.path) : value.compression;
 }
 
-/** Whether each line is sealed on its own; other files are sealed as a whole. */
-export function sealsLines(value: FileSinkConfig): boolean {
+/** Whether each line is encrypted on its own; other files are encrypted as a whole. */
+export function encryptsLines(value: FileSinkConfig): boolean {
   const format = sinkFormat(value);
   return (
     value.encryption !== undefined &&
@@ -212,6 +212,6 @@ export function sealsLines(value: FileSinkConfig): boolean {
 export function canGrow(value: FileSinkConfig): boolean {
   return (
     GROWING.includes(sinkFormat(value) ?? '') &&
-    (value.encryption === undefined || sealsLines(value))
+    (value.encryption === undefined || encryptsLines(value))
   );
 }

@@ -141,7 +141,7 @@ class FileSink implements Sink {
     }
   }
 
-  /** A Parquet file has columns, which nobody knows without a record: then there is no file. */
+  /** Without a record the columns of a Parquet file are unknown, so no file is written. */
   async #noRecords(): Promise<void> {
     if (sinkFormat(this.#config) === 'parquet') this.#existing ??= await this.#look();
     else await this.#part();
@@ -188,7 +188,7 @@ class FileSink implements Sink {
     this.#parts.length = 0;
   }
 
-  /** Checks what the format cannot hold before anything of the page is taken. */
+  /** Checks the whole page for what the format cannot hold before any record is accepted. */
   #accepted(records: readonly JsonValue[]): readonly JsonValue[] {
     const format = sinkFormat(this.#config);
     if (format !== 'csv' && format !== 'xlsx' && format !== 'parquet') return records;

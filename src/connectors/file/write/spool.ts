@@ -7,9 +7,9 @@ import { jsonLines } from '../../_files/json/json-lines-file.ts';
 import { temporaryPath } from '../../_files/output/temporary-path.ts';
 
 /**
- * The records of one file while the run goes on, as JSON Lines under a temporary name: formats that
- * need to know all columns, or that are whole only with their last byte, are made from it at the
- * end.
+ * The records of one file during the run, as JSON Lines in a temporary file. The output is made from
+ * it at the end, because some formats need all columns first, or are complete only with their last
+ * byte.
  */
 export class Spool {
   records = 0;
@@ -22,7 +22,7 @@ export class Spool {
     this.#file = file;
   }
 
-  /** Opens a spool beside the file it is for. */
+  /** Opens a spool in the folder of the file that will be made from it. */
   static async open(target: string): Promise<Spool> {
     const path = temporaryPath(target);
     return new Spool(

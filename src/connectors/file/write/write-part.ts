@@ -1,16 +1,16 @@
 import type { SinkContext } from '../../../kit/context.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import { seal } from '../../../lib/crypto/seal.ts';
+import { encrypt } from '../../../lib/crypto/encryption.ts';
 import { readBlocks } from '../../_files/lines/blocks.ts';
 import { AppendingFile } from '../../_files/output/appending-file.ts';
 import { continueCsv } from '../../_files/csv/csv-continue.ts';
-import { JSON_RULES, SEALED_RULES, TEXT_RULES } from '../../_files/lines/line-rules.ts';
+import { JSON_RULES, ENCRYPTED_RULES, TEXT_RULES } from '../../_files/lines/line-rules.ts';
 import type { ColumnKind } from '../../_files/parquet/parquet-types.ts';
 import { temporaryPath } from '../../_files/output/temporary-path.ts';
 import { repairTornEnd } from '../../_files/lines/torn-end.ts';
 import { wholeOf } from '../../_files/output/whole.ts';
 import { render } from './render.ts';
-import { sealsLines, sinkCodec, sinkFormat, type FileSinkConfig } from './sink-config.ts';
+import { encryptsLines, sinkCodec, sinkFormat, type FileSinkConfig } from './sink-config.ts';
 import type { Spool } from './spool.ts';
 
 interface PartOptions {
@@ -25,7 +25,7 @@ interface PartOptions {
   readonly kinds: ReadonlyMap<string, ColumnKind>;
 }
 
-/** Writes a whole file from its records: rendered, packed, sealed, on the disk. */
+/** Writes a complete file from its records: rendered, compressed, encrypted and synced. */
 export async function writePart(spool: Spool, options: PartOptions): Promise<void> {
   const { config, context, temporary, continued } = options;
   const codec = sinkCodec(config);
@@ -52,21 +52,21 @@ export async function writePart(spool: Spool, options: PartOptions): Promise<voi
     temporary: temporaryPath(temporary),
   });
   const whole =
-    config.encryption !== undefined && !sealsLines(config) ? config.encryption.key : undefined;
-  // What is sealed as a whole is packed first: sealed bytes do not pack.
+    config.encryption !== undefined && !encryptsLines(config) ? config.encryption.key : undefined;
+  // Encryption as a whole comes last, because encrypted bytes cannot be compressed.
   const output = await AppendingFile.open({ path: temporary, codec, truncate: !continued });
   try {
-    // An empty file is packed too: one without a byte could have lost all that it held.
+    // An empty file is compressed too; without a single byte it would read as damaged.
     if (!continued) await output.write(Buffer.alloc(0));
     for await (const block of bytes) await output.write(block);
     await output.flush();
   } finally {
     await output.close();
   }
-  if (whole !== undefined) await sealWhole(temporary, whole, context.signal);
+  if (whole !== undefined) await encryptWhole(temporary, whole, context.signal);
 }
 
-/** Records without any column of the file would be rows of empty cells. */
+/** Records that share no field with the file would become lines of empty cells. */
 function requireCommon(fields: readonly string[], columns: readonly string[]): void {
   if (fields.length === 0 || fields.some((field) => columns.includes(field))) return;
   throw new ConnectorError(
@@ -100,17 +100,21 @@ async function prepare({
     return config.csv.has_headers ? first : undefined;
   }
   await repairTornEnd(
-    sealsLines(config) ? SEALED_RULES : sinkFormat(config) === 'raw_text' ? TEXT_RULES : JSON_RULES,
+    encryptsLines(config)
+      ? ENCRYPTED_RULES
+      : sinkFormat(config) === 'raw_text'
+        ? TEXT_RULES
+        : JSON_RULES,
     place,
   );
   return undefined;
 }
 
-async function sealWhole(path: string, key: string, signal: AbortSignal): Promise<void> {
+async function encryptWhole(path: string, key: string, signal: AbortSignal): Promise<void> {
   const plain = await wholeOf(readBlocks({ path, codec: 'none', signal }), path);
   const output = await AppendingFile.open({ path, codec: 'none', truncate: true });
   try {
-    await output.write(seal(key, plain));
+    await output.write(encrypt(key, plain));
     await output.flush();
   } finally {
     await output.close();

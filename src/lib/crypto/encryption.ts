@@ -12,13 +12,17 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEADER_BYTES = MAGIC.length + 1 + NONCE_BYTES;
 
-export type SealErrorCode = 'seal_missing' | 'seal_format' | 'seal_truncated' | 'seal_wrong_key';
+export type DecryptionErrorCode =
+  | 'seal_missing'
+  | 'seal_format'
+  | 'seal_truncated'
+  | 'seal_wrong_key';
 
 /** Why encrypted bytes cannot be decrypted. This never means "there is no data". */
-export class SealError extends AppError {
-  declare readonly code: SealErrorCode;
+export class DecryptionError extends AppError {
+  declare readonly code: DecryptionErrorCode;
 
-  constructor(code: SealErrorCode, message: string, hint: string) {
+  constructor(code: DecryptionErrorCode, message: string, hint: string) {
     super(code, message, { hint });
   }
 }
@@ -26,11 +30,11 @@ export class SealError extends AppError {
 /**
  * Whether the bytes start with the magic of encrypted data; an incomplete magic is not recognised.
  */
-export function isSealed(bytes: Uint8Array): boolean {
+export function isEncrypted(bytes: Uint8Array): boolean {
   return MAGIC.every((byte, index) => bytes[index] === byte);
 }
 
-export function seal(key: string, plain: Uint8Array): Uint8Array {
+export function encrypt(key: string, plain: Uint8Array): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', aesKey(key), nonce, { authTagLength: TAG_BYTES });
   return Buffer.concat([
@@ -44,50 +48,50 @@ export function seal(key: string, plain: Uint8Array): Uint8Array {
 }
 
 /**
- * Tries the keys in order: the current one first, then the ones it replaced. Throws `SealError`.
+ * Tries the keys in order: the current one first, then the ones it replaced. Throws `DecryptionError`.
  */
-export function open(keys: readonly string[], sealed: Uint8Array): Uint8Array {
-  if (!isSealed(sealed))
-    throw new SealError(
+export function decrypt(keys: readonly string[], encrypted: Uint8Array): Uint8Array {
+  if (!isEncrypted(encrypted))
+    throw new DecryptionError(
       'seal_missing',
       'the data is not encrypted',
       'read it without `encryption`',
     );
-  const format = sealed[MAGIC.length];
+  const format = encrypted[MAGIC.length];
   if (format !== undefined && format !== AES_256_GCM) {
-    throw new SealError(
+    throw new DecryptionError(
       'seal_format',
       `the data is encrypted in a format (${format}) this version does not know`,
       'use a newer version',
     );
   }
-  if (sealed.length < HEADER_BYTES + TAG_BYTES) {
-    throw new SealError(
+  if (encrypted.length < HEADER_BYTES + TAG_BYTES) {
+    throw new DecryptionError(
       'seal_truncated',
       'the encrypted data is cut off',
       'restore it from a backup',
     );
   }
   for (const key of keys) {
-    const plain = tryOpen(key, sealed);
+    const plain = tryDecrypt(key, encrypted);
     if (plain !== undefined) return plain;
   }
-  throw new SealError(
+  throw new DecryptionError(
     'seal_wrong_key',
     'the data was encrypted with another key, or it was damaged',
     'add the key it was written with to `previous_keys`',
   );
 }
 
-function tryOpen(key: string, sealed: Uint8Array): Uint8Array | undefined {
-  const nonce = sealed.subarray(HEADER_BYTES - NONCE_BYTES, HEADER_BYTES);
+function tryDecrypt(key: string, encrypted: Uint8Array): Uint8Array | undefined {
+  const nonce = encrypted.subarray(HEADER_BYTES - NONCE_BYTES, HEADER_BYTES);
   const decipher = createDecipheriv('aes-256-gcm', aesKey(key), nonce, {
     authTagLength: TAG_BYTES,
   });
-  decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
+  decipher.setAuthTag(encrypted.subarray(encrypted.length - TAG_BYTES));
   try {
     return Buffer.concat([
-      decipher.update(sealed.subarray(HEADER_BYTES, sealed.length - TAG_BYTES)),
+      decipher.update(encrypted.subarray(HEADER_BYTES, encrypted.length - TAG_BYTES)),
       decipher.final(),
     ]);
   } catch {
