@@ -10,7 +10,8 @@ import {
   type DuckDBConnection,
 } from '../../lib/sql/duckdb.ts';
 import { Gate } from '../../lib/gate.ts';
-import { jsonText, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { jsonText, type JsonValue } from '../../lib/text/json.ts';
+import { documentText } from '../../lib/text/json-literal.ts';
 import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
@@ -23,7 +24,9 @@ import {
   type TableChange,
 } from '../_sql/driver.ts';
 import { pathOf, type DuckdbSinkConfig } from './config.ts';
-import { DUCKDB_TYPES, readColumns } from './schema.ts';
+import { refuseRounding } from './exact-values.ts';
+import { columnLine, DUCKDB_TYPES } from './logical-types.ts';
+import { readColumns } from './schema.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 
 export async function openDuckdbDriver(
@@ -56,7 +59,7 @@ export async function openDuckdbDriver(
       run(`reading the columns of \`${table}\``, () => readColumns(connection, table)),
     createTable: (table, columns, { key }) =>
       run(`making the table \`${table}\``, () => {
-        const lines = columns.map(({ name, type }) => `${quoteName(name)} ${DUCKDB_TYPES[type]}`);
+        const lines = columns.map(columnLine);
         if (key.length > 0) lines.push(`PRIMARY KEY (${quoteNames(key)})`);
         return execute(`CREATE TABLE IF NOT EXISTS ${quoteName(table)} (${lines.join(', ')})`);
       }),
@@ -121,6 +124,7 @@ async function inTransaction(
  * columns.
  */
 async function apply(connection: DuckDBConnection, change: TableChange): Promise<void> {
+  if (!change.finished) change.writes.forEach(refuseRounding);
   if (change.deletes.length > 0)
     await fill(connection, LEAVING, { columns: change.key, rows: change.deletes }, false);
   await inTransaction(connection, async () => {
@@ -145,7 +149,7 @@ function fill(
   const toText = (value: JsonValue, { sqlType }: LiveColumn): string | null => {
     if (value === null) return null;
     return !finished && (sqlType === 'JSON' || isNested(sqlType))
-      ? stringifyJson(value)
+      ? documentText(value)
       : jsonText(value);
   };
   return fillDuckdbTable(
@@ -211,6 +215,8 @@ function deletion({ table, key }: TableChange): string {
 /** A text as a value of the type of a column. */
 function typed(text: string, sqlType: string): string {
   if (sqlType === 'BLOB') return `from_base64(${text})`;
+  if (sqlType === 'BLOB[]')
+    return `list_transform(CAST(CAST(${text} AS JSON) AS VARCHAR[]), x -> from_base64(x))`;
   return isNested(sqlType)
     ? `CAST(CAST(${text} AS JSON) AS ${sqlType})`
     : `CAST(${text} AS ${sqlType})`;
@@ -248,10 +254,8 @@ async function evolve(
   { add, widen, relaxNull }: SchemaChange,
 ): Promise<void> {
   const alter = `ALTER TABLE ${quoteName(table)}`;
-  for (const { name, type } of add)
-    await connection.run(
-      `${alter} ADD COLUMN IF NOT EXISTS ${quoteName(name)} ${DUCKDB_TYPES[type]}`,
-    );
+  for (const column of add)
+    await connection.run(`${alter} ADD COLUMN IF NOT EXISTS ${columnLine(column)}`);
   for (const { name, type } of widen)
     await connection.run(
       `${alter} ALTER COLUMN ${quoteName(name)} SET DATA TYPE ${DUCKDB_TYPES[type]}`,

@@ -3,15 +3,6 @@ import { jsonText, type JsonObject } from '../../lib/text/json.ts';
 import type { ColumnType } from '../../kit/sink.ts';
 import type { LiveColumn } from '../_sql/driver.ts';
 
-export const DUCKDB_TYPES: Readonly<Record<ColumnType, string>> = {
-  boolean: 'BOOLEAN',
-  integer: 'BIGINT',
-  number: 'DOUBLE',
-  string: 'VARCHAR',
-  array: 'JSON',
-  object: 'JSON',
-};
-
 export interface DuckdbColumn extends LiveColumn {
   /** SQL text of the default. */
   readonly fallback: string | undefined;

@@ -21,6 +21,7 @@ import { createPager } from '../_sql/pager.ts';
 import { bindRecords } from '../_sql/parent-value.ts';
 import { encodedSize } from '../../kit/rough-size.ts';
 import { openToRead, type DuckdbSourceConfig } from './config.ts';
+import { schemaOfResult } from './logical-types.ts';
 import { describeColumns, readColumns } from './schema.ts';
 
 export async function openDuckdbSource(
@@ -45,10 +46,6 @@ async function* readPages(
   request: ReadRequest,
 ): AsyncGenerator<Page, void> {
   const { signal } = context;
-  const pager = createPager({
-    bounds: pageBounds(config.batch_size, context.pageBytes),
-    limit: request.limit,
-  });
   const step = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await interruptible(connection, signal, work);
@@ -57,7 +54,13 @@ async function* readPages(
     }
   };
   const result = await step(() => runQuery(connection, config.query, context));
-  const chunks = duckdbRecords(connection, result);
+  const schema = schemaOfResult(result);
+  const pager = createPager({
+    bounds: pageBounds(config.batch_size, context.pageBytes),
+    limit: request.limit,
+    schema: () => schema,
+  });
+  const chunks = duckdbRecords(connection, result, { exact: true });
   try {
     for (
       let next = await step(() => chunks.next());

@@ -3,30 +3,45 @@
  * times as ISO 8601, bytes as base64.
  */
 import type * as Api from '@duckdb/node-api';
-import { jsonText, parseJson, setField, type JsonObject, type JsonValue } from '../text/json.ts';
+import {
+  jsonText,
+  parseJson,
+  setField,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../text/json.ts';
+import { JSON_NULL, withSourceText } from '../text/json-literal.ts';
 import { lazyLibrary } from '../lazy.ts';
 
 const library = lazyLibrary<typeof Api>('@duckdb/node-api');
 
 export type ReadValue = (value: Api.DuckDBValue) => JsonValue;
 
-/** Reads the values of one type. */
-export function jsonReader(type: Api.DuckDBType): ReadValue {
-  const read = presentReader(type);
+/**
+ * Reads the values of one type. `exact` keeps what JSON has no form for: not-a-number and the
+ * infinities as text, and the text of documents.
+ */
+export function jsonReader(type: Api.DuckDBType, exact = false): ReadValue {
+  const read = presentReader(type, exact);
   return (value) => (value === null || value === undefined ? null : read(value));
 }
 
-function presentReader(type: Api.DuckDBType): ReadValue {
+function presentReader(type: Api.DuckDBType, exact: boolean): ReadValue {
   const { DuckDBTypeId: Id } = library();
   switch (type.typeId) {
     case Id.VARCHAR:
       return type.alias === 'JSON'
-        ? (value) => parseJson(value as string)
+        ? (value) => documentOf(value as string, exact)
         : (value) => value as string;
     case Id.FLOAT:
-      return (value) => shortest(value as number);
+      return (value) => shortest(value as number) ?? (exact ? String(value) : null);
+    case Id.DOUBLE:
+      return (value) => (Number.isFinite(value) ? (value as number) : exact ? String(value) : null);
     case Id.BLOB:
       return (value) => Buffer.from((value as Api.DuckDBBlobValue).bytes).toString('base64');
+    case Id.DATE:
+      return dateText;
     case Id.TIMESTAMP:
     case Id.TIMESTAMP_S:
     case Id.TIMESTAMP_MS:
@@ -35,32 +50,35 @@ function presentReader(type: Api.DuckDBType): ReadValue {
     case Id.TIMESTAMP_TZ:
       return instant;
     default:
-      return nestedReader(type) ?? plain;
+      return nestedReader(type, exact) ?? plain;
   }
 }
 
-function nestedReader(type: Api.DuckDBType): ReadValue | undefined {
+function nestedReader(type: Api.DuckDBType, exact: boolean): ReadValue | undefined {
   const { DuckDBTypeId: Id } = library();
   switch (type.typeId) {
     case Id.LIST:
     case Id.ARRAY: {
-      const item = jsonReader(type.valueType);
+      const item = jsonReader(type.valueType, exact);
       return (value) => (value as Api.DuckDBListValue).items.map(item);
     }
     case Id.STRUCT: {
       const { entryNames, entryTypes } = type;
-      const readers = entryTypes.map(jsonReader);
+      const readers = entryTypes.map((entry) => jsonReader(entry, exact));
       return (value) => structOf(entryNames, readers, (value as Api.DuckDBStructValue).entries);
     }
     case Id.MAP: {
       const { keyType, valueType } = type;
-      const [key, item] = [jsonReader(keyType), jsonReader(valueType)];
+      const [key, item] = [jsonReader(keyType, exact), jsonReader(valueType, exact)];
       return (value) => mapOf((value as Api.DuckDBMapValue).entries, key, item);
     }
     case Id.UNION: {
       const { memberTags, memberTypes } = type;
       const readers = new Map(
-        memberTags.map((tag, index) => [tag, jsonReader(memberTypes[index] as Api.DuckDBType)]),
+        memberTags.map((tag, index) => [
+          tag,
+          jsonReader(memberTypes[index] as Api.DuckDBType, exact),
+        ]),
       );
       return (value) => {
         const { tag, value: inner } = value as Api.DuckDBUnionValue;
@@ -70,6 +88,12 @@ function nestedReader(type: Api.DuckDBType): ReadValue | undefined {
     default:
       return undefined;
   }
+}
+
+function documentOf(text: string, exact: boolean): JsonValue {
+  const value = parseJson(text);
+  if (exact && value === null) return JSON_NULL;
+  return exact && stringifyJson(value) !== text ? withSourceText(value, text) : value;
 }
 
 function structOf(
@@ -108,6 +132,13 @@ function plain(value: Api.DuckDBValue): JsonValue {
     default:
       return String(value);
   }
+}
+
+const MOST_DAYS = 2 ** 31 - 1;
+
+function dateText(value: Api.DuckDBValue): string {
+  const { days } = value as Api.DuckDBDateValue;
+  return Math.abs(days) === MOST_DAYS ? (days > 0 ? 'infinity' : '-infinity') : String(value);
 }
 
 /** The shortest decimal that is this single-precision number. */

@@ -218,9 +218,10 @@ export async function duckdbRows(
 export async function* duckdbRecords(
   connection: DuckDBConnection,
   result: DuckDBResult,
+  { exact = false }: { readonly exact?: boolean } = {},
 ): AsyncGenerator<JsonObject[]> {
   const names = result.columnNames();
-  const readers = result.columnTypes().map((type) => jsonReader(type));
+  const readers = result.columnTypes().map((type) => jsonReader(type, exact));
   let left = true;
   try {
     for (let chunk = await nextChunk(result); chunk !== null; chunk = await nextChunk(result)) {
