@@ -221,7 +221,7 @@ class ParquetSink implements Sink {
     return { written: page.count, rejected: [] };
   }
 
-  /** A folder gets a whole file per flush; one single file can only be whole at the end. */
+  /** A folder gets a complete file per flush; a single file is complete only at the end. */
   async flush(): Promise<void> {
     if (this.#single === undefined) await this.#endFile();
   }

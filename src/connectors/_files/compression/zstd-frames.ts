@@ -19,7 +19,7 @@ export class ZstdFrames {
   #lastBlock = false;
   #checksum = false;
 
-  /** Whether the bytes so far end with a whole frame (or there were none). */
+  /** Whether the bytes so far end with a complete frame, or there were none. */
   get complete(): boolean {
     return this.#step === 'magic' && this.#header.length === 0 && this.#pass === 0;
   }

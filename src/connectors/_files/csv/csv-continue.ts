@@ -36,7 +36,7 @@ export async function continueCsv(
 
 interface Survey {
   readonly first: readonly string[] | undefined;
-  /** Decompressed bytes up to the end of the last whole row. */
+  /** Decompressed bytes up to the end of the last complete row. */
   readonly wholeBytes: number;
   readonly torn: boolean;
   readonly lineEndMissing: boolean;

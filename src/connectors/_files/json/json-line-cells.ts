@@ -120,7 +120,7 @@ export class LineCells {
     return end;
   }
 
-  /** `at` stands behind the opening quote. */
+  /** `at` is after the opening quote. */
   #text(bytes: Uint8Array, at: number): number {
     this.#kind = TEXT;
     for (;;) {

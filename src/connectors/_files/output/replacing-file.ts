@@ -11,7 +11,7 @@ import { AppendingFile, syncFolder } from './appending-file.ts';
 import { removeLeftovers, resumableFiles, resumablePath, temporaryPath } from './temporary-path.ts';
 
 export interface ReplacingOptions {
-  /** The name the file has when it is whole. */
+  /** The name of the complete file. */
   readonly path: string;
   readonly codec: Codec;
   readonly context: SinkContext;
@@ -52,7 +52,7 @@ export class ReplacingFile {
     const direct = options.inPlace || options.context.progress === 'live';
     if (direct || (before !== undefined && !before.isFile()) || (!isKept && !isResumable))
       return ReplacingFile.#openInPlace(real);
-    // A file that must not be written is not replaced either.
+    // A file without write permission is not replaced either.
     if (before !== undefined) await onDisk('write', path, () => access(path, constants.W_OK));
     await removeLeftovers(dirname(path), (name) => name === basename(path));
     return isResumable ? ReplacingFile.#openResumable(real) : ReplacingFile.#openBeside(real);
@@ -135,7 +135,7 @@ export class ReplacingFile {
     await syncFolder(path);
   }
 
-  /** Bookmarks count on the partial file, so it stays; without an old file it is published as well. */
+  /** Bookmarks rely on the partial file, so it stays; without an old file it is published as well. */
   async #keepPart(beside: string): Promise<void> {
     const { path, context } = this.#options;
     const written = fileToWrite(path, { append: false });

@@ -177,7 +177,7 @@ export class ParquetReader {
         onComplete: resolve,
       }).catch(reject);
     });
-    // The library takes pages that are missing for nulls.
+    // The library reads missing pages as nulls.
     for (const name of names)
       if ((covered.get(name) ?? 0) < selection.rowEnd)
         throw columnError(this.#options.path, name, new Error('values are missing'));
@@ -216,7 +216,7 @@ function isWanted(name: string, { columns }: ParquetOpenOptions): boolean {
   return columns?.includes(name) ?? true;
 }
 
-/** The library says what it does not know; anything else that it says means damage. */
+/** The library names what it does not support; any other error means damage. */
 function columnError(path: string, name: string, error: unknown): ConnectorError {
   const column = `the column ${JSON.stringify(name)}`;
   const unknown = /unsupported (.+)$/.exec(messageOf(error))?.[1];

@@ -86,7 +86,7 @@ function isTwoLevelList({ element, children }: SchemaNode): boolean {
   return element.converted_type === 'LIST' && repeated?.children.length === 0;
 }
 
-/** The repeated group or value of a list, which the library takes out of its list already. */
+/** The repeated group or value of a list; the library has already removed the groups around it. */
 function elementOf(node: SchemaNode, omitNulls: boolean): Convert {
   const convert = present(node, omitNulls);
   return (value) => (value === null || value === undefined ? null : convert(value));
@@ -130,9 +130,8 @@ function listOf(item: Convert): Convert {
 }
 
 /**
- * An object with the keys as text, a key that is no scalar as its JSON; the library would give it
- * the names that JavaScript has for such keys. Keys that repeat, which an object cannot hold, make a
- * list of `{key, value}` of it.
+ * An object with the keys as text, and the JSON of keys that are not scalar. A map with repeated keys,
+ * which an object cannot hold, becomes a list of `{key, value}`.
  */
 function mapOf(entriesName: string, [key, value]: readonly [EntryField, EntryField]): Convert {
   return (map) => {

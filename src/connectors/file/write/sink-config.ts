@@ -179,7 +179,7 @@ function withoutAlias(value: unknown): unknown {
   return { ...rest, if_exists: mode };
 }
 
-/** The format of the files; `undefined` when there is no telling, or it cannot be written. */
+/** The format of the files; `undefined` when it is unknown or cannot be written. */
 export function sinkFormat(value: FileSinkConfig): SinkFormat | undefined {
   const format =
     value.format === 'auto' ? formatOfName(withoutCodecSuffix(value.path)) : value.format;

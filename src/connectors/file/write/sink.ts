@@ -158,7 +158,7 @@ class FileSink implements Sink {
   }
 
   /**
-   * Makes every file whole under a temporary name; only when all are there do they get their names.
+   * Completes every file under a temporary name, and renames them only when all are complete.
    */
   async #publish(): Promise<void> {
     const made: { target: string; temporary: string }[] = [];
@@ -224,7 +224,7 @@ class FileSink implements Sink {
     this.#warned = true;
   }
 
-  /** How many of the records the file still takes; at least one. */
+  /** How many of the records still fit into the file; at least one. */
   #room(spool: Spool, records: readonly JsonValue[]): number {
     const { max_records_per_file: most = Infinity, max_bytes_per_file: limit } = this.#config;
     const count = Math.min(records.length, most - spool.records);
@@ -236,7 +236,7 @@ class FileSink implements Sink {
     return last === -1 ? count : Math.min(count, last + 1);
   }
 
-  /** The file that takes the next record. */
+  /** The file for the next record. */
   async #part(): Promise<Part> {
     const last = this.#parts.at(-1);
     if (last !== undefined && !this.#isFull(last.spool)) return last;
@@ -278,7 +278,7 @@ class FileSink implements Sink {
     return this.#written;
   }
 
-  /** Whether what the file held before stays in it. */
+  /** Whether the run adds to the content of an earlier run. */
   #continues(target: string): boolean {
     return this.#append && !isNumbered(this.#config) && this.#existing?.get(1) === target;
   }
