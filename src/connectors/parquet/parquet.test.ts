@@ -7,6 +7,7 @@ import { parquetWriteFile } from 'hyparquet-writer';
 import { decompressLz4Raw } from 'hyparquet-compressors';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { COLUMNS_LANE, Page, RECORDS_LANE, type Lane } from '../../kit/page.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import { check } from '../../kit/schema.ts';
 import type { FinishReason } from '../../kit/sink.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
@@ -35,6 +36,7 @@ async function write(
   pages: JsonValue[][],
   reason: FinishReason = 'success',
   context = testContext(folder),
+  schema?: RecordSchema,
 ): Promise<void> {
   const checked = check(parquetSink.config, {
     destination: { type: 'local_path', path: 'f.parquet' },
@@ -44,12 +46,21 @@ async function write(
   const sink = await parquetSink.open(checked.value, context);
   try {
     for (const page of pages) {
-      await sink.write(Page.ofRecords(page), { partial: false });
+      await sink.write(Page.ofRecords(page, { schema }), { partial: false });
       await sink.flush();
     }
     await sink.finish(reason);
   } finally {
     await sink.close();
+  }
+}
+
+async function queried(sql: string): Promise<unknown[][]> {
+  const db = await openDuckdb(':memory:');
+  try {
+    return (await db.connection.runAndReadAll(sql)).getRowsJson();
+  } finally {
+    db.close();
   }
 }
 
@@ -113,6 +124,31 @@ describe('parquet files', () => {
       ),
       { numRuns: 60 },
     );
+  });
+
+  it('of a known type hold floats as floats, whatever the first values are', async () => {
+    const schema: RecordSchema = {
+      fields: [
+        { name: 'x', type: { kind: 'float64' }, nullable: true },
+        { name: 'n', type: { kind: 'int64' }, nullable: true },
+      ],
+    };
+    const pages = [
+      [{ x: 1, n: null }],
+      [
+        { x: 2.5, n: null },
+        { x: 'NaN', n: 1 },
+        { x: '-Infinity', n: 2 },
+      ],
+    ];
+    await write({}, pages, 'success', testContext(folder), schema);
+    const query = `SELECT x::text AS x, n::text AS n, typeof(x) AS type, typeof(n) AS n_type FROM '${join(folder, 'f.parquet')}'`;
+    expect(await queried(query)).toEqual([
+      ['1.0', null, 'DOUBLE', 'BIGINT'],
+      ['2.5', null, 'DOUBLE', 'BIGINT'],
+      ['nan', '1', 'DOUBLE', 'BIGINT'],
+      ['-inf', '2', 'DOUBLE', 'BIGINT'],
+    ]);
   });
 
   it('hold nested records', async () => {

@@ -19,7 +19,8 @@ import { requireObjects } from '../_files/csv/csv-writer.ts';
 import { filePath, onFailure } from '../_files/config.ts';
 import { createParquetFile } from '../_files/parquet/create-parquet.ts';
 import { onDisk } from '../_files/io-error.ts';
-import { learnColumns } from '../_files/parquet/parquet-types.ts';
+import { learnColumns, withFloats } from '../_files/parquet/parquet-types.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import { PARQUET_CODECS, type ParquetFile } from '../_files/parquet/parquet-file.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 import { removeLeftovers } from '../_files/output/temporary-path.ts';
@@ -172,6 +173,10 @@ function folderOf({ destination: to }: ParquetSinkConfig, context: SinkContext):
   return isFileName(to.path) ? dirname(path) : path;
 }
 
+function recordsOf(page: Page): readonly JsonObject[] {
+  return withFloats(requireObjects(page.records(), 'parquet'), page.schema);
+}
+
 class ParquetSink implements Sink {
   readonly #config: ParquetSinkConfig;
   readonly #context: SinkContext;
@@ -179,6 +184,8 @@ class ParquetSink implements Sink {
   readonly #single: string | undefined;
   /** Records waiting until enough are there to learn the columns from. */
   #waiting: JsonObject[] = [];
+  /** What is known of their fields. */
+  #schema: RecordSchema | undefined;
   #output: ParquetFile | undefined;
   readonly #written: WrittenFile[] = [];
   #isClosed = false;
@@ -207,15 +214,15 @@ class ParquetSink implements Sink {
     requireOpen(this.#isClosed);
     this.#context.signal.throwIfAborted();
     if (this.#output === undefined) {
-      const waiting = [...this.#waiting, ...requireObjects(page.records(), 'parquet')];
-      learnColumns(waiting);
+      const waiting = [...this.#waiting, ...recordsOf(page)];
+      learnColumns(waiting, page.schema);
       this.#waiting = waiting;
+      this.#schema = page.schema;
       if (this.#waiting.length >= this.#config.schema.sample_size) await this.#start();
     } else {
       const taken =
         page.columns === undefined ? 0 : ((await this.#output.addColumns?.(page.columns)) ?? 0);
-      if (taken < page.count)
-        await this.#output.add(requireObjects(page.slice(taken, page.count).records(), 'parquet'));
+      if (taken < page.count) await this.#output.add(recordsOf(page.slice(taken, page.count)));
     }
     if (this.#output !== undefined && this.#isFull(this.#output)) await this.#endFile();
     return { written: page.count, rejected: [] };
@@ -270,7 +277,7 @@ class ParquetSink implements Sink {
     this.#written.push(fileToWrite(path, { append: false }));
     this.#output = await createParquetFile({
       path,
-      columns: learnColumns(this.#waiting),
+      columns: learnColumns(this.#waiting, this.#schema),
       codec: this.#config.compression,
       rowGroupSize: this.#config.row_group_size,
       onDropped: (field) =>

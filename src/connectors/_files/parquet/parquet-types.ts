@@ -1,5 +1,7 @@
 import type { SchemaElement } from 'hyparquet';
 import { ConnectorError } from '../../../lib/errors.ts';
+import type { RecordSchema, RecordType } from '../../../kit/record-schema.ts';
+import { columnTypeFor, NOT_FINITE } from '../../../kit/typed-values.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 
 /**
@@ -15,10 +17,34 @@ const INT64_MAX = 2n ** 63n - 1n;
 const INT64_MIN = -(2n ** 63n);
 
 /** The columns of some records; throws when a field has values of two kinds. */
-export function learnColumns(records: readonly JsonObject[]): ReadonlyMap<string, ColumnKind> {
+export function learnColumns(
+  records: readonly JsonObject[],
+  schema?: RecordSchema,
+): ReadonlyMap<string, ColumnKind> {
   const learner = new ColumnLearner();
-  learner.learn(records);
+  learner.learn(records, schema);
   return learner.columns;
+}
+
+/** Floats that are no numbers as the library takes them; in a record they are texts. */
+export function withFloats(
+  records: readonly JsonObject[],
+  schema: RecordSchema | undefined,
+): readonly JsonObject[] {
+  const floats = schema?.fields.filter(({ type }) => columnTypeFor(type) === 'number') ?? [];
+  if (floats.length === 0) return records;
+  return records.map((record) => {
+    const odd = floats.filter(({ name }) => NOT_FINITE.has(record[name] ?? null));
+    return odd.length === 0
+      ? record
+      : { ...record, ...Object.fromEntries(odd.map(({ name }) => [name, Number(record[name])])) };
+  });
+}
+
+/** What the schema settles whatever the values: whole floats are floats, nulls have a type. */
+function settledKind(type: RecordType): ColumnKind | undefined {
+  const is = columnTypeFor(type);
+  return is === 'array' || is === 'object' || type.kind === 'uint64' ? undefined : { is };
 }
 
 /** Learns columns from records that come batch by batch. */
@@ -29,10 +55,19 @@ export class ColumnLearner {
     return this.#columns;
   }
 
-  /** Learns from all records or, when one does not fit, from none. */
-  learn(records: readonly JsonObject[]): void {
+  /**
+   * Learns from all records or, when one does not fit, from none. What is known of a field decides
+   * over its values.
+   */
+  learn(records: readonly JsonObject[], schema?: RecordSchema): void {
     const columns = new Map(this.#columns);
     for (const record of records) mergeFields(columns, record, '');
+    for (const { name, type } of schema?.fields ?? []) {
+      const [learned, settled] = [columns.get(name), settledKind(type)];
+      if (learned === undefined || settled === undefined) continue;
+      if (learned.is === 'unknown' || (settled.is === 'number' && isNumeric(learned)))
+        columns.set(name, settled);
+    }
     this.#columns = columns;
   }
 }

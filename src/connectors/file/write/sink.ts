@@ -17,7 +17,7 @@ import { syncFolder } from '../../_files/output/appending-file.ts';
 import { requireObjects } from '../../_files/csv/csv-writer.ts';
 import { fileToWrite, type WrittenFile } from '../../../lib/files/written-file.ts';
 import { onDisk } from '../../_files/io-error.ts';
-import { ColumnLearner } from '../../_files/parquet/parquet-types.ts';
+import { ColumnLearner, withFloats } from '../../_files/parquet/parquet-types.ts';
 import { fileUri, resolvePath } from '../../_files/paths.ts';
 import { probeFolder } from '../../_files/output/probe-folder.ts';
 import { removeLeftovers, temporaryPath } from '../../_files/output/temporary-path.ts';
@@ -106,7 +106,7 @@ class FileSink implements Sink {
     requireOpen(this.#isClosed);
     if (page.count === 0) return { written: 0, rejected: [] };
     this.#context.signal.throwIfAborted();
-    const records = this.#accepted(page.records());
+    const records = this.#accepted(page);
     let from = 0;
     while (from < records.length) {
       const { spool } = await this.#part();
@@ -189,13 +189,17 @@ class FileSink implements Sink {
   }
 
   /** Checks the whole page for what the format cannot hold before any record is accepted. */
-  #accepted(records: readonly JsonValue[]): readonly JsonValue[] {
+  #accepted(page: Page): readonly JsonValue[] {
+    const records = page.records();
     const format = sinkFormat(this.#config);
     if (format !== 'csv' && format !== 'xlsx' && format !== 'parquet') return records;
     const objects = requireObjects(records, format);
-    if (format === 'parquet') this.#learner.learn(objects);
-    else
-      this.#learnColumns(objects, format === 'csv' ? this.#config.csv.on_unknown_field : 'widen');
+    if (format === 'parquet') {
+      const typed = withFloats(objects, page.schema);
+      this.#learner.learn(typed, page.schema);
+      return typed;
+    }
+    this.#learnColumns(objects, format === 'csv' ? this.#config.csv.on_unknown_field : 'widen');
     return objects;
   }
 
