@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { batchSize, boolean, finding } from '../../kit/schema.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
 import type { SourceContext } from '../../kit/context.ts';
+import { declaredColumns, typedPages, TYPES_RECORDS } from '../../kit/declared-columns.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { readBlocks } from '../_files/lines/blocks.ts';
 import { chooseCodec } from '../_files/compression/compression.ts';
@@ -31,6 +32,7 @@ const config = z.lazy(() =>
         .array(z.string())
         .default([])
         .meta({ description: 'Cell texts read as null.', examples: [['', 'NULL']] }),
+      columns: declaredColumns(),
       batch_size: batchSize(),
       compression: compression('the file'),
     })
@@ -46,11 +48,13 @@ type CsvSourceConfig = z.infer<typeof config>;
 
 export const csvSource = defineSource<CsvSourceConfig>({
   type: 'csv',
-  description: 'Reads a file of delimited text, row by row; every value is a string.',
+  description:
+    'Reads a file of delimited text, row by row; values are strings where `columns` gives no types.',
   config,
   examples: [
     { path: 'orders.csv' },
     { path: 'inventory.tsv.gz', delimiter: 9, has_headers: false },
+    { path: 'orders.csv', columns: { id: 'int64', price: 'decimal(12, 2)' } },
     {
       path: 'ragged.csv',
       delimiter: ';',
@@ -59,12 +63,14 @@ export const csvSource = defineSource<CsvSourceConfig>({
       batch_size: 5000,
     },
   ],
-  capabilities: () => ({
+  capabilities: ({ columns }) => ({
     replay: 'none',
     bookmarks: false,
-    encodings: [JSON_LINES.name],
-    columns: true,
+    ...(columns === undefined
+      ? { encodings: [JSON_LINES.name], columns: true }
+      : { encodings: [], recordsBecause: TYPES_RECORDS }),
   }),
+  declares: ({ columns }) => columns,
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
   open: async (value, context) => openCsv(value, context),
@@ -75,20 +81,27 @@ function openCsv(value: CsvSourceConfig, context: SourceContext): Source {
   const file = resolvePath(context.env.cwd, value.path);
   const codec = chooseCodec(value.compression, value.path, context.env.log);
   return {
-    pages: ({ lane, limit }) =>
-      csvPages(readBlocks({ path: file, codec, signal: context.signal, borrowed: true }), {
-        shape: {
-          dialect: { delimiter: value.delimiter, quote: value.quote },
-          hasHeaders: value.has_headers,
-          flexible: value.flexible,
-          nullValues: value.null_values,
+    pages: ({ lane, limit }) => {
+      const pages = csvPages(
+        readBlocks({ path: file, codec, signal: context.signal, borrowed: true }),
+        {
+          shape: {
+            dialect: { delimiter: value.delimiter, quote: value.quote },
+            hasHeaders: value.has_headers,
+            flexible: value.flexible,
+            nullValues: value.null_values,
+          },
+          lane,
+          bounds: pageBounds(value.batch_size, context.pageBytes),
+          limit,
+          signal: context.signal,
+          name: value.path,
         },
-        lane,
-        bounds: pageBounds(value.batch_size, context.pageBytes),
-        limit,
-        signal: context.signal,
-        name: value.path,
-      }),
+      );
+      return value.columns === undefined
+        ? pages
+        : typedPages(pages, value.columns, { name: value.path, fromText: true });
+    },
     close: async () => {},
   };
 }

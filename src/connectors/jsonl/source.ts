@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { SourceContext } from '../../kit/context.ts';
+import { declaredColumns, typedPages, TYPES_RECORDS } from '../../kit/declared-columns.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { batchSize } from '../../kit/schema.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
@@ -16,6 +17,7 @@ import { fileUri, resolvePath } from '../_files/paths.ts';
 const config = z.lazy(() =>
   z.strictObject({
     path: filePath('File to read; relative paths start at the folder the process runs in.'),
+    columns: declaredColumns(),
     batch_size: batchSize(),
     compression: compression('the file'),
     encryption: encryption(),
@@ -31,14 +33,17 @@ export const jsonlSource = defineSource<JsonlSourceConfig>({
   examples: [
     { path: 'events.jsonl' },
     { path: 'events.jsonl.gz', batch_size: 5000 },
+    { path: 'orders.jsonl', columns: { amount: 'float64', paid_at: 'timestamp(us, UTC)' } },
     { path: 'encrypted.jsonl', encryption: { key: 'a long key text' } },
   ],
-  capabilities: () => ({
+  capabilities: ({ columns }) => ({
     replay: 'none',
     bookmarks: false,
-    encodings: [JSON_LINES.name],
-    columns: true,
+    ...(columns === undefined
+      ? { encodings: [JSON_LINES.name], columns: true }
+      : { encodings: [], recordsBecause: TYPES_RECORDS }),
   }),
+  declares: ({ columns }) => columns,
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
   open: async (value, context) => openJsonl(value, context),
@@ -59,7 +64,15 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
         return jsonLinePages(plain, { name: value.path, bounds, limit, signal });
       if (lane.form === 'columns')
         return jsonColumnPages(plain, { name: value.path, bounds, limit, signal });
-      return cutPages(jsonLines(plain, { name: value.path }), { lane, bounds, limit, signal });
+      const pages = cutPages(jsonLines(plain, { name: value.path }), {
+        lane,
+        bounds,
+        limit,
+        signal,
+      });
+      return value.columns === undefined
+        ? pages
+        : typedPages(pages, value.columns, { name: value.path, fromText: false });
     },
     close: async () => {},
   };

@@ -1,10 +1,20 @@
-import { defineSource } from '../../kit/source.ts';
+import { typedPages } from '../../kit/declared-columns.ts';
+import { defineSource, type ReadRequest, type Source } from '../../kit/source.ts';
 import { bareUrl, joinUrl } from '../_http/url.ts';
 import { keepsPosition, restConfig, type RestConfig } from './config/config.ts';
 import { discoverEntities } from './discover.ts';
 import { setUp } from './request/setup.ts';
 import { shapeOf } from './request/shape.ts';
 import { RestSource } from './read/source.ts';
+
+function typed(source: Source, { columns, response_format: format, base_url: name }: RestConfig) {
+  if (columns === undefined) return source;
+  const fromText = format === 'csv' || format === 'excel';
+  return {
+    pages: (request: ReadRequest) => typedPages(source.pages(request), columns, { name, fromText }),
+    close: () => source.close(),
+  };
+}
 
 export const restSource = defineSource<RestConfig>({
   type: 'rest',
@@ -51,6 +61,7 @@ export const restSource = defineSource<RestConfig>({
     encodings: [],
   }),
   datasetUri: (config) => bareUrl(joinUrl(config.base_url, shapeOf(config).path)),
-  open: async (config, context) => new RestSource(await setUp(config, context)),
+  declares: ({ columns }) => columns,
+  open: async (config, context) => typed(new RestSource(await setUp(config, context)), config),
   discover: discoverEntities,
 });

@@ -90,3 +90,15 @@ function memberCount(value: JsonValue): number {
   const own = Array.isArray(value) ? 0 : items.length;
   return items.reduce<number>((count, item) => count + memberCount(item), own);
 }
+
+/** The document that a text spells; `undefined` where it spells none. Other values are documents. */
+export function documentFromText(value: JsonValue): JsonValue | undefined {
+  if (typeof value !== 'string') return value;
+  try {
+    const parsed = parseJson(value);
+    return parsed === null ? JSON_NULL : parsed;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,3 +1,4 @@
+import { declaredColumns } from '../../../kit/declared-columns.ts';
 import { z } from 'zod';
 import { batchSize, boolean, finding, integer, optional, text } from '../../../kit/schema.ts';
 import { compression, encryption, filePath } from '../../_files/config.ts';
@@ -139,6 +140,7 @@ export const sourceConfig = z.lazy(() =>
           'How often a request is repeated after a connection error, 429 or a 5xx answer.',
       }),
       encryption: encryption(),
+      columns: declaredColumns(),
       batch_size: batchSize().meta({
         description: 'Records a page holds at most; 0 gives one page per file.',
       }),

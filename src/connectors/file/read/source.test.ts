@@ -1,3 +1,4 @@
+import { schemaText } from '../../../kit/type-text.ts';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
@@ -194,7 +195,7 @@ describe('the file source', () => {
           next: { id: 6, at: null, tags: [], price: '0.01', next: null },
         },
       ]);
-      const schemaText = JSON.stringify({
+      const avroText = JSON.stringify({
         type: 'record',
         name: 'r',
         fields: [
@@ -202,7 +203,7 @@ describe('the file source', () => {
           { name: 'new', type: 'string', default: 'd' },
         ],
       });
-      expect(await read({ path: 'a.avro', avro: { schema: schemaText } })).toEqual([
+      expect(await read({ path: 'a.avro', avro: { schema: avroText } })).toEqual([
         { id: 5, new: 'd' },
       ]);
     },
@@ -335,6 +336,25 @@ describe('the file source', () => {
     expect((await readPages({ path: 'in', batch_size: 0 })).map((page) => page.count)).toEqual([
       3, 1,
     ]);
+  });
+
+  it('makes values of the types that `columns` declares, by the format of each file', async () => {
+    await put('in/a.csv', 'id,doc\n1,\n2,"{""a"":1}"\n');
+    await put('in/b.jsonl', '{"id":3,"doc":"text"}\n');
+    const pages = await readPages({ path: 'in', columns: { id: 'int64', doc: 'json' } });
+    expect(pages.flatMap((page) => [...page.records()])).toEqual([
+      { id: 1, doc: null },
+      { id: 2, doc: { a: 1 } },
+      { id: 3, doc: 'text' },
+    ]);
+    expect(pages.map((page) => page.schema && schemaText(page.schema))).toEqual([
+      'id: int64, doc: json, …',
+      'id: int64, doc: json, …',
+    ]);
+    await put('in/c.jsonl', '{"id":"x"}\n');
+    expect((await failureOf(read({ path: 'in', columns: { id: 'int64' } }))).message).toMatch(
+      /`id` in record 1 of .*c\.jsonl is no int64/,
+    );
   });
 
   it('fills in values of the parent record, but none that lead elsewhere', async () => {

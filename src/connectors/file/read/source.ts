@@ -1,3 +1,4 @@
+import { typedPages, TYPES_RECORDS } from '../../../kit/declared-columns.ts';
 import type { SourceContext } from '../../../kit/context.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { Page } from '../../../kit/page.ts';
@@ -34,8 +35,11 @@ export const fileSource = defineSource<FileSourceConfig>({
   capabilities: (config) => ({
     replay: 'none',
     bookmarks: config.incremental !== undefined,
-    encodings: [JSON_LINES.name],
+    ...(config.columns === undefined
+      ? { encodings: [JSON_LINES.name] }
+      : { encodings: [], recordsBecause: TYPES_RECORDS }),
   }),
+  declares: ({ columns }) => columns,
   datasetUri: (config) => (isUrl(config.path) ? withoutSecrets(config.path) : fileUri(config.path)),
   localPath: (config) => (isUrl(config.path) ? undefined : config.path),
   open: async (config, context) =>
@@ -80,11 +84,23 @@ async function* pages(
   };
   for (const input of inputs) {
     if (reading.left === 0) return;
-    const read = pagesOf(input, reading);
+    const read = typed(pagesOf(input, reading), input, config);
     yield* config.incremental === undefined
       ? counted(read, reading)
       : bookmarked(counted(read, reading), input, reading);
   }
+}
+
+const TEXT_FORMATS: ReadonlySet<string> = new Set(['csv', 'xml', 'xlsx']);
+
+function typed(
+  read: AsyncIterable<Page>,
+  { name, format }: Input,
+  { columns }: FileSourceConfig,
+): AsyncIterable<Page> {
+  return columns === undefined
+    ? read
+    : typedPages(read, columns, { name, fromText: TEXT_FORMATS.has(format) });
 }
 
 async function* counted(read: AsyncIterable<Page>, reading: Reading): AsyncGenerator<Page> {
@@ -116,7 +132,7 @@ async function* bookmarked(
 function withBookmark(page: Page, bookmark: JsonValue): Page {
   if (page.form.form === 'bytes')
     return Page.ofBlock(JSON_LINES, page.block(JSON_LINES), page.count, { bookmark });
-  return Page.ofRecords(page.records(), { bookmark, bytes: page.bytes });
+  return Page.ofRecords(page.records(), { bookmark, bytes: page.bytes, schema: page.schema });
 }
 
 function bookmarkOf(input: Input, config: FileSourceConfig): JsonValue {

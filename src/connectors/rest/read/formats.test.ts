@@ -73,6 +73,17 @@ describe('files as answers', () => {
     ]);
   });
 
+  it('makes values of the types that `columns` declares', async () => {
+    server.respond([{ body: 'id;price\n1;1.10\n2;\n' }, { body: '[{"id":1,"price":"x"}]' }]);
+    const columns = { id: 'int64', price: 'decimal(5, 2)' };
+    const csv = { ...base(), response_format: 'csv', csv_delimiter: ';', columns };
+    expect((await run(csv)).records).toEqual([
+      { id: 1, price: '1.10' },
+      { id: 2, price: null },
+    ]);
+    await expect(run({ ...base(), columns })).rejects.toThrow('`price` in record 1 of');
+  });
+
   it('names the columns of CSV without headers by position', async () => {
     server.respond([{ body: '1,x\n' }]);
     expect(
