@@ -9,10 +9,10 @@ import type { Sink } from '../../src/kit/sink.ts';
 import type { SqlHarness } from './sql-sink.ts';
 
 export interface FieldTools {
-  open(config: JsonObject): Promise<Sink>;
-  run(config: JsonObject, pages: readonly JsonValue[][]): Promise<void>;
-  rows(table: string): Promise<JsonObject[]>;
-  failure(work: Promise<unknown>): Promise<ConnectorError>;
+  readonly open: (config: JsonObject) => Promise<Sink>;
+  readonly run: (config: JsonObject, pages: readonly JsonValue[][]) => Promise<void>;
+  readonly rows: (table: string) => Promise<JsonObject[]>;
+  readonly failure: (work: Promise<unknown>) => Promise<ConnectorError>;
 }
 
 const WHOLE = { partial: false };

@@ -85,9 +85,9 @@ export interface SqlDriver {
   readonly names: NameRules;
   /**
    * Takes the value of a field out of a record, for a driver with a form of its own; it gets that
-   * form back in the rows of a change.
+   * form back in the rows of a change. `isTyped`: the schema of the page says the type of the field.
    */
-  readonly take?: (record: JsonObject, field: string) => JsonValue;
+  readonly take?: (record: JsonObject, field: string, isTyped: boolean) => JsonValue;
   /** Creates the table unless it exists by now. `records` are the first ones for it. */
   createTable(
     table: string,

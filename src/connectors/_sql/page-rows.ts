@@ -7,6 +7,7 @@ import {
   type JsonValue,
 } from '../../lib/text/json.ts';
 import type { Rejection } from '../../kit/sink.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import { planKeyedPage, type KeyedSpec } from '../../kit/write-spec.ts';
 import { inColumnNames, type NameRules, type UnknownFields } from './column-names.ts';
 import type { ColumnMapping } from './column-mapping.ts';
@@ -56,12 +57,14 @@ interface Shape {
   readonly rules: NameRules;
   /** Values in the form that the driver wants; the values of the record when absent. */
   readonly take?: SqlDriver['take'];
+  /** What is known of the fields. */
+  readonly schema: RecordSchema | undefined;
 }
 
 /** Converts a plan to rows for the columns of the table. */
 export function rowsOf(
   plan: PagePlan,
-  { live, mapping, key, rules, take = plainValue }: Shape,
+  { live, mapping, key, rules, schema, take: taken = plainValue }: Shape,
 ): PageRows {
   if (mapping.kind === 'json') {
     const columns = pick(live, [mapping.column]);
@@ -73,6 +76,9 @@ export function rowsOf(
   const unknown = unknownFields(given, new Set(names));
   const records = inColumnNames(given, unknown, { columns: names, rules });
   const keyColumns = pick(live, key);
+  const typed = new Set(schema?.fields.map(({ name }) => name));
+  const take = (record: JsonObject, field: string): JsonValue =>
+    taken(record, field, typed.has(field));
   const mode = key.length > 0 ? 'upsert' : 'insert';
   const { writes, skipped } = rowSets(records, { live, key: keyColumns, mode, take });
   return {

@@ -77,7 +77,14 @@ export function createSqlSink(
     const rows =
       live === undefined
         ? undefined
-        : rowsOf(plan, { live, mapping, key, rules: driver.names, take: driver.take });
+        : rowsOf(plan, {
+            live,
+            mapping,
+            key,
+            rules: driver.names,
+            take: driver.take,
+            schema: page.schema,
+          });
     if (rows !== undefined && rows.skipped > 0) {
       log.warn('records without any known column were skipped', {
         table: config.table_name,

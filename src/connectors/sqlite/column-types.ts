@@ -1,6 +1,8 @@
 /** The declared types of a new table: their affinity must not change the values that come. */
 import { hasField, isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { storedRowOf } from '../../lib/sql/sqlite-values.ts';
+import type { RecordType } from '../../kit/record-schema.ts';
+import type { ColumnType } from '../../kit/sink.ts';
 import type { NewColumn } from '../_sql/driver.ts';
 import { SQLITE_TYPES } from './schema.ts';
 
@@ -11,7 +13,11 @@ const ANY = 'BLOB';
  * The type of the column that the values were read from, where they come from a SQLite file.
  * `records` are the first ones.
  */
-export function declaredType({ name, type }: NewColumn, records: readonly JsonValue[]): string {
+export function declaredType(
+  { name, type, field }: NewColumn,
+  records: readonly JsonValue[],
+): string {
+  if (field !== undefined) return typeFor(field.type, type);
   const own = records.filter(
     (record): record is JsonObject => isObject(record) && hasField(record, name),
   );
@@ -36,4 +42,11 @@ function numberType(records: readonly JsonObject[], name: string): string {
   return records.some((record) => typeof record[name] === 'bigint')
     ? 'NUMERIC'
     : SQLITE_TYPES.number;
+}
+
+/** Decimals keep their digits as text; a column of any number would round some. */
+function typeFor({ kind }: RecordType, type: ColumnType): string {
+  if (kind === 'binary') return 'BLOB';
+  if (kind === 'decimal' || kind === 'uint64') return 'TEXT';
+  return SQLITE_TYPES[type];
 }

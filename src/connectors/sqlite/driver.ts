@@ -13,6 +13,8 @@ import {
 } from '../../lib/sql/sqlite.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
+import { fieldOf, type RecordSchema } from '../../kit/record-schema.ts';
+import { isBase64 } from '../../kit/typed-values.ts';
 import {
   TOKEN_TABLE,
   type CommitToken,
@@ -73,7 +75,9 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
   return {
     names: NAMES,
     columns: (table) => run(`reading the columns of \`${table}\``, () => readColumns(db, table)),
-    take: (record, field) => stored(sqliteFieldValue(record, field)),
+    // A stage has said the type: the value is no longer the one that was read.
+    take: (record, field, isTyped) =>
+      stored(isTyped ? toSqlite(record[field] ?? null) : sqliteFieldValue(record, field)),
     createTable: (table, columns, { key, records }) =>
       run(`making the table \`${table}\``, () => {
         const lines = columns.map(
@@ -187,7 +191,7 @@ async function apply(db: DatabaseSync, change: TableChange, pace: Pace): Promise
       await logChanged(db, change, { runId: change.loggedFor, pace });
     for (const set of change.writes) {
       refuseRounding(set);
-      await runAll(prepareWrite(db, change, set), asStored(set.rows), pace);
+      await runAll(prepareWrite(db, change, set), withBytes(set, change.schema), pace);
     }
     if (change.deletes.length > 0)
       await runAll(prepareDelete(db, change), asStored(change.deletes), pace);
@@ -240,6 +244,26 @@ function stored(value: SQLInputValue): JsonValue {
 
 function asStored(rows: readonly (readonly JsonValue[])[]): readonly StoredValues[] {
   return rows as unknown as readonly StoredValues[];
+}
+
+/** Bytes that a schema knows as such go into columns without text affinity as BLOBs. */
+function withBytes(
+  { columns, rows }: RowSet,
+  schema: RecordSchema | undefined,
+): readonly StoredValues[] {
+  const values = asStored(rows);
+  const binary = columns.map(
+    ({ name, sqlType }) =>
+      (sqlType === '' || /blob/i.test(sqlType)) && fieldOf(schema, name)?.type.kind === 'binary',
+  );
+  if (!binary.includes(true)) return values;
+  return values.map((row) =>
+    row.map((value, place) =>
+      binary[place] === true && typeof value === 'string' && isBase64(value)
+        ? Buffer.from(value, 'base64')
+        : value,
+    ),
+  );
 }
 
 /** A column that stores each number as REAL would change other digits without a word. */

@@ -6,7 +6,11 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import * as fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { run } from '../../../test/fakes/engine.ts';
+import { testContext } from '../../../test/fakes/env.ts';
 import { planOfTree } from '../../../test/fakes/verify.ts';
+import { Page } from '../../kit/page.ts';
+import { check } from '../../kit/schema.ts';
+import { sqliteSink } from './index.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sqlite-same-kind-'));
@@ -144,3 +148,44 @@ test('a column that REAL would round is refused, and a new one is none', async (
   const { error } = await run(planOfTree(document));
   expect(error?.message).toContain('column `c0` is REAL, which would round 9007199254740993');
 });
+
+test('a stage that says a type decides, and not what was read', async () => {
+  const [from, into] = [tableOf(['TEXT', 'TEXT'], [['1.10', '7']]), fresh()];
+  const cast = { type: 'cast', config: { fields: { c0: 'float', c1: 'int' } } };
+  await run(planOfTree(documentOf(from, into, { transforms: [cast] })));
+  expect(rowsOf(into)).toEqual(['real 1.1, integer 7']);
+});
+
+test('bytes that a schema knows as such are stored as BLOB', async () => {
+  const into = fresh();
+  const checked = check(sqliteSink.config, {
+    database_url: `sqlite:${into}?mode=rwc`,
+    table_name: 't',
+    column_mapping: 'auto_map',
+  });
+  if (!checked.ok) throw new Error('config');
+  const sink = await sqliteSink.open(checked.value, testContext(folder));
+  const schema = {
+    fields: [
+      { name: 'c0', type: { kind: 'binary' as const }, nullable: true },
+      { name: 'c1', type: { kind: 'decimal' as const }, nullable: true },
+    ],
+  };
+  const page = Page.ofRecords([{ c0: 'AP8=', c1: '1.10' }], { schema });
+  await sink.write(page, { partial: false });
+  await sink.close();
+  expect(rowsOf(into)).toEqual(["blob X'00FF', text '1.10'"]);
+});
+
+function rowsOf(path: string): unknown[] {
+  const db = new DatabaseSync(path);
+  try {
+    const one = (name: string): string => `typeof(${name}) || ' ' || quote(${name})`;
+    return db
+      .prepare(`SELECT ${one('c0')} || ', ' || ${one('c1')} AS row FROM t`)
+      .all()
+      .map(({ row }) => row);
+  } finally {
+    db.close();
+  }
+}
