@@ -19,6 +19,19 @@ export interface Grammar {
   readonly pipeline: PipelineSchema;
   readonly row: ZodType<RowSpec>;
   readonly source: ZodType<SourceSpec>;
+  /** Keys of sources that sinks cannot have, with where they belong. */
+  readonly onlyOnSources: ReadonlyMap<string, string>;
+}
+
+function onlyOnSources(blocks: readonly BlockGrammar[]): ReadonlyMap<string, string> {
+  const hint = 'transforms belong to the pipeline, a source preset or a row';
+  return new Map([
+    ['transforms', hint],
+    ['inherit_transforms', hint],
+    ...blocks
+      .filter(({ placement }) => placement === 'source')
+      .map(({ name }) => [name, 'it belongs to the source'] as const),
+  ]);
 }
 
 function isDescribed(block: BlockGrammar): block is DescribedBlock {
@@ -34,6 +47,7 @@ export function grammarOf(blocks: readonly BlockGrammar[]): Grammar {
     pipeline,
     row,
     source,
+    onlyOnSources: onlyOnSources(blocks),
     document: documentSchemaOf(blocks, { pipeline, row }),
   });
 }

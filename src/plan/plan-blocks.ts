@@ -16,6 +16,7 @@ import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
 import type { StateStoreDefinition } from '../kit/state-store.ts';
 import type { AssembledRow, UnjudgedRow } from './assembled-row.ts';
+import { definitionsWith } from './definitions-with.ts';
 import type { Planning } from './planning.ts';
 import type { PlannedBlocks } from './plan.ts';
 import { plainPart } from './resolve-part.ts';
@@ -41,8 +42,8 @@ export class BlockPlanner {
   constructor(context: Planning, { tree }: Pick<Document, 'tree'>, cpus: number) {
     this.#context = context;
     this.#tools = { ...toolsOf(context, tree), cpus, needsRunId: () => this.#runIdNeed() };
-    for (const definition of context.definitions)
-      definition.checkDocument?.(parsedBlock(context.blocks, definition), this.#tools);
+    for (const definition of definitionsWith(context.definitions, 'checkDocument'))
+      definition.checkDocument(parsedBlock(context.blocks, definition), this.#tools);
     for (const definition of context.definitions) this.preparedOf(definition);
   }
 
@@ -57,9 +58,9 @@ export class BlockPlanner {
   /** The parts that the blocks of a row name. */
   assemble({ blocks }: ResolvedRow): Partial<AssembledMembers> {
     const members: Partial<AssembledRow>[] = [];
-    for (const definition of this.#context.definitions) {
+    for (const definition of definitionsWith(this.#context.definitions, 'assemble')) {
       const given = blocks.get(definition.name);
-      if (given === undefined || definition.assemble === undefined) continue;
+      if (given === undefined) continue;
       const place = `${definition.name} ${given.path}`;
       let found = this.#assembled.get(place);
       if (found === undefined)
@@ -72,32 +73,31 @@ export class BlockPlanner {
   /** What follows once all of them are known. The block `delivery` is in every build. */
   conclude(row: UnjudgedRow): AssembledRow {
     const concluded = { ...row };
-    for (const definition of this.#context.definitions) {
+    for (const definition of definitionsWith(this.#context.definitions, 'conclude')) {
       const given = row.resolved.blocks.get(definition.name);
-      Object.assign(concluded, definition.conclude?.(given, row, this.#tools));
+      Object.assign(concluded, definition.conclude(given, row, this.#tools));
     }
     return concluded as AssembledRow;
   }
 
   /** The members of a planned row that its blocks decide. */
   membersOfRow(row: AssembledRow): RowMembers {
-    const members = this.#context.definitions.map((definition) =>
-      definition.planRow?.(row.resolved.blocks.get(definition.name), row),
+    const members = definitionsWith(this.#context.definitions, 'planRow').map((definition) =>
+      definition.planRow(row.resolved.blocks.get(definition.name), row),
     );
     return Object.assign({}, ...members) as RowMembers;
   }
 
   membersOfPlan(): PlanMembers {
-    const members = this.#context.definitions.map((definition) =>
-      definition.planDocument?.(parsedBlock(this.#context.blocks, definition), this.#tools),
+    const members = definitionsWith(this.#context.definitions, 'planDocument').map((definition) =>
+      definition.planDocument(parsedBlock(this.#context.blocks, definition), this.#tools),
     );
     return Object.assign({}, ...members) as PlanMembers;
   }
 
   #runIdNeed(): RunIdNeed | undefined {
-    return this.#context.definitions.find(
-      (definition) =>
-        definition.needsRunId !== undefined && this.preparedOf(definition) !== undefined,
+    return definitionsWith(this.#context.definitions, 'needsRunId').find(
+      (definition) => this.preparedOf(definition) !== undefined,
     )?.needsRunId;
   }
 
@@ -116,8 +116,8 @@ export class BlockPlanner {
           .map(({ plan: { type, path } }) => ({ name: type, path })),
       ],
     };
-    for (const definition of definitions)
-      definition.checkEveryRow?.(row.resolved.blocks.get(definition.name), row, place);
+    for (const definition of definitionsWith(definitions, 'checkEveryRow'))
+      definition.checkEveryRow(row.resolved.blocks.get(definition.name), row, place);
     for (const { definition, path, planned } of own)
       if (planned !== undefined) definition.checkRow?.(planned, row, { path, issues });
   }
@@ -128,7 +128,8 @@ export class BlockPlanner {
     const storesMore = (row: AssembledRow): boolean =>
       usesState ||
       this.ofRow(row).some(({ definition, prepared }) => definition.usesState?.(prepared) === true);
-    for (const definition of definitions) definition.checkRows?.(rows, { issues, storesMore });
+    for (const definition of definitionsWith(definitions, 'checkRows'))
+      definition.checkRows(rows, { issues, storesMore });
   }
 
   ofRow(row: AssembledRow): readonly RowBlock[] {
@@ -247,9 +248,9 @@ export function grantedTokens(
   blocks: ReadonlyMap<string, Placed<unknown>>,
 ): ReadonlyMap<string, GrantedTokens> {
   const granted = new Map<string, GrantedTokens>();
-  for (const { name, tokens } of definitions) {
-    const found = tokens?.granted(blocks.get(name), { backfill });
-    if (tokens !== undefined && found !== undefined) granted.set(tokens.root, found);
+  for (const { name, tokens } of definitionsWith(definitions, 'tokens')) {
+    const found = tokens.granted(blocks.get(name), { backfill });
+    if (found !== undefined) granted.set(tokens.root, found);
   }
   return granted;
 }
@@ -259,8 +260,8 @@ export function tokensInBlocks(
   definitions: readonly BlockDefinition[],
   blocks: ReadonlyMap<string, Placed<unknown>>,
 ): readonly TokenUse[] {
-  return definitions.flatMap((definition) => {
+  return definitionsWith(definitions, 'tokensIn').flatMap((definition) => {
     const given = blocks.get(definition.name);
-    return given === undefined ? [] : (definition.tokensIn?.(given) ?? []);
+    return given === undefined ? [] : definition.tokensIn(given);
   });
 }

@@ -12,6 +12,7 @@ import {
   type ParsedRow,
   type Placed,
 } from '../document/parse/read-blocks.ts';
+import { definitionsWith } from './definitions-with.ts';
 import { resolveFanOut, resolveListSource, type ResolvedFanOut } from './resolve-fan-out.ts';
 import { fanOutOf, type ValueList } from './for-each.ts';
 import { resolvePart, type Resolving, type ResolvedPart } from './resolve-part.ts';
@@ -182,8 +183,8 @@ function blocksOfRow(
   { isRoot, preset }: Above,
 ): ReadonlyMap<string, Placed<unknown>> {
   const found = new Map<string, Placed<unknown>>();
-  for (const definition of definitions) {
-    if (definition.plannedFor !== 'rows' && definition.plannedFor !== 'members') continue;
+  for (const definition of definitionsWith(definitions, 'plannedFor')) {
+    if (definition.plannedFor === 'plan') continue;
     const above = definition.inheritedBy === 'roots' && !isRoot ? NOTHING_ABOVE : blocks;
     const placed =
       definition.placement === 'source'
@@ -216,9 +217,9 @@ function cutsOf(
   source: ResolvedPart | undefined,
   { definitions }: Resolving,
 ): readonly Cut[] {
-  return definitions.flatMap((definition) => {
+  return definitionsWith(definitions, 'cuts').flatMap((definition) => {
     const given = own.get(definition.name);
-    return given === undefined ? [] : (definition.cuts?.(given, source) ?? []);
+    return given === undefined ? [] : (definition.cuts(given, source) ?? []);
   });
 }
 

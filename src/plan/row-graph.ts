@@ -2,6 +2,7 @@
 import { joinPath } from '../lib/text/text-path.ts';
 import type { ParsedRow } from '../document/parse/read-blocks.ts';
 import { checkFanOut, readForEach, type ValueList } from './for-each.ts';
+import { definitionsWith } from './definitions-with.ts';
 import type { IssueList } from './issue-list.ts';
 import type { Resolving } from './resolve-part.ts';
 
@@ -108,7 +109,7 @@ function checkIds(
 ): void {
   const reserved = new Set([
     ...RESERVED,
-    ...definitions.flatMap(({ tokens }) => (tokens === undefined ? [] : [tokens.root])),
+    ...definitionsWith(definitions, 'tokens').map(({ tokens }) => tokens.root),
   ]);
   const first = new Map<string, number>();
   for (const [index, id] of ids.entries()) {

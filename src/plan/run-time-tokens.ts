@@ -4,6 +4,7 @@ import { allTokens, type AnyToken, type FoundToken } from '../document/tokens/fi
 import type { Steps } from '../document/parse/steps.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { joinPath } from '../lib/text/text-path.ts';
+import { definitionsWith } from './definitions-with.ts';
 import type { IssueList } from './issue-list.ts';
 
 /** Tokens that others fill in before a run; here they are left over. */
@@ -26,8 +27,8 @@ export function reportLeftover(
 ): boolean {
   const root = found.token.kind === 'path' ? found.token.root : '';
   const hint =
-    definitions.find(({ tokens }) => tokens?.root === root)?.tokens?.hint ??
-    (Object.hasOwn(LEFTOVERS, root) ? LEFTOVERS[root] : undefined);
+    definitionsWith(definitions, 'tokens').find(({ tokens }) => tokens.root === root)?.tokens
+      .hint ?? (Object.hasOwn(LEFTOVERS, root) ? LEFTOVERS[root] : undefined);
   if (hint === undefined) return false;
   issues.error('token_out_of_scope', path, `nothing fills in \`\${${found.body}}\` here`, hint);
   return true;
@@ -61,12 +62,16 @@ export function checkTokenScopes(tree: JsonObject, judging: Judging): void {
 
 /** Keys whose tokens are those of no other place; their blocks judge them. */
 function withoutOwnTokens(tree: JsonObject, { definitions }: Judging): JsonObject {
-  const judged = definitions.flatMap(({ name, judgesTokensOf = [] }) => {
-    const block = tree[name];
-    if (judgesTokensOf.length === 0 || !isObject(block)) return [];
-    return [[name, { ...block, ...Object.fromEntries(judgesTokensOf.map((key) => [key, null])) }]];
-  });
-  return { ...tree, ...Object.fromEntries(judged) };
+  const judged = definitionsWith(definitions, 'judgesTokensOf').flatMap(
+    ({ name, judgesTokensOf }) => {
+      const block = tree[name];
+      if (!isObject(block)) return [];
+      return [
+        [name, { ...block, ...Object.fromEntries(judgesTokensOf.map((key) => [key, null])) }],
+      ];
+    },
+  );
+  return judged.length === 0 ? tree : { ...tree, ...Object.fromEntries(judged) };
 }
 
 function checkParts(block: JsonObject, steps: Steps, judging: Judging): void {

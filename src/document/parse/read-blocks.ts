@@ -302,15 +302,9 @@ function withoutSourceKeys(
   { grammar, issues }: Pick<Reading, 'grammar' | 'issues'>,
 ): JsonValue {
   if (!isObject(value)) return value;
-  const blocks = grammar.blocks.filter(({ placement }) => placement === 'source');
-  const hints = new Map([
-    ...['transforms', 'inherit_transforms'].map(
-      (key) => [key, 'transforms belong to the pipeline, a source preset or a row'] as const,
-    ),
-    ...blocks.map(({ name }) => [name, 'it belongs to the source'] as const),
-  ]);
-  for (const [key, hint] of hints) {
-    if (value[key] === undefined) continue;
+  const wrong = [...grammar.onlyOnSources].filter(([key]) => Object.hasOwn(value, key));
+  if (wrong.length === 0) return value;
+  for (const [key, hint] of wrong) {
     issues.push({
       code: 'not_on_sink',
       path: joinPath(path, key),
@@ -318,7 +312,9 @@ function withoutSourceKeys(
       hint,
     });
   }
-  return Object.fromEntries(Object.entries(value).filter(([key]) => !hints.has(key)));
+  return Object.fromEntries(
+    Object.entries(value).filter(([key]) => !grammar.onlyOnSources.has(key)),
+  );
 }
 
 function readList<T>(

@@ -7,6 +7,7 @@ import type { IssueList } from '../issue-list.ts';
 import type { ParentLink } from '../plan.ts';
 import type { AssembledRow } from '../assembled-row.ts';
 import { placeInConfig, type ResolvedPart } from '../resolve-part.ts';
+import { definitionsWith } from '../definitions-with.ts';
 import { reportLeftover } from '../run-time-tokens.ts';
 
 /** What the tokens of one row may name. */
@@ -108,8 +109,8 @@ function isOfFaultyBlock(
   { definitions }: Pick<TokenScope, 'definitions'>,
   { errors }: IssueList,
 ): boolean {
-  const block = definitions.find(({ tokens }) => tokens?.root === root);
-  if (block?.tokens?.namedByBlock !== true) return false;
+  const block = definitionsWith(definitions, 'tokens').find(({ tokens }) => tokens.root === root);
+  if (block?.tokens.namedByBlock !== true) return false;
   const places = new RegExp(`^(?:matrix\\[\\d+\\]\\.)?${block.name}(?:[.[]|$)`);
   return errors.some(({ path }) => places.test(path));
 }
