@@ -1,6 +1,7 @@
 /**
  * Threads make of pages what the row itself makes of them. Real threads, real pages of a real file.
  */
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import { governanceOf } from '../stages/governance.ts';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -234,6 +235,26 @@ describe('threads', () => {
     expect(counted()).toEqual([ROWS_A_PAGE]);
     left?.measure?.();
     expect(counted()).toEqual([2 * ROWS_A_PAGE]);
+  });
+
+  it('give pages the schema that the stages make of theirs', async () => {
+    const { plan, row } = planned({ transforms: [CAST] });
+    const field = { name: 'id', type: { kind: 'int64' }, nullable: true } as const;
+    const [before, after]: RecordSchema[] = [{ fields: [], others: true }, { fields: [field] }];
+    await using threads = disposable(
+      new StageThreads({
+        schemaAfter: (schema) => (schema === before ? after : undefined),
+        setup: setupOf({ plan, row, tokens: TOKENS, encodings: [] }),
+        count: 1,
+        metrics: countedMetrics(),
+      }),
+    );
+    await threads.started();
+    for await (const page of pagesOf(row)) {
+      const { page: worked } = await threads.work(page.withSchema(before));
+      expect(worked.schema).toBe(after);
+      break;
+    }
   });
 
   it('that are ended take their pages with them, and say so', async () => {
