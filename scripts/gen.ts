@@ -20,6 +20,7 @@ import { ISSUES } from '../src/document/parse/issues.ts';
 import { parts } from '../src/parts.ts';
 import { describeApi } from '../src/server/openapi.ts';
 import { ROUTES } from '../src/server/routes/index.ts';
+import { RUN_CODES } from '../src/wire/run-codes.ts';
 import { errorsPage, partPages, type GeneratedFile } from './gen/reference.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
@@ -29,7 +30,7 @@ const OWNED = ['docs/reference', 'schemas'];
 const files: GeneratedFile[] = [
   ...partPages(parts, DESCRIBED_BLOCKS, ROOT),
   { path: 'docs/reference/cli.md', text: cliReference(COMMANDS) },
-  { path: 'docs/reference/errors.md', text: errorsPage(ISSUES) },
+  { path: 'docs/reference/errors.md', text: errorsPage(ISSUES, RUN_CODES) },
   { path: 'docs/reference/openapi.json', text: json(describeApi(ROUTES)) },
   { path: 'schemas/headgate.schema.json', text: json(editorSchema(parts, GRAMMAR)) },
 ];

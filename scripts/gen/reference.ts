@@ -2,6 +2,7 @@
  * Reference pages: one a connector side, one a block, one for all transforms, one for all stores,
  * one for all credentials.
  */
+import type { RunCode } from '../../src/wire/run-codes.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -153,8 +154,14 @@ function jsonRows(label: string, records: readonly JsonValue[]): string {
   return `\`\`\`json\n// ${label}\n${lines}\n\`\`\`\n`;
 }
 
-/** Every code an issue can carry, from the loader's own catalogue. */
-export function errorsPage(codes: Readonly<Record<string, string>>): string {
+/** Every code of an issue and of a failed run, from their own catalogues. */
+export function errorsPage(
+  codes: Readonly<Record<string, string>>,
+  runCodes: Readonly<Record<string, RunCode>>,
+): string {
+  const failures = Object.entries(runCodes).map(
+    ([code, { cause, cure }]) => `| \`${code}\` | ${cause} | ${cure} |`,
+  );
   const rows = Object.entries(codes).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`);
-  return `${NOTE}# Error codes\n\nWhat \`validate\`, \`run\` and the API report about a document. Every issue names its path, line and column.\n\n| code | meaning |\n| --- | --- |\n${rows.join('\n')}\n`;
+  return `${NOTE}# Error codes\n\nWhat \`validate\`, \`run\` and the API report about a document. Every issue names its path, line and column.\n\n| code | meaning |\n| --- | --- |\n${rows.join('\n')}\n\n## Failures of runs\n\nWith what a run, or a row of it, can fail after its document was accepted: \`error_code\` in JSON, in brackets behind the message in text.\n\n| code | cause | cure |\n| --- | --- | --- |\n${failures.join('\n')}\n`;
 }

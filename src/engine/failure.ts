@@ -11,6 +11,7 @@ import {
 } from '../lib/errors.ts';
 import type { Redactor } from '../lib/redact.ts';
 import type { OutcomeError } from '../wire/outcome.ts';
+import { cureOf } from '../wire/run-codes.ts';
 
 export type Place = 'Source' | 'Sink' | 'State';
 
@@ -64,9 +65,8 @@ export function outcomeErrorOf(failure: unknown, redactor: Redactor): OutcomeErr
       kind === 'Panic' ? `unexpected failure: ${messageOf(error)}` : messageOf(error),
     ),
   };
-  return error instanceof AppError && error.hint !== undefined
-    ? { ...outcome, hint: redactor.text(error.hint) }
-    : outcome;
+  const hint = (error instanceof AppError ? error.hint : undefined) ?? cureOf(code);
+  return hint === undefined ? outcome : { ...outcome, hint: redactor.text(hint) };
 }
 
 function codeAndKind(error: unknown): { code: string; kind: ErrorKind } {
