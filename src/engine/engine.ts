@@ -33,6 +33,8 @@ export interface ExecuteOptions {
   readonly observers?: readonly RunObserver[];
   /** Takes over waiting for the observers at the end of the run; without it the run waits. */
   readonly onNotifying?: (notified: Promise<void>) => void;
+  /** Whoever asks prints the outcome: the log does not repeat its messages. */
+  readonly hasReceipt?: boolean;
   readonly onProgress?: (progress: Progress) => void;
   /**
    * How many threads may work on pages beside the one that moves them (`threadsToSpare`); none when

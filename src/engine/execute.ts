@@ -62,7 +62,7 @@ async function outcomeOf(
     log.error('pipeline run failed', {
       pipeline: plan.name,
       records_written: written,
-      error: failure.message,
+      ...(options.hasReceipt === true ? { code: failure.code } : { error: failure.message }),
     });
   const outputs = blockOf(plan, localOutputsBlock);
   return {

@@ -64,6 +64,7 @@ export async function executePlan(
     clock: options.clock ?? world.clock.now(),
     signal: stops.signal,
     dryRun: options.dryRun,
+    hasReceipt: true,
     threads: options.threads ?? threadsToSpare(availableParallelism()),
     ...(await observed(plan, env, { notifier: createNotifier(env) })),
     ...(options.limit === undefined ? {} : { limit: options.limit }),

@@ -2,7 +2,7 @@
 import { laneName } from '../../kit/page.ts';
 import type { WrittenFile } from '../../lib/files/written-file.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { InvocationOutcome, SlaViolation } from '../../wire/outcome.ts';
+import type { InvocationOutcome, OutcomeError, SlaViolation } from '../../wire/outcome.ts';
 import { outcomeErrorOf } from '../failure.ts';
 import * as metrics from '../metrics.ts';
 import { canonicalUri } from '../observe/canonical-uri.ts';
@@ -52,7 +52,7 @@ export function reportEnd(
   const error = failure === undefined ? null : outcomeErrorOf(failure, env.redactor);
   const status = error !== null ? 'failed' : cancelled ? 'cancelled' : 'completed';
   countEnd(request, durationMs, error?.kind);
-  logEnd(request, ended, { status, error: error?.message, isPanic: error?.kind === 'Panic' });
+  logEnd(request, ended, { status, error });
   return {
     invocation_id: invocationId,
     row_id: name,
@@ -96,12 +96,12 @@ function countEnd(
 }
 
 function logEnd(
-  { env, row }: InvocationRequest,
+  { env, row, hasReceipt }: InvocationRequest,
   { tally, failure, durationMs }: EndedAttempt,
-  how: { status: string; error: string | undefined; isPanic: boolean },
+  { status, error }: { readonly status: string; readonly error: OutcomeError | null },
 ): void {
   const log = env.log.at('headgate::engine');
-  if (how.isPanic && failure instanceof Error)
+  if (error?.kind === 'Panic' && failure instanceof Error)
     log.error('unexpected failure', { row: row.id, stack: failure.stack });
   const { read, written, filtered, dead_lettered } = tally.balance();
   const facts = {
@@ -113,8 +113,12 @@ function logEnd(
     ...withheldFacts(tally),
     duration_ms: durationMs,
   };
-  if (how.error === undefined) log.info(`row ${how.status}`, facts);
-  else log.error('row failed', { ...facts, error: how.error });
+  if (error === null) log.info(`row ${status}`, facts);
+  else
+    log.error('row failed', {
+      ...facts,
+      ...(hasReceipt === true ? { code: error.code } : { error: error.message }),
+    });
 }
 
 /** `withheld_limit=3`, for each reason there was. */

@@ -29,6 +29,8 @@ export interface InvocationRequest {
   readonly dryRun?: boolean | undefined;
   /** Records to write at most. */
   readonly limit?: number | undefined;
+  /** The log gives the code of a failure, and the receipt its message. */
+  readonly hasReceipt?: boolean | undefined;
   readonly onFailpoint?: FailpointHook | undefined;
   /** Absent where one thread works on the pages. */
   readonly threads?: ThreadBudget | undefined;

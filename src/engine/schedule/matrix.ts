@@ -142,7 +142,7 @@ class MatrixRun {
   }
 
   #mover(row: PlannedRow): (iteration: Iteration) => Promise<InvocationOutcome> {
-    const { runId, concurrency, dryRun, limit, onFailpoint } = this.#options;
+    const { runId, concurrency, dryRun, limit, hasReceipt, onFailpoint } = this.#options;
     const capture = this.#captureFor(row);
     return async (iteration) => {
       let counted: Tally | undefined;
@@ -154,6 +154,7 @@ class MatrixRun {
         concurrency,
         dryRun,
         limit,
+        hasReceipt,
         onFailpoint,
         claims: this.#claims,
         // A run that writes only the first records must not read many ahead.

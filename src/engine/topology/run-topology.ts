@@ -323,6 +323,7 @@ class GraphExecution {
       concurrency: options.concurrency,
       dryRun: options.dryRun,
       limit: options.limit,
+      hasReceipt: options.hasReceipt,
       onFailpoint: options.onFailpoint,
       claims,
     };
