@@ -10,6 +10,7 @@ import { CircuitBreaker } from '../delivery/circuit-breaker.ts';
 import { flushAll, saveBookmark } from '../delivery/checkpoint.ts';
 import { PageWriter } from '../delivery/write-page.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
+import { FieldWatch } from './field-watch.ts';
 import type { Invocation } from './invocation.ts';
 import * as metrics from '../metrics.ts';
 import { withRecord } from './record-failure.ts';
@@ -46,6 +47,7 @@ export async function movePages(
     ...(invocation.watermark === undefined ? {} : { exact: true }),
   };
   const mover = new PageMover(invocation);
+  const fields = new FieldWatch(row);
   const waited = (ms: number): void =>
     env.metrics.observe(metrics.sourcePageDuration, labels, ms / 1000);
   const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[
@@ -60,6 +62,7 @@ export async function movePages(
     if (page !== undefined) {
       noteLane(page, invocation);
       sampler?.read(page);
+      fields.see(page);
     }
     return page;
   };
@@ -84,6 +87,7 @@ export async function movePages(
     }
     await mover.settle();
     await stopped(heartbeats, invocation);
+    if (!stop.aborted) fields.report(env.log, row.id);
   } finally {
     await withinGracePeriod(heartbeats.stop(), env.clock).catch(() => {});
     await mover.rest();
