@@ -49,8 +49,18 @@ export function transportError(error: unknown, method: string, url: string): Con
   }
   if (/TIMEOUT|TIMEDOUT/.test(code))
     return new ConnectorError('timeout', `${method} ${url} timed out: ${says}`, { cause: error });
+  if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST/.test(code)) {
+    return new ConnectorError(
+      'connection',
+      `${method} ${url} failed: the server does not speak TLS`,
+      {
+        hint: 'use `http://`, or the port on which it speaks TLS',
+        cause: error,
+      },
+    );
+  }
   const hint = hintOfCode(code);
-  return new ConnectorError('connection', `${method} ${url} failed: ${says}`, {
+  return new ConnectorError('connection', `${method} ${url} failed: ${says.trim()}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),
   });

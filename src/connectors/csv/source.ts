@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { batchSize, boolean, finding } from '../../kit/schema.ts';
+import { batchSize, boolean, finding, integer } from '../../kit/schema.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { declaredColumns, typedPages, TYPES_RECORDS } from '../../kit/declared-columns.ts';
@@ -7,6 +7,13 @@ import { JSON_LINES } from '../../kit/json-lines.ts';
 import { readBlocks } from '../_files/lines/blocks.ts';
 import { chooseCodec } from '../_files/compression/compression.ts';
 import { byteCode, compression, filePath } from '../_files/config.ts';
+import {
+  asUtf8,
+  isEncoding,
+  likelyDelimiter,
+  peek,
+  withoutLines,
+} from '../_files/csv/csv-input.ts';
 import { csvPages } from '../_files/csv/csv-pages.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
@@ -19,7 +26,34 @@ const config = z.lazy(() =>
         description:
           'Whether the first row names the columns; otherwise they are called column_0, column_1, …',
       }),
-      delimiter: byteCode(44, 'What stands between cells: a byte code or a one-character string.'),
+      delimiter: z
+        .union([
+          z.literal('auto'),
+          byteCode(44, 'What stands between cells: a byte code or a one-character string.'),
+        ])
+        .default(44)
+        .meta({
+          description:
+            'What stands between cells: a byte code, a one-character string, or `auto`: the one of comma, semicolon, tab and bar that the first row has most of.',
+          examples: [44, ',', 'auto'],
+        }),
+      encoding: z
+        .string()
+        .superRefine((name, ctx) => {
+          if (isEncoding(name)) return;
+          const hint = 'write `windows-1252`, `utf-16le` or `shift_jis`, for example';
+          ctx.addIssue(
+            finding('invalid_value', `\`${name}\` is not the name of an encoding`, { hint }),
+          );
+        })
+        .default('utf-8')
+        .meta({
+          description: 'Encoding of the text, by its name on the web.',
+          examples: ['windows-1252', 'utf-16le', 'shift_jis'],
+        }),
+      skip_rows: integer({ min: 0 }).default(0).meta({
+        description: 'Lines before the first row that are left out, such as a title.',
+      }),
       quote: byteCode(
         34,
         'What encloses cells that contain delimiters or line ends: a byte code or a one-character string.',
@@ -81,27 +115,52 @@ function openCsv(value: CsvSourceConfig, context: SourceContext): Source {
   const file = resolvePath(context.env.cwd, value.path);
   const codec = chooseCodec(value.compression, value.path, context.env.log);
   return {
-    pages: ({ lane, limit }) => {
-      const pages = csvPages(
-        readBlocks({ path: file, codec, signal: context.signal, borrowed: true }),
-        {
-          shape: {
-            dialect: { delimiter: value.delimiter, quote: value.quote },
-            hasHeaders: value.has_headers,
-            flexible: value.flexible,
-            nullValues: value.null_values,
-          },
-          lane,
-          bounds: pageBounds(value.batch_size, context.pageBytes),
-          limit,
-          signal: context.signal,
-          name: value.path,
+    async *pages({ lane, limit }) {
+      const stored = readBlocks({ path: file, codec, signal: context.signal, borrowed: true });
+      const { line, blocks } = await peek(textOf(stored, value));
+      const pages = csvPages(blocks, {
+        shape: {
+          dialect: { delimiter: delimiterOf(value, line, context), quote: value.quote },
+          hasHeaders: value.has_headers,
+          flexible: value.flexible,
+          nullValues: value.null_values,
         },
-      );
-      return value.columns === undefined
+        lane,
+        bounds: pageBounds(value.batch_size, context.pageBytes),
+        limit,
+        signal: context.signal,
+        name: value.path,
+      });
+      yield* value.columns === undefined
         ? pages
         : typedPages(pages, value.columns, { name: value.path, fromText: true });
     },
     close: async () => {},
   };
+}
+
+/** UTF-8 from the first row on; a file that is so already is passed on as it is. */
+function textOf(
+  stored: AsyncIterable<Uint8Array>,
+  { encoding, skip_rows: skipped, path }: CsvSourceConfig,
+): AsyncIterable<Uint8Array> {
+  const text = asUtf8(stored, encoding, path);
+  return skipped === 0 ? text : withoutLines(text, skipped);
+}
+
+/** A file with another delimiter reads as one column without an error: that is told. */
+function delimiterOf(
+  { delimiter, path }: CsvSourceConfig,
+  line: string,
+  { env }: SourceContext,
+): number {
+  const likely = likelyDelimiter(line);
+  if (delimiter === 'auto') return (likely ?? ',').charCodeAt(0);
+  if (likely !== undefined && !line.includes(String.fromCharCode(delimiter)))
+    env.log.warn('the first row has one column: the delimiter is probably another one', {
+      path,
+      delimiter: String.fromCharCode(delimiter),
+      hint: `set \`delimiter: ${JSON.stringify(likely)}\`, or \`delimiter: auto\``,
+    });
+  return delimiter;
 }

@@ -1,0 +1,123 @@
+/** What comes before the rows of delimited text: its encoding, lines above the header, its delimiter. */
+import { TextDecoder } from 'node:util';
+import { CARRIAGE_RETURN, LINE_FEED } from '../../../kit/csv-dialect.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
+
+type Blocks = AsyncIterable<Uint8Array>;
+
+/** Whether the runtime knows the encoding, by any of its names. */
+export function isEncoding(name: string): boolean {
+  try {
+    return new TextDecoder(name).encoding !== '';
+  } catch {
+    return false;
+  }
+}
+
+/** UTF-8 of a text in another encoding; UTF-8 itself is passed on as it is. */
+export function asUtf8(blocks: Blocks, encoding: string, name: string): Blocks {
+  const decoder = new TextDecoder(encoding, { fatal: true });
+  return decoder.encoding === 'utf-8' ? blocks : decoded(blocks, decoder, name);
+}
+
+async function* decoded(
+  blocks: Blocks,
+  decoder: TextDecoder,
+  name: string,
+): AsyncGenerator<Uint8Array> {
+  let line = 1;
+  const decode = (bytes?: Uint8Array): Buffer => {
+    try {
+      const text = bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
+      return Buffer.from(text, 'utf8');
+    } catch (error) {
+      throw new ConnectorError(
+        'data',
+        `${name} is not ${decoder.encoding} text after line ${line}`,
+        {
+          hint: 'name the `encoding` in which the file was written',
+          cause: error,
+        },
+      );
+    }
+  };
+  for await (const block of blocks) {
+    const bytes = decode(block);
+    for (const byte of bytes) if (byte === LINE_FEED) line += 1;
+    if (bytes.length > 0) yield bytes;
+  }
+  const rest = decode();
+  if (rest.length > 0) yield rest;
+}
+
+/**
+ * Empties the first lines. Their line ends stay, so that messages count lines as the file does;
+ * empty lines are no rows.
+ */
+export async function* withoutLines(blocks: Blocks, lines: number): AsyncGenerator<Uint8Array> {
+  let left = lines;
+  for await (const block of blocks) {
+    let at = 0;
+    while (left > 0) {
+      const end = block.indexOf(LINE_FEED, at);
+      if (end === -1) break;
+      left -= 1;
+      at = end + 1;
+      yield Buffer.from([LINE_FEED]);
+    }
+    if (left === 0 && at < block.length) yield at === 0 ? block : block.subarray(at);
+  }
+}
+
+export interface Peeked {
+  /** The bytes of the first line that is not empty, as far as the first block has it. */
+  readonly line: string;
+  /** All blocks, the first one too. */
+  readonly blocks: Blocks;
+}
+
+export async function peek(blocks: Blocks): Promise<Peeked> {
+  const iterator = blocks[Symbol.asyncIterator]();
+  const held: Uint8Array[] = [];
+  let line = '';
+  while (line === '') {
+    const next = await iterator.next();
+    if (next.done === true) break;
+    // What is borrowed must not be asked beyond before it is used, unless it is copied.
+    held.push(next.value);
+    line = firstLine(next.value);
+    if (line === '') held[held.length - 1] = Uint8Array.from(next.value);
+  }
+  const all = async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      yield* held;
+      for (;;) {
+        const next = await iterator.next();
+        if (next.done === true) return;
+        yield next.value;
+      }
+    } finally {
+      await iterator.return?.();
+    }
+  };
+  return { line, blocks: all() };
+}
+
+function firstLine(bytes: Uint8Array): string {
+  let at = 0;
+  while (at < bytes.length && (bytes[at] === LINE_FEED || bytes[at] === CARRIAGE_RETURN)) at += 1;
+  const end = bytes.indexOf(LINE_FEED, at);
+  return Buffer.from(bytes.subarray(at, end === -1 ? bytes.length : end))
+    .toString('utf8')
+    .trim();
+}
+
+const CANDIDATES = [',', ';', '\t', '|'];
+
+/** The candidate that occurs most often outside of quotes; `undefined` when none does. */
+export function likelyDelimiter(line: string): string | undefined {
+  const bare = line.replaceAll(/"(?:[^"]|"")*"/g, '');
+  const counts = CANDIDATES.map((one) => ({ one, count: bare.split(one).length - 1 }));
+  const best = counts.sort((a, b) => b.count - a.count)[0];
+  return best === undefined || best.count === 0 ? undefined : best.one;
+}
