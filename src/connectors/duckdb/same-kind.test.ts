@@ -82,7 +82,7 @@ const ways: Readonly<Record<string, Way>> = {
 
 interface Opened {
   readonly path: string;
-  ask(...statements: string[]): Promise<JsonObject[]>;
+  readonly ask: (...statements: string[]) => Promise<JsonObject[]>;
 }
 
 let files = 0;
@@ -96,7 +96,7 @@ async function withDatabases(work: (from: Opened, into: Opened) => Promise<void>
     databases.push(database);
     return {
       path,
-      async ask(...statements) {
+      ask: async (...statements) => {
         let rows: JsonObject[] = [];
         for (const sql of statements) rows = await duckdbRows(database.connection, sql);
         return rows;
