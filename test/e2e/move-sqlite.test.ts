@@ -234,6 +234,7 @@ describe('records without a key', () => {
         pipeline: 'sqlite',
         row: 'only',
         record_index: index,
+        record_number: index + 1,
       })),
     );
   });
