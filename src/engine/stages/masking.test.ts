@@ -262,7 +262,7 @@ describe('detectors', () => {
 });
 
 describe('documents that remember their text', () => {
-  const mask = createMasker(
+  const masker = createMasker(
     [
       {
         label: 'mail',
@@ -277,7 +277,7 @@ describe('documents that remember their text', () => {
   );
   const masked = (text: string): string => {
     const value = withSourceText(JSON.parse(text) as JsonValue, text);
-    return documentText((mask.record({ j: value }, () => {}) as JsonObject)['j'] ?? null);
+    return documentText((masker.record({ j: value }, () => {}) as JsonObject)['j'] ?? null);
   };
 
   it('are masked by their value, and what the value does not show goes away', () => {
