@@ -64,7 +64,7 @@ export async function executePlan(
     clock: options.clock ?? world.clock.now(),
     signal: stops.signal,
     dryRun: options.dryRun,
-    hasReceipt: true,
+    hasReceipt: options.output === 'text' && !options.quiet,
     threads: options.threads ?? threadsToSpare(availableParallelism()),
     ...(await observed(plan, env, { notifier: createNotifier(env) })),
     ...(options.limit === undefined ? {} : { limit: options.limit }),
