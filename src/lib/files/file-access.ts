@@ -3,7 +3,7 @@
  * before the first document is read: every function that opens a file checks it, so no part can
  * forget to pass it on. Without it all files are allowed, as on the command line.
  */
-import { readlinkSync, realpathSync } from 'node:fs';
+import { lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import type { FileAccess } from '../access.ts';
 import { ConnectorError } from '../errors.ts';
@@ -69,6 +69,11 @@ function isWithin(place: string, root: string): boolean {
  * without a target creates that target.
  */
 function realPlace(path: string, links = 0): string {
+  // Most outputs are new files, and an error that is thrown costs more than this question.
+  if (isAbsent(path)) {
+    const folder = dirname(path);
+    return folder === path ? path : join(realPlace(folder, links), basename(path));
+  }
   try {
     return realpathSync.native(path);
   } catch {
@@ -78,6 +83,15 @@ function realPlace(path: string, links = 0): string {
     const own = join(parent, basename(path));
     const target = links < MAX_LINKS ? linkTarget(own) : undefined;
     return target === undefined ? own : realPlace(resolve(parent, target), links + 1);
+  }
+}
+
+/** Neither a file nor a link, not even one without a target. */
+function isAbsent(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
   }
 }
 
