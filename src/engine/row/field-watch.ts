@@ -1,4 +1,5 @@
 /** Notices fields that a transform names and that no record has: most likely they are misspelled. */
+import { MISSING, type Column, type Columns } from '../../kit/columns.ts';
 import type { Page } from '../../kit/page.ts';
 import type { ColumnFlow } from '../../kit/transform.ts';
 import type { Log } from '../../lib/log.ts';
@@ -30,7 +31,7 @@ export class FieldWatch {
     this.#records += page.count;
     const { columns } = page;
     if (columns === undefined) this.#seeRecords(page);
-    else this.#seeNames(columns.names);
+    else this.#seeColumns(columns);
   }
 
   /** Once, when the source has ended. */
@@ -54,6 +55,16 @@ export class FieldWatch {
     }
   }
 
+  /** A short row of a file has no cell in some of its columns. */
+  #seeColumns(columns: Columns): void {
+    const [first] = columns.rows;
+    this.#seeNames(columns.names.filter((_, index) => isThere(columns.columns[index], first ?? 0)));
+    for (const field of this.#unseen.keys()) {
+      const column = columns.column(field);
+      if (columns.rows.some((row) => isThere(column, row))) this.#unseen.delete(field);
+    }
+  }
+
   #seeRecords(page: Page): void {
     const records = page.records();
     const [first] = records;
@@ -62,6 +73,10 @@ export class FieldWatch {
       if (records.some((record) => isObject(record) && hasField(record, field)))
         this.#unseen.delete(field);
   }
+}
+
+function isThere(column: Column | undefined, row: number): boolean {
+  return column !== undefined && column.kinds[row] !== MISSING;
 }
 
 /** Only fields of the source: what an earlier transform makes or renames is not looked for. */
