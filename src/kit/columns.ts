@@ -129,6 +129,13 @@ export class Columns {
   }
 }
 
+/** Whether any record has the field. */
+export function hasCells({ rows }: Columns, { kinds }: Column): boolean {
+  for (let index = 0; index < rows.length; index += 1)
+    if (kinds[rows[index] as number] !== MISSING) return true;
+  return false;
+}
+
 /**
  * Whether a cell of the column may be a list or an object; rows that are not selected count too.
  */

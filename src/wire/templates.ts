@@ -10,7 +10,7 @@ export const TEMPLATE_KINDS = [
 ] as const;
 
 const time = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC.' });
-const WRITE_MODES = ['append', 'upsert', 'delete', 'overwrite'] as const;
+export const WRITE_MODES = ['append', 'upsert', 'delete', 'overwrite'] as const;
 
 /** A number, the same as text, or a channel; which of them is valid the registry says. */
 const selector = (description: string) =>

@@ -1,5 +1,5 @@
 /** Notices fields that a transform names and that no record has: most likely they are misspelled. */
-import { MISSING, type Column, type Columns } from '../../kit/columns.ts';
+import { hasCells, MISSING, type Column, type Columns } from '../../kit/columns.ts';
 import type { Page } from '../../kit/page.ts';
 import type { ColumnFlow } from '../../kit/transform.ts';
 import type { Log } from '../../lib/log.ts';
@@ -61,7 +61,7 @@ export class FieldWatch {
     this.#seeNames(columns.names.filter((_, index) => isThere(columns.columns[index], first ?? 0)));
     for (const field of this.#unseen.keys()) {
       const column = columns.column(field);
-      if (columns.rows.some((row) => isThere(column, row))) this.#unseen.delete(field);
+      if (column !== undefined && hasCells(columns, column)) this.#unseen.delete(field);
     }
   }
 

@@ -1,7 +1,7 @@
 /** Plans pages that are sent to the server as a COPY stream. */
 import { quoteNames } from '../../../lib/sql/sql-name.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
-import { MISSING, type Column, type Columns } from '../../../kit/columns.ts';
+import { hasCells, MISSING, type Column, type Columns } from '../../../kit/columns.ts';
 import type { Page } from '../../../kit/page.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
 import { BINARY_HEAD, BINARY_TAIL, binaryBlock, hasNull } from '../copy/binary-rows.ts';
@@ -104,13 +104,6 @@ function unknownFields(columns: Columns, target: CopyTarget): UnknownFields {
     if (count > 0) unknown.set(name, count);
   }
   return unknown;
-}
-
-/** Whether any record has the field. */
-function hasCells({ rows }: Columns, { kinds }: Column): boolean {
-  for (let index = 0; index < rows.length; index += 1)
-    if (kinds[rows[index] as number] !== MISSING) return true;
-  return false;
 }
 
 /** The number of records that have the field. */

@@ -3,11 +3,9 @@ import { z } from 'zod';
 import { paramsSchema } from '../../../document/structure/params.ts';
 import { boolean, finding, json, text } from '../../../kit/schema.ts';
 import { isObject, stringifyJson, type JsonObject } from '../../../lib/text/json.ts';
-import type { TEMPLATE_KINDS } from '../../../wire/templates.ts';
+import { WRITE_MODES, type TEMPLATE_KINDS } from '../../../wire/templates.ts';
 
 export type TemplateKind = (typeof TEMPLATE_KINDS)[number];
-
-export const WRITE_MODES = ['append', 'upsert', 'delete', 'overwrite'] as const;
 
 /** What may stand there is judged when the template is composed. */
 const mapping = z.custom<JsonObject>((value) => isObject(value), 'expected a mapping');
