@@ -147,6 +147,8 @@ it('files of templates are run in place of a document', async () => {
 it('what is wrong is said', async () => {
   expect(await refused('template register')).toContain('say which file to register');
   expect(await refused('template register none.yaml')).toContain('none.yaml');
+  writeFileSync(path.join(cwd, 'latin.yaml'), Buffer.from(document('caf\u00e9'), 'latin1'));
+  expect(await refused('template register latin.yaml')).toMatch(/latin\.yaml.*UTF-8/s);
   expect(await refused('template promote orders')).toContain('say which channel');
   expect(await refused('template promote orders --tag stable')).toContain('derived');
   expect(await refused('template show none')).toContain('there is no template `none`');

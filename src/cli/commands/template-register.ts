@@ -1,6 +1,4 @@
-import { extname, resolve } from 'node:path';
-import { localFiles } from '../../document/text/local-file.ts';
-import { MAX_DOCUMENT_BYTES } from '../../document/text/limits.ts';
+import { readTemplateFile } from '../documents/template-file.ts';
 import { CLI_CALLER, STORE_OPTIONS, withTemplates } from '../documents/template-store.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
@@ -39,7 +37,7 @@ export const templateRegisterCommand = defineCommand({
         'for example `headgate template register orders.yaml`',
       );
     const { terminal, world } = context;
-    const bytes = localFiles(world.cwd)(resolve(world.cwd, file), MAX_DOCUMENT_BYTES);
+    const { body, format } = readTemplateFile(file, world.cwd);
     const { id, tag: tags, description, launch } = options;
     const summary = await withTemplates(context, options, (templates, signal) =>
       templates.register(
@@ -48,8 +46,8 @@ export const templateRegisterCommand = defineCommand({
           tags: [...tags],
           description,
           launch,
-          config: new TextDecoder().decode(bytes),
-          config_format: extname(file) === '.json' ? 'json' : 'yaml',
+          config: body,
+          config_format: format,
         },
         CLI_CALLER,
         signal,

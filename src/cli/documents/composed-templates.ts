@@ -1,5 +1,4 @@
 /** Files of templates become the document that a command works on. */
-import { resolve } from 'node:path';
 import { compose } from '../../features/templates/documents/compose.ts';
 import {
   readTemplate,
@@ -8,11 +7,10 @@ import {
 } from '../../features/templates/documents/read.ts';
 import { ConfigError } from '../../lib/errors.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
-import { readFileText } from '../../document/text/file-text.ts';
-import { localFiles } from '../../document/text/local-file.ts';
 import type { CliContext } from '../framework/context.ts';
 import { usageError } from '../framework/exit.ts';
 import type { GivenDocument } from './load-plan.ts';
+import { readTemplateFile } from './template-file.ts';
 
 export interface TemplateFiles {
   readonly source: string | undefined;
@@ -50,13 +48,9 @@ function readFile<K extends TemplateDocument['kind']>(
   file: string,
   cwd: string,
 ): DocumentOf<K> {
-  const text = readFileText(resolve(cwd, file), localFiles(cwd));
-  if (!text.ok) throw new ConfigError([{ ...text.fault, path: '', file }], { stage: 'parse' });
+  const text = readTemplateFile(file, cwd);
   try {
-    const document = readTemplate({
-      body: text.text,
-      format: file.endsWith('.json') ? 'json' : 'yaml',
-    });
+    const document = readTemplate(text);
     if (document.kind === kind) return document as DocumentOf<K>;
     const message = `expected a ${kind}, got a ${document.kind}`;
     throw new ConfigError([{ code: 'invalid_value', path: 'kind', message }]);
