@@ -214,6 +214,15 @@ describe('preflight', () => {
 });
 
 describe('idempotency', () => {
+  it('whoever submits is told whether the run is new', async () => {
+    const service = await testService();
+    const told: string[] = [];
+    const how = { onAdmitted: (admission: string) => void told.push(admission) };
+    for (const key of ['k', 'k', 'other'])
+      await service.runs.submit(submission({ idempotency_key: key }), CALLER, how);
+    expect(told).toEqual(['new', 'repeated', 'new']);
+  });
+
   it('answers a repetition with the run as it is and its first time, once audited', async () => {
     const service = await testService();
     const id = await ended(service, { idempotency_key: 'k' });

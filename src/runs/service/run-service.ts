@@ -181,6 +181,7 @@ class Service implements RunService {
       const repeated = await this.#admit(fresh, preparation, caller);
       if (repeated === undefined) this.#enter(fresh, preparation, place);
       else place.release();
+      how.onAdmitted?.(repeated === undefined ? 'new' : 'repeated');
       return receiptOf(repeated ?? fresh.run);
     } catch (error) {
       place.release();

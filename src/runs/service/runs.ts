@@ -29,6 +29,8 @@ export interface How {
   };
   /** Hears what the document was planned as, before the run is stored. */
   readonly onPrepared?: (summary: PlanSummary) => void;
+  /** Hears whether the submission made a run, or its idempotency key already had one. */
+  readonly onAdmitted?: (admission: 'new' | 'repeated') => void;
   /**
    * Sources begin at the beginning, whatever positions an earlier run of the same name has stored.
    */
