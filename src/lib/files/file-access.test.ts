@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { MEMORY, openSqlite } from '../sql/sqlite.ts';
-import { FileRefusedError, permittedFile, restrictFiles } from './file-access.ts';
+import { beginFileChecks, FileRefusedError, permittedFile, restrictFiles } from './file-access.ts';
 
 let dir: string;
 beforeEach(() => {
@@ -42,6 +42,19 @@ test('links are followed, also those that lead nowhere yet, and circles end', ()
   refused(join(dir, 'root/later'));
   expect(permittedFile(join(dir, 'root/fine'))).toBeTruthy();
   expect(permittedFile(join(dir, 'root/circle'))).toBeTruthy();
+});
+
+test('a job looks a path up once, and the next job looks anew', () => {
+  restrictFiles({ root: join(dir, 'root'), refused: [] });
+  const path = join(dir, 'root/part');
+  beginFileChecks();
+  expect(permittedFile(path)).toBe(path);
+  symlinkSync(join(dir, 'other.txt'), path);
+  expect(permittedFile(path)).toBe(path);
+  refused(join(dir, 'root/../other.txt'));
+  beginFileChecks();
+  refused(path);
+  refused(path);
 });
 
 test('files of the server and of processes are refused, whatever they are called', () => {

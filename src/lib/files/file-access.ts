@@ -18,10 +18,16 @@ export class FileRefusedError extends ConnectorError {
   }
 }
 
+/** More than one job asks for; what a walk over a large folder asks is not kept. */
+const MAX_REMEMBERED = 1000;
+
 let access: FileAccess | undefined;
+/** Paths that the job at hand may open; absent where nobody says when a job begins. */
+let permitted: Set<string> | undefined;
 
 /** For worker processes and their threads; `undefined` opens everything again. */
 export function restrictFiles(chosen: FileAccess | undefined): void {
+  permitted = undefined;
   access =
     chosen === undefined
       ? undefined
@@ -29,6 +35,14 @@ export function restrictFiles(chosen: FileAccess | undefined): void {
           refused: chosen.refused.map(realPlace),
           ...(chosen.root === undefined ? {} : { root: realPlace(chosen.root) }),
         };
+}
+
+/**
+ * To be called when a worker begins a job: from now on a path is looked up on the disk once, and
+ * not again each time that the job opens it. Every job looks anew.
+ */
+export function beginFileChecks(): void {
+  permitted = access === undefined ? undefined : new Set();
 }
 
 /** What was set, for another thread of this process. */
@@ -45,7 +59,7 @@ export function filesRoot(): string | undefined {
 
 /** Returns the path when it may be opened. */
 export function permittedFile(path: string): string {
-  if (access === undefined) return path;
+  if (access === undefined || permitted?.has(path) === true) return path;
   const place = realPlace(resolve(path));
   const { root, refused } = access;
   if (root !== undefined && !isWithin(place, root)) {
@@ -57,6 +71,7 @@ export function permittedFile(path: string): string {
   }
   if (refused.includes(place) || OF_PROCESSES.test(place))
     throw new FileRefusedError(path, 'it belongs to the server', 'use a file of your own');
+  if (permitted !== undefined && permitted.size < MAX_REMEMBERED) permitted.add(path);
   return path;
 }
 

@@ -58,6 +58,8 @@ export class LiveRun {
   #closing = false;
   /** Fires when the run no longer waits. */
   #waited: AbortController | undefined;
+  /** Fires when its worker has answered; absent without a limit of time. */
+  #executed: AbortController | undefined;
 
   constructor(options: LiveRunOptions, services: LiveRunServices) {
     this.identity = options.identity;
@@ -164,13 +166,10 @@ export class LiveRun {
 
   async #execute(): Promise<RunEnd> {
     if (this.#stopped !== undefined) return UNSTARTED;
-    const over = new AbortController();
-    const handle = this.#services.executor.start(this.#job(), (event) =>
-      this.#hear(event, over.signal),
-    );
+    const handle = this.#services.executor.start(this.#job(), (event) => this.#hear(event));
     this.#handle = handle;
     const end = await handle.done;
-    over.abort();
+    this.#executed?.abort();
     this.#closing = true;
     if (end.type === 'crashed') this.#tellCrash(end.reason);
     return this.#endOf(end);
@@ -201,9 +200,8 @@ export class LiveRun {
     };
   }
 
-  #hear(event: RunEvent, over: AbortSignal): void {
-    const { timeout_secs: timeoutSecs } = this.#submission;
-    if (event.kind === 'begun' && timeoutSecs !== null) void this.#expire(timeoutSecs, over);
+  #hear(event: RunEvent): void {
+    if (event.kind === 'begun') void this.#limitExecution();
     if (event.kind === 'progress') this.#progress = event.progress;
     this.#tell(event);
   }
@@ -234,9 +232,12 @@ export class LiveRun {
     });
   }
 
-  async #expire(timeoutSecs: number, over: AbortSignal): Promise<void> {
-    await sleepLong(this.#services.env.clock, timeoutSecs * 1000, over);
-    if (!over.aborted) this.stop('timeout');
+  async #limitExecution(): Promise<void> {
+    const { timeout_secs: timeoutSecs } = this.#submission;
+    if (timeoutSecs === null) return;
+    const executed = (this.#executed = new AbortController());
+    await sleepLong(this.#services.env.clock, timeoutSecs * 1000, executed.signal);
+    if (!executed.signal.aborted) this.stop('timeout');
   }
 
   async #record(end: RunEnd): Promise<void> {

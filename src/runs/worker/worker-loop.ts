@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../lib/time/clock.ts';
 import type { Access } from '../../lib/access.ts';
-import { restrictFiles } from '../../lib/files/file-access.ts';
+import { beginFileChecks, restrictFiles } from '../../lib/files/file-access.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { Env } from '../../lib/env.ts';
 import { AppError, messageOf, RefusedError, StopReason } from '../../lib/errors.ts';
@@ -120,6 +120,7 @@ class WorkerLoop {
 
   async #execute(job: Job): Promise<void> {
     const { id } = job;
+    beginFileChecks();
     const sender = new EventSender({
       clock: systemClock,
       relay: this.#relay,

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { constants, lstatSync, type Stats } from 'node:fs';
 import { access, chmod, copyFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, basename } from 'node:path';
 import type { SinkContext } from '../../../kit/context.ts';
@@ -44,10 +44,9 @@ export class ReplacingFile {
   }
 
   static async open(options: ReplacingOptions): Promise<ReplacingFile> {
-    const path = await realpath(options.path).catch(() => options.path);
+    const { path, before } = await standing(options.path);
     const real = { ...options, path };
     const isResumable = options.context.progress === 'positions';
-    const before = await stat(path).catch(() => undefined);
     const isKept = before?.isFile() === true && before.size > 0;
     const direct = options.inPlace || options.context.progress === 'live';
     if (direct || (before !== undefined && !before.isFile()) || (!isKept && !isResumable))
@@ -156,6 +155,22 @@ export class ReplacingFile {
       hint: 'set `on_failure: keep_partial` to have the part that was written instead',
     });
   }
+}
+
+/**
+ * What stands under the name now: the file behind a link. Most outputs are new or plain files, for
+ * which one question without a thread is enough.
+ */
+async function standing(path: string): Promise<{ path: string; before: Stats | undefined }> {
+  let entry: Stats | undefined;
+  try {
+    entry = lstatSync(path, { throwIfNoEntry: false });
+  } catch {
+    // Opening it says what is wrong.
+  }
+  if (entry?.isSymbolicLink() !== true) return { path, before: entry };
+  const real = await realpath(path).catch(() => path);
+  return { path: real, before: await stat(real).catch(() => undefined) };
 }
 
 /** Whether a run without records has to end what a stopped run has begun. */
