@@ -70,19 +70,22 @@ describe('opening a history', () => {
     await expect(openHistory(url, env)).rejects.toThrow('newer version (99');
   });
 
-  it('leaves nothing of the document of an ended run in its file', async () => {
+  it('leaves nothing of the documents of deleted and purged runs in its file', async () => {
     const url = fresh();
     const history = await openHistory(url, env);
     const secret = 'canary-in-a-document';
-    const content = (n: number): string => `${secret} ${n} ${'x'.repeat(n * 700)}`;
+    const text = (n: number): string => `${secret} ${n} ${'x'.repeat((n % 10) * 700)}`;
     const runs = Array.from({ length: 40 }, (_, n) => aRun(`run-${n}`));
-    for (const [n, run] of runs.entries())
-      await history.admit(run, { submission: { content: content(n % 10) } });
-    await history.failExpired('2027-01-01T00:00:00.000Z', 'lease expired');
-    for (const { run_id, owner, attempt } of runs) {
-      const ending = { status: 'completed', finished_at: '', records_written: 0, error: null };
+    for (const [n, run] of runs.entries()) {
+      const document = { hash: `h${n % 5}`, content: text(n % 5) };
+      const submission = n % 2 === 0 ? { content: text(n) } : { content: '{}', document };
+      await history.admit(run, { submission });
+      const { run_id, owner, attempt } = run;
+      const ending = { status: 'completed', finished_at: '2026', records_written: 0, error: null };
       await history.finishRun({ run_id, owner, attempt }, { ...ending, invocations: [] } as never);
     }
+    for (const { run_id } of runs.slice(0, 20)) await history.deleteRun(run_id);
+    await history.purge({ runsBefore: '2027' });
     await history.close();
     expect(readFileSync(join(folder, url.replace('sqlite:', ''))).includes(secret)).toBe(false);
   });

@@ -54,15 +54,24 @@ export interface Claim {
   readonly expired_at_or_before: string;
 }
 
+/** A text that is stored once for all submissions that share it. */
+export interface SharedText {
+  /** Names it; equal texts have equal ones. */
+  readonly hash: string;
+  readonly content: string;
+}
+
 /**
- * What a server that takes over a queued run needs to execute it, as text. It holds references to
- * secrets, and values only where the author wrote them into the document.
+ * What is needed to execute a run: by a server that takes it over, and to run it again. It holds
+ * references to secrets, and values only where the author wrote them into the document.
  */
 export interface StoredSubmission {
   /** `storedSubmissionSchema` (`wire/submission.ts`) as JSON. */
   readonly content: string;
-  /** The default document of the server it was submitted to; stored once for all that share it. */
-  readonly base?: { readonly hash: string; readonly content: string };
+  /** As it was sent; absent where `content` holds it. */
+  readonly document?: SharedText;
+  /** The default document of the server it was submitted to. */
+  readonly base?: SharedText;
 }
 
 /** A queued run that has a new owner. */
@@ -118,9 +127,11 @@ export interface RunStore {
   /**
    * Claims the key, stores the run, its submission and the audit entry: all or nothing. The claim
    * is made at `run.submitted_at`; one whose time lies in the future counts as unexpired. The
-   * submission is erased when the run has ended.
+   * submission is erased with the run.
    */
   admit(run: StoredRun, options: AdmitOptions): Promise<Admission>;
+  /** Undefined when there is no such run, or none is stored of it any more. */
+  getSubmission(runId: string): Promise<StoredSubmission | undefined>;
   getRun(runId: string): Promise<StoredRun | undefined>;
   /** Newest submission first, then by run id descending. */
   listRuns(query: StoredRunQuery): Promise<StoredRunPage>;

@@ -31,12 +31,21 @@ export type SubmittedDocument = Readonly<z.infer<typeof submittedDocumentSchema>
 
 export const SUBMISSION_VERSION = 1;
 
+/** Names of values that were given and are not stored. */
+export const withheldSchema = z.strictObject({
+  params: z.array(z.string()),
+  env: z.array(z.string()),
+});
+export type Withheld = Readonly<z.infer<typeof withheldSchema>>;
+
 /**
- * What is stored of a run until it has ended, beside its record (which holds its labels and its
- * idempotency key). `base` is stored once for all submissions that share it.
+ * What is stored of a run, beside its record (which holds its labels and its idempotency key). The
+ * document and `base` are stored once for all submissions that share them.
  */
 export const storedSubmissionSchema = submittedDocumentSchema.omit({ base: true }).extend({
   version: z.literal(SUBMISSION_VERSION),
+  /** Absent where it is stored once for several. */
+  config: z.string().optional(),
   /** RFC 3339; what `${now.*}` renders. */
   clock: z.string(),
   concurrency: z.int().positive().nullable(),
@@ -51,6 +60,10 @@ export const storedSubmissionSchema = submittedDocumentSchema.omit({ base: true 
    */
   callback: z.enum(['none', 'recorded', 'withheld']),
   /** It was given secrets, which are not stored; only the server that has it can execute it. */
+  withheld: withheldSchema.optional(),
+  /** The same, as earlier builds stored it: nothing that was given is stored. */
   is_bound_withheld: z.literal(true).optional(),
 });
-export type StoredSubmissionContent = Readonly<z.infer<typeof storedSubmissionSchema>>;
+export type StoredSubmissionContent = Readonly<z.infer<typeof storedSubmissionSchema>> & {
+  readonly config: string;
+};

@@ -417,11 +417,42 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         expect(await history.startRun({ ...stale, owner: 'new' }, at(31))).toBe(true);
       });
 
-      it('forgets the submission of a run that has ended', async () => {
+      it('has the submission of a run for as long as the run, and texts that others share for longer', async () => {
+        const history = await open();
+        const document = { hash: 'd', content: 'version: 1' };
+        const base = { hash: 'b', content: '{}' };
+        const submission = (content: string) => ({ content, document, base });
+        const runs = ['a', 'b', 'c', 'd'].map((id) => aRun(id, { owner: 'gone' }));
+        for (const run of runs) {
+          await history.admit(run, { submission: submission(run.run_id) });
+          await history.finishRun(fenceOf(run), {
+            ...ENDING,
+            finished_at: at(run.run_id === 'c' ? 40 : 60),
+          });
+        }
+        const other = { hash: 'e', content: 'x' };
+        await history.admit(aRun('e'), { submission: { content: 'e', document: other } });
+        expect(await history.adoptQueued({ ...adoption, now: at(1) })).toHaveLength(1);
+        expect(await history.getSubmission('a')).toEqual(submission('a'));
+        expect(await history.getSubmission('nobody')).toBeUndefined();
+        await history.deleteRun('a');
+        await history.purge({ runsBefore: at(50) });
+        for (const gone of ['a', 'c']) expect(await history.getSubmission(gone)).toBeUndefined();
+        expect(await history.getSubmission('b')).toEqual(submission('b'));
+        await history.purge({ runsBefore: at(99) });
+        expect(await history.getSubmission('d')).toBeUndefined();
+        expect(await history.getSubmission('e')).toEqual({ content: 'e', document: other });
+        await history.admit(aRun('f'), { submission: submission('f') });
+        expect(await history.getSubmission('f')).toEqual(submission('f'));
+      });
+
+      it('fails a run without forgetting what it was asked to do', async () => {
         const history = await open();
         const run = aRun('a', { owner: 'gone' });
         await history.admit(run, { submission: { content: 'A' } });
-        await history.finishRun(fenceOf(run), ENDING);
+        await history.startRun(fenceOf(run), at(11));
+        expect(await history.failRunsOf('gone', at(30), 'it ended')).toEqual(['a']);
+        expect(await history.getSubmission('a')).toEqual({ content: 'A' });
         expect(await history.adoptQueued(adoption)).toEqual([]);
       });
 

@@ -215,8 +215,6 @@ function submissionOf(
     value === undefined ? [] : [[name, String(value)] as const],
   );
   const given = (params ?? {}) as Readonly<Record<string, JsonValue>>;
-  const isSecret =
-    Object.keys(env ?? {}).length > 0 || Object.keys(given).some((name) => secrets.includes(name));
   return {
     submission: {
       ...settings,
@@ -224,7 +222,7 @@ function submissionOf(
       config_format,
       labels: { ...labels, ...Object.fromEntries(originLabels) },
     },
-    how: { bound: { params: { ...given }, env: { ...env }, isSecret } },
+    how: { bound: { params: { ...given }, env: { ...env }, secretParams: secrets } },
   };
 }
 

@@ -24,6 +24,7 @@ import type {
 } from '../history.ts';
 import { MemoryCatalog } from './memory-catalog.ts';
 import { MemoryOutputs } from './memory-outputs.ts';
+import { MemorySubmissions } from './memory-submissions.ts';
 import { MemoryTemplates } from './memory-templates.ts';
 
 const AUDIT_ENTRIES = 10_000;
@@ -44,7 +45,7 @@ export class MemoryHistory implements History {
   readonly persistent = false;
   readonly #runs = new Map<string, StoredRun>();
   readonly #unfinished = new Set<string>();
-  readonly #submissions = new Map<string, StoredSubmission>();
+  readonly #submissions = new MemorySubmissions();
   readonly #claims = new Map<string, HeldClaim>();
   readonly #instances = new Map<string, Instance>();
   readonly catalog = new MemoryCatalog();
@@ -75,9 +76,13 @@ export class MemoryHistory implements History {
     }
     this.#runs.set(run.run_id, run);
     if (!isTerminal(run.status)) this.#unfinished.add(run.run_id);
-    if (submission !== undefined) this.#submissions.set(run.run_id, submission);
+    if (submission !== undefined) this.#submissions.put(run.run_id, submission);
     if (options.audit !== undefined) this.#keepAudit(options.audit);
     return { type: 'admitted' };
+  }
+
+  async getSubmission(runId: string): Promise<StoredSubmission | undefined> {
+    return this.#submissions.get(runId);
   }
 
   async getRun(runId: string): Promise<StoredRun | undefined> {
@@ -289,7 +294,7 @@ export class MemoryHistory implements History {
       error,
     });
     this.#unfinished.delete(run.run_id);
-    this.#submissions.delete(run.run_id);
+    this.#submissions.end(run.run_id);
     if (this.#runs.size - this.#unfinished.size <= this.#finishedRuns) return;
     for (const oldest of this.#runs.values()) {
       if (!isTerminal(oldest.status)) continue;
@@ -300,6 +305,7 @@ export class MemoryHistory implements History {
 
   #forget(run: StoredRun): void {
     this.#runs.delete(run.run_id);
+    this.#submissions.erase(run.run_id);
     if (
       run.idempotency_key !== null &&
       this.#claims.get(run.idempotency_key)?.run_id === run.run_id

@@ -25,6 +25,7 @@ import type { SqliteClient } from './sqlite-client.ts';
 import { auditOf, instanceOf, RUN_COLUMNS, runOf, runValues, text, toJson } from './rows.ts';
 import { SqlCatalog } from './sql-catalog.ts';
 import { SqlOutputs } from './sql-outputs.ts';
+import { SELECT_SUBMISSION, SqlSubmissions, submissionOf } from './sql-submissions.ts';
 import { SqlTemplates } from './sql-templates.ts';
 import { SqliteStore } from './sqlite-store.ts';
 
@@ -49,10 +50,6 @@ const ABANDONED = `${NOT_COMPLETED} AND status = 'queued' AND ${STORED}
   AND (lease_until < ? OR owner NOT IN (SELECT instance_id FROM svc_serve_instances))`;
 const ADOPT = `UPDATE svc_serve_runs SET owner = ?, lease_until = ? WHERE run_id IN
   (SELECT run_id FROM svc_serve_runs WHERE ${ABANDONED} ORDER BY submitted_at, run_id LIMIT ?) RETURNING *`;
-const ERASE = 'DELETE FROM svc_serve_submissions WHERE run_id = ?';
-const ERASE_BASES = `DELETE FROM svc_serve_submission_bases WHERE hash NOT IN
-  (SELECT base_hash FROM svc_serve_submissions WHERE base_hash IS NOT NULL)`;
-
 /** A table and its key. */
 interface Table {
   readonly name: string;
@@ -63,12 +60,14 @@ const IDEM: Table = { name: 'svc_serve_idem', key: 'rowid' };
 export class SqliteHistory implements History {
   readonly persistent = true;
   readonly #client: SqliteClient;
+  readonly #submissions: SqlSubmissions;
   readonly catalog: SqlCatalog;
   readonly outputs: SqlOutputs;
   readonly templates: SqlTemplates;
 
   constructor(client: SqliteClient) {
     this.#client = client;
+    this.#submissions = new SqlSubmissions(client);
     const store = new SqliteStore(client);
     this.catalog = new SqlCatalog(store);
     this.outputs = new SqlOutputs(store);
@@ -80,7 +79,8 @@ export class SqliteHistory implements History {
       const used = options.claim === undefined ? undefined : this.#claim(options.claim, run);
       if (used !== undefined) return used;
       this.#client.run(INSERT_RUN, ...runValues(run));
-      if (options.submission !== undefined) this.#insertSubmission(run.run_id, options.submission);
+      if (options.submission !== undefined)
+        this.#submissions.insert(run.run_id, options.submission);
       if (options.audit !== undefined) this.#insertAudit(options.audit);
       return { type: 'admitted' };
     });
@@ -89,6 +89,10 @@ export class SqliteHistory implements History {
   async getRun(runId: string): Promise<StoredRun | undefined> {
     const [row] = await this.#client.read('SELECT * FROM svc_serve_runs WHERE run_id = ?', runId);
     return row === undefined ? undefined : runOf(row);
+  }
+
+  async getSubmission(runId: string): Promise<StoredSubmission | undefined> {
+    return submissionOf((await this.#client.read(SELECT_SUBMISSION, runId))[0]);
   }
 
   async listRuns(query: StoredRunQuery): Promise<StoredRunPage> {
@@ -121,21 +125,10 @@ export class SqliteHistory implements History {
     const { status, finished_at, records_written, error } = ending;
     const invocations = toJson(ending.invocations);
     const { run_id, owner, attempt } = fence;
-    return this.#client.write(() => {
-      const changed = this.#client.run(
-        FINISH,
-        status,
-        finished_at,
-        records_written,
-        invocations,
-        error,
-        run_id,
-        owner,
-        attempt,
-      );
-      if (changed === 1) this.#client.run(ERASE, run_id);
-      return changed === 1;
-    });
+    const values = [status, finished_at, records_written, invocations, error];
+    return this.#client.write(
+      () => this.#client.run(FINISH, ...values, run_id, owner, attempt) === 1,
+    );
   }
 
   requestCancel(runId: string): Promise<'requested' | 'terminal' | 'missing'> {
@@ -156,6 +149,7 @@ export class SqliteHistory implements History {
       if (!isTerminal(status)) return 'in_flight';
       this.#client.run('DELETE FROM svc_serve_idem WHERE run_id = ?', runId);
       this.#client.run('DELETE FROM svc_serve_runs WHERE run_id = ?', runId);
+      this.#submissions.erase([runId]);
       return 'deleted';
     });
   }
@@ -186,7 +180,7 @@ export class SqliteHistory implements History {
       const runs = this.#client.all(ADOPT, owner, leaseUntil, now, limit).map(runOf);
       return runs
         .sort((a, b) => (a.submitted_at + a.run_id < b.submitted_at + b.run_id ? -1 : 1))
-        .map((run) => ({ run, submission: this.#submissionOf(run.run_id) }));
+        .map((run) => ({ run, submission: this.#submissions.of(run.run_id) ?? { content: '' } }));
     });
   }
 
@@ -302,13 +296,8 @@ export class SqliteHistory implements History {
     const { runsBefore, claimsBefore, auditBefore, logsBefore, instancesBefore } = bounds;
     const claimsOfRuns = 'run_id IN (SELECT run_id FROM svc_serve_runs WHERE finished_at < ?)';
     const claims = await this.#purge(IDEM, claimsOfRuns, runsBefore);
-    await this.#client.write(() => this.#client.run(ERASE_BASES));
     return {
-      runs: await this.#purge(
-        { name: 'svc_serve_runs', key: 'rowid' },
-        'finished_at < ?',
-        runsBefore,
-      ),
+      runs: await this.#purgeRuns(runsBefore),
       claims: claims + (await this.#purge(IDEM, 'claimed_at < ?', claimsBefore)),
       audit: await this.#purge(
         { name: 'svc_serve_audit', key: 'timestamp, id' },
@@ -357,6 +346,22 @@ export class SqliteHistory implements History {
     return undefined;
   }
 
+  /** With their submissions; in parts, like everything that is purged. */
+  async #purgeRuns(before: string | undefined): Promise<number> {
+    if (before === undefined) return 0;
+    const sql = `DELETE FROM svc_serve_runs WHERE rowid IN
+      (SELECT rowid FROM svc_serve_runs WHERE finished_at < ? LIMIT ${PURGE_ROWS}) RETURNING run_id`;
+    for (let total = 0; ;) {
+      const removed = await this.#client.write(() => {
+        const ids = this.#client.all(sql, before).map((row) => text(row['run_id']));
+        this.#submissions.erase(ids);
+        return ids.length;
+      });
+      total += removed;
+      if (removed < PURGE_ROWS) return total;
+    }
+  }
+
   /** In parts: the event loop and other writers get their turn. */
   async #purge(
     { name, key }: Table,
@@ -373,37 +378,9 @@ export class SqliteHistory implements History {
   }
 
   #fail(sql: string, now: string, error: string, bound: string): Promise<string[]> {
-    return this.#client.write(() => {
-      const failed = this.#client.all(sql, now, error, bound).map((row) => text(row['run_id']));
-      for (const runId of failed) this.#client.run(ERASE, runId);
-      return failed;
-    });
-  }
-
-  #insertSubmission(runId: string, { content, base }: StoredSubmission): void {
-    if (base !== undefined)
-      this.#client.run(
-        'INSERT INTO svc_serve_submission_bases (hash, content) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING',
-        base.hash,
-        base.content,
-      );
-    this.#client.run(
-      'INSERT INTO svc_serve_submissions (run_id, content, base_hash) VALUES (?, ?, ?)',
-      runId,
-      content,
-      base?.hash ?? null,
+    return this.#client.write(() =>
+      this.#client.all(sql, now, error, bound).map((row) => text(row['run_id'])),
     );
-  }
-
-  #submissionOf(runId: string): StoredSubmission {
-    const [row] = this.#client.all(
-      `SELECT s.content, b.hash, b.content AS base FROM svc_serve_submissions s
-       LEFT JOIN svc_serve_submission_bases b ON b.hash = s.base_hash WHERE s.run_id = ?`,
-      runId,
-    );
-    const content = text(row?.['content']);
-    if (row === undefined || row['hash'] === null) return { content };
-    return { content, base: { hash: text(row['hash']), content: text(row['base']) } };
   }
 
   #statusOf(runId: string): StoredRun['status'] | undefined {

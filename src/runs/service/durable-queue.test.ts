@@ -182,10 +182,10 @@ it('values that a run was given go with it; secret ones are not stored, and nobo
   await first.submit();
   const bound = { params: { day: 'monday', token: 'hunter22' }, env: {} };
   const open = await first.runs.submit(submission(), CALLER, {
-    bound: { ...bound, isSecret: false },
+    bound: { ...bound, secretParams: [] },
   });
   const secret = await first.runs.submit(submission(), CALLER, {
-    bound: { ...bound, isSecret: true },
+    bound: { ...bound, secretParams: ['token'] },
   });
   await rest();
   await kill(first);

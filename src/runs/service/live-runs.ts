@@ -1,15 +1,15 @@
 /** The runs that this instance answers for: those that wait for a slot, and those that execute. */
 import type { AdoptedRun, StoredRun } from '../../history/history.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { parseJson } from '../../lib/text/json.ts';
 import type { StopCause } from '../../wire/job.ts';
 import type { Callback } from '../../wire/run.ts';
-import { storedSubmissionSchema, type StoredSubmissionContent } from '../../wire/submission.ts';
+import type { StoredSubmissionContent } from '../../wire/submission.ts';
 import { UNNAMED } from '../planning/open-document.ts';
 import { LiveRun, type LiveRunServices } from './live-run.ts';
 import type { NewRun } from './new-run.ts';
 import type { Preparation } from './new-run.ts';
 import { RunQueue, type Reservation } from './queue.ts';
+import { isWithheld, readSubmission } from './stored-submission.ts';
 
 export interface LiveRunsOptions {
   readonly owner: string;
@@ -140,11 +140,11 @@ export class LiveRuns {
   }
 
   #take({ run, submission }: AdoptedRun, place: Reservation<LiveRun> | undefined): void {
-    const content = readSubmission(submission.content);
+    const content = readSubmission(submission);
     const impossible =
       content === undefined
         ? 'its submission was stored by another build, which this one cannot read'
-        : content.is_bound_withheld === true
+        : isWithheld(content)
           ? 'it was submitted with secret values, which are not stored, to a server that is gone; submit it again'
           : undefined;
     if (content === undefined || impossible !== undefined) {
@@ -250,7 +250,3 @@ const UNREADABLE: StoredSubmissionContent = {
   measured_as: null,
   callback: 'none',
 };
-
-function readSubmission(text: string): StoredSubmissionContent | undefined {
-  return storedSubmissionSchema.safeParse(parseJson(text)).data;
-}

@@ -1,6 +1,5 @@
 import type { Claim, StoredRun, StoredSubmission } from '../../history/history.ts';
 import type { Env } from '../../lib/env.ts';
-import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import { parseRfc3339 } from '../../lib/time/rfc3339.ts';
 import type { DoctorReport } from '../../wire/doctor.ts';
 import type { PlanSummary } from '../../wire/plan-summary.ts';
@@ -10,12 +9,14 @@ import { isMaskedCallback, maskCallback } from '../callbacks/callback-rules.ts';
 import { requestFingerprint } from '../planning/fingerprint.ts';
 import type { BaseDocument } from './prepared.ts';
 import type { How } from './runs.ts';
+import type { SubmissionWriter } from './stored-submission.ts';
 
 export interface NewRunOptions {
   readonly env: Pick<Env, 'clock' | 'ids'>;
   readonly owner: string;
   readonly leaseTtlSecs: number;
   readonly how: How;
+  readonly submissions: SubmissionWriter;
   /** 0: keys are not looked at. */
   readonly idempotencySecs: number;
 }
@@ -63,10 +64,11 @@ export function newRun(preparation: Preparation, options: NewRunOptions): NewRun
   return {
     run,
     content,
-    stored: {
-      content: stringifyJson(options.how.bound?.isSecret === true ? withheld(content) : content),
-      ...(base === undefined ? {} : { base }),
-    },
+    stored: options.submissions.write({
+      content,
+      base,
+      secretParams: options.how.bound?.secretParams ?? [],
+    }),
     claim: claimOf(run, preparation, options),
   };
 }
@@ -90,12 +92,6 @@ function contentOf(
     ...(bound === undefined ? {} : { bound: { params: bound.params, env: bound.env } }),
     callback: callback == null ? 'none' : storageOf(callback),
   };
-}
-
-/** Without the values that it was given. */
-function withheld(content: StoredSubmissionContent): JsonObject {
-  const { bound: _, ...rest } = content;
-  return { ...rest, is_bound_withheld: true };
 }
 
 /** The run record holds the callback without its secrets. */

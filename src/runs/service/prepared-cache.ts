@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../lib/time/clock.ts';
 import { RecentValues } from '../../lib/recent-values.ts';
+import { SeenKeys } from '../../lib/seen-keys.ts';
 import type { PlanSummary } from '../../wire/plan-summary.ts';
 import type { Variables, VariableReads } from '../planning/outside-watch.ts';
 import type { PrepareInput } from './prepared.ts';
@@ -38,10 +39,10 @@ interface Entry {
 export class PreparedCache {
   readonly #entries: RecentValues<Entry>;
   /**
-   * Keys of documents that came once, the oldest first. Most of them never come again: to keep
-   * those would be work for nothing.
+   * Keys of documents that came once. Most of them never come again: to keep those would be work
+   * for nothing.
    */
-  readonly #seen = new Set<string>();
+  readonly #seen = new SeenKeys(MAX_SEEN);
 
   constructor(clock: Pick<Clock, 'elapsedMs'>) {
     this.#entries = new RecentValues(
@@ -69,16 +70,8 @@ export class PreparedCache {
 
   /** From its second time on, and while it is not too long. */
   keep(key: string, entry: Entry): void {
-    if (entry.chars <= MAX_TEXT_CHARS / 8 && this.#isSeen(key))
+    if (entry.chars <= MAX_TEXT_CHARS / 8 && this.#seen.add(key))
       this.#entries.keep(key, entry, entry.chars);
-  }
-
-  #isSeen(key: string): boolean {
-    if (this.#seen.has(key)) return true;
-    this.#seen.add(key);
-    const [oldest = key] = this.#seen;
-    if (this.#seen.size > MAX_SEEN) this.#seen.delete(oldest);
-    return false;
   }
 }
 

@@ -31,6 +31,7 @@ import { keepRetention } from './retention.ts';
 import type { RunListener } from './run-listener.ts';
 import { followAll } from './run-listeners.ts';
 import type { Caller, How, LogEvent, Readiness, RunQuery, Runs, StoredLog } from './runs.ts';
+import { SubmissionWriter } from './stored-submission.ts';
 import { checkSettings } from './submission.ts';
 
 /** Probes a document before it runs; failed probes are a report, not an error. */
@@ -91,6 +92,7 @@ class Service implements RunService {
   readonly #callbacks: CallbackSender;
   readonly #live: LiveRuns;
   readonly #self: Instance;
+  readonly #submissions = new SubmissionWriter();
   readonly #closing = new AbortController();
   readonly #giveUp = new AbortController();
   #loops: Promise<unknown> = Promise.resolve();
@@ -302,7 +304,8 @@ class Service implements RunService {
 
   #newRun(preparation: Preparation, how: How): NewRun {
     const { env, limits } = this.#options;
-    return newRun(preparation, { env, owner: this.#self.instance_id, how, ...limits });
+    const owner = this.#self.instance_id;
+    return newRun(preparation, { env, owner, how, submissions: this.#submissions, ...limits });
   }
 
   /** Stores the run; or gives the run that this submission repeats. */

@@ -24,8 +24,11 @@ export interface Caller {
 export interface How {
   /** Values for the parameters of the document, and variables that it sees first. */
   readonly bound?: Bound & {
-    /** Whether they hold secrets: such a run cannot be taken over by another server. */
-    readonly isSecret: boolean;
+    /**
+     * Parameters that hold secrets. Their values are not stored, nor are those of variables: such a
+     * run cannot be taken over by another server.
+     */
+    readonly secretParams: readonly string[];
   };
   /** Hears what the document was planned as, before the run is stored. */
   readonly onPrepared?: (summary: PlanSummary) => void;

@@ -7,6 +7,7 @@ import { oneTree } from './0005-one-tree.ts';
 import { ascending } from './0006-ascending.ts';
 import { submissions } from './0007-submissions.ts';
 import { templates } from './0008-templates.ts';
+import { sharedTexts } from './0009-shared-texts.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -18,4 +19,5 @@ export const MIGRATIONS: readonly Migration[] = [
   ascending,
   submissions,
   templates,
+  sharedTexts,
 ];
