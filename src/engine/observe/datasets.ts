@@ -2,7 +2,8 @@
 import type { Env } from '../../lib/env.ts';
 import type { PlannedPart, Plan, PlannedRow, PlannedSink, PlannedSource } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
-import { redactUri, withWholePath } from './dataset-uri.ts';
+import { redactUri } from '../../lib/http/redact-uri.ts';
+import { withWholePath } from './dataset-uri.ts';
 
 export interface ObservedDataset {
   /** The row, or the node of a graph. */

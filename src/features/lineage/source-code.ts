@@ -1,7 +1,7 @@
 /** The document as events tell it: what is known or named as a secret is masked. */
 import { dump } from 'js-yaml';
 import { restoreEscapes } from '../../document/tokens/tokens.ts';
-import { isSecretKey, redactUri } from '../../engine/observe/dataset-uri.ts';
+import { isSecretKey, redactUri } from '../../lib/http/redact-uri.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { Redactor } from '../../lib/redact.ts';
 
