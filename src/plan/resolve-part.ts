@@ -114,7 +114,7 @@ function mergedConfig(
   issues: IssueList,
 ): JsonObject {
   const [base, over] = [value.config ?? {}, own?.config ?? {}];
-  const merged = own?.config === undefined ? base : mergeTrees(base, over);
+  const merged = own?.config === undefined ? base : mergeTrees(base, over, 'settings');
   const definition = own?.type === undefined ? undefined : registry.get(own.type);
   if (definition === undefined || definition === registry.get(value.type)) return merged;
   const strange = unknownKeys(definition.config, merged).filter(

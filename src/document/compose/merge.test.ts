@@ -87,3 +87,36 @@ test('settings of one type are not those of another that is laid over it', () =>
     config: { path: 'b', delimiter: ';' },
   });
 });
+
+test('within settings, a type takes nothing from the fields of another one', () => {
+  const rest = {
+    type: 'rest',
+    status: 'active',
+    config: {
+      path: '/a',
+      auth: { type: 'bearer', token: 'one' },
+      pagination: { type: 'PageNumber', param: 'page' },
+    },
+  };
+  expect(
+    mergeTrees(rest, {
+      config: {
+        auth: { type: 'basic', username: 'u' },
+        pagination: { type: 'page_number', start: 0 },
+      },
+    }),
+  ).toEqual({
+    type: 'rest',
+    status: 'active',
+    config: {
+      path: '/a',
+      auth: { type: 'basic', username: 'u' },
+      pagination: { type: 'page_number', param: 'page', start: 0 },
+    },
+  });
+  expect(mergeTrees({ type: 'a', k: 1 }, { type: 'b', l: 1 }, 'settings')).toEqual({
+    type: 'b',
+    l: 1,
+  });
+  expect(mergeTrees({ type: 'a', tags: ['x'] }, { type: 'b' })).toEqual({ type: 'b', tags: ['x'] });
+});

@@ -1,30 +1,39 @@
-import {
-  hasField,
-  isObject,
-  setField,
-  type JsonObject,
-  type JsonValue,
-} from '../../lib/text/json.ts';
+import { hasField, isObject, setField, type JsonObject } from '../../lib/text/json.ts';
+
+/** Whether the mapping is (a part of) the settings of a connector or another part. */
+type Place = 'structure' | 'settings';
 
 /**
  * Two mappings merge key by key; any other pairing takes the upper value (lists wholesale, scalars,
- * null). Inputs stay as they are.
+ * null). What belongs to one `type` is not meant for another: `config` beside it goes, and within
+ * settings, where a type stands beside its own fields, all of them. Inputs stay as they are.
  */
-export function mergeValues(lower: JsonValue, upper: JsonValue): JsonValue {
-  return isObject(lower) && isObject(upper) ? mergeTrees(lower, upper) : upper;
-}
-
-export function mergeTrees(lower: JsonObject, upper: JsonObject): JsonObject {
+export function mergeTrees(
+  lower: JsonObject,
+  upper: JsonObject,
+  place: Place = 'structure',
+): JsonObject {
+  const isOther = isOtherType(lower, upper);
+  if (isOther && place === 'settings') return { ...upper };
   const merged = { ...lower };
-  // Settings of one type are not meant for another.
-  if (isOtherType(lower, upper)) delete merged['config'];
+  if (isOther) delete merged['config'];
   for (const [key, value] of Object.entries(upper)) {
     const below = hasField(merged, key) ? merged[key] : undefined;
-    setField(merged, key, below === undefined ? value : mergeValues(below, value));
+    const inside = place === 'settings' || key === 'config' ? 'settings' : 'structure';
+    setField(
+      merged,
+      key,
+      isObject(below) && isObject(value) ? mergeTrees(below, value, inside) : value,
+    );
   }
   return merged;
 }
 
+/** Types of settings may be written in several ways: `page_number` is `PageNumber`. */
 function isOtherType({ type: one }: JsonObject, { type: other }: JsonObject): boolean {
-  return typeof one === 'string' && typeof other === 'string' && one !== other;
+  return typeof one === 'string' && typeof other === 'string' && bare(one) !== bare(other);
+}
+
+function bare(type: string): string {
+  return type.toLowerCase().replaceAll(/[_-]/g, '');
 }
