@@ -1,7 +1,8 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --
 /*
  * The launcher. Written for old Node versions on purpose (16 and newer can read it): Headgate itself needs Node 24, and this file
- * finds one. It runs the bundle in an installed package; in a checkout the sources, or a bundle that was made of exactly these sources.
+ * finds one. The `--` of the first line keeps Node from reading our own `--env-file` (and from ending with a message of its own where
+ * there is no such file). It runs the bundle in an installed package; in a checkout the sources, or a bundle that was made of exactly these sources.
  */
 const { existsSync, readFileSync } = require('node:fs');
 const modules = require('node:module');
@@ -73,7 +74,7 @@ function relaunch() {
   if (node === undefined) return refuse();
   // Not at the top: loading it is a good part of a start that does not need it.
   const { spawn } = require('node:child_process');
-  const child = spawn(node, [...process.execArgv, __filename, ...process.argv.slice(2)], {
+  const child = spawn(node, [...process.execArgv, '--', __filename, ...process.argv.slice(2)], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, [GUARD]: '1' },
   });

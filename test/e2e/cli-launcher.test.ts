@@ -237,6 +237,30 @@ describe('on an older Node', () => {
     });
   });
 
+  it('leaves `--env-file` to the program', () => {
+    installNode('node', 'bin', 'node');
+    put('dist/main.cjs', 'console.log(process.argv.slice(2).join(" "), process.env.FROM);');
+    writeFileSync(join(root, 'x.env'), 'FROM=file\n');
+    // The first Node reads what stands on its own line; the one that it starts need not.
+    const run = (...args: string[]): object => {
+      const { cwd, env } = options();
+      const started = {
+        cwd,
+        env: { ...env, NODE_OPTIONS: '--import ./old.mjs' },
+        encoding: 'utf8',
+      } as const;
+      const program = join(home, 'bin/headgate.js');
+      const { status, stdout, stderr } = spawnSync(program, args, started);
+      return { status, stdout, stderr };
+    };
+    for (const file of ['missing', 'x.env'])
+      expect(run('run', '--env-file', file)).toEqual({
+        status: 0,
+        stdout: `run --env-file ${file} undefined\n`,
+        stderr: '',
+      });
+  });
+
   it('says what to install when there is none', () => {
     const { status, stderr } = launch('old.mjs');
     expect(status).toBe(1);

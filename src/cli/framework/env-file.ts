@@ -29,9 +29,10 @@ export function loadVariables(
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     throw new AppError(
       'env_file',
-      `the env file ${options.envFile ?? file} cannot be read: ${messageOf(error)}`,
+      `the env file ${options.envFile ?? file} cannot be read: ${missing ? 'there is no such file' : messageOf(error)}`,
       {
         hint: 'check the path given with `--env-file`, or use `--no-env-file`',
       },
