@@ -70,7 +70,7 @@ describe('a document of several files', () => {
       vars: { out: 'prod' },
       params: {
         file: { required: true },
-        token: { secret: true, default: 'nothing' },
+        token: { secret: true, default: '***' },
         empty: { default: 'something' },
       },
       pipeline: {
@@ -88,6 +88,21 @@ describe('a document of several files', () => {
       out: text,
       err: '',
     });
+  });
+
+  it('is shown with its secrets masked, and otherwise as it is written', async () => {
+    const text = (password: string, token: string): string =>
+      `# mine\nvars: &v {pw: ${password}}\npipeline:\n  source: {type: csv}  # ends here\n  dlq: {sink: {type: http, config: {headers: {X-Key: ${token}}}}}\n`;
+    write('secrets.yaml', text('hunter2', 'canary-1'));
+    expect(await cli('validate secrets.yaml --show-composed')).toEqual({
+      code: 0,
+      out: text('hunter2', '"***"'),
+      err: '',
+    });
+    write('secrets.yaml', `${text('hunter2', "'${vars.pw}'")}# hunter2\n`);
+    expect((await cli('validate secrets.yaml --show-composed')).out).toBe(
+      `${text('"***"', "'${vars.pw}'")}# ***\n`,
+    );
   });
 
   it('tells a fault in its own file', async () => {

@@ -30,7 +30,7 @@ export const validateCommand = defineCommand({
     }),
     showComposed: switchOption({
       description:
-        'Print the document with `extends`, includes and profile merged, before tokens are resolved.',
+        'Print the document with `extends`, includes and profile merged, before tokens are resolved. Secrets are masked.',
     }),
   },
   examples: [
@@ -43,7 +43,7 @@ export const validateCommand = defineCommand({
   async run(context, { options, positionals: [config] }) {
     if (options.showComposed) {
       const { showComposed } = await import('../render/show-composed.ts');
-      showComposed(context, config, options);
+      await showComposed(context, config, options);
       return EXIT.ok;
     }
     const { loadPlan } = await import('../documents/load-plan.ts');
