@@ -5,7 +5,7 @@
 import { hash } from 'node:crypto';
 import type { StoredSubmission } from '../../history/history.ts';
 import { SeenKeys } from '../../lib/seen-keys.ts';
-import { parseJson, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
+import { parseJson, stringifyJson } from '../../lib/text/json.ts';
 import {
   storedSubmissionSchema,
   type Bound,
@@ -36,7 +36,7 @@ export class SubmissionWriter {
       ...(isShared ? {} : { config }),
     };
     return {
-      content: stringifyJson(stored as JsonObject),
+      content: stringifyJson(stored),
       ...(isShared ? { document: { hash: key, content: config } } : {}),
       ...(base === undefined ? {} : { base }),
     };
