@@ -1,3 +1,4 @@
+import { topologyDocument } from '../../features/plan-view/plan-view.ts';
 import { defineCommand } from '../framework/command.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT } from '../framework/exit.ts';
@@ -60,10 +61,7 @@ export const explainCommand = defineCommand({
       keepSecrets: true,
     });
     if (options.json) {
-      const graph =
-        plan.topology === undefined
-          ? {}
-          : (await import('../render/topology-view.ts')).topologyDocument(plan.topology);
+      const graph = plan.topology === undefined ? {} : topologyDocument(plan.topology);
       const document = { ...explainDocument(plan), ...graph, ...notificationsDocument(plan) };
       if (options.sample === undefined) {
         terminal.json(document);

@@ -1,8 +1,6 @@
 import { AppError } from '../../lib/errors.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
-import { blockOf, type FactTopic } from '../../blocks/define-block.ts';
-import { partitionDocument } from '../../blocks/partition/explain.ts';
-import { lineageBlock } from '../../blocks/lineage/index.ts';
+import type { FactTopic } from '../../blocks/define-block.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import type { CliContext } from '../framework/context.ts';
 import { defineCommand } from '../framework/command.ts';
@@ -10,9 +8,10 @@ import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import { integerOption, switchOption, textOption } from '../framework/option.ts';
 import { count } from '../../lib/text/count.ts';
-import { factsAbout, listedBlocks } from '../render/row-checks.ts';
-import { factsOf, laneName } from '../render/row-facts.ts';
-import { formatTypes, typesDocument } from '../render/stage-types.ts';
+import { factsAbout } from '../../features/plan-view/row-checks.ts';
+import { rowDocument, topologyDocument } from '../../features/plan-view/plan-view.ts';
+import { factsOf } from '../../features/plan-view/row-facts.ts';
+import { formatTypes } from '../../features/plan-view/stage-types.ts';
 import { typesAfterStages } from '../../engine/stages/row-types.ts';
 import { formatFanOut, timesOf } from '../render/row-times.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
@@ -115,10 +114,10 @@ export const planCommand = defineCommand({
           ? rowDocument(rows[0], plan)
           : rows.map((row) => rowDocument(row, plan));
       const whole =
-        graph === undefined || topology === undefined
+        topology === undefined || options.row !== undefined
           ? one
           : {
-              ...graph.topologyDocument(topology),
+              ...topologyDocument(topology),
               rows: rows.map((row) => rowDocument(row, plan)),
             };
       context.terminal.json(whole);
@@ -146,39 +145,6 @@ function rowCalled(id: string, plan: Plan): PlannedRow {
     `there is no row \`${id}\``,
     hint === undefined ? {} : { hint },
   );
-}
-
-function rowDocument(row: PlannedRow, plan: Plan): Record<string, unknown> {
-  const facts = factsOf(row);
-  const lineage = blockOf(plan, lineageBlock);
-  return {
-    row: row.id,
-    source: { type: row.source.type, template: row.source.preset, uri: facts.sourceUri ?? null },
-    sink: { type: row.sink.type, template: row.sink.preset, uri: facts.sinkUri ?? null },
-    write_mode: facts.writeMode ?? null,
-    key: facts.key,
-    transforms: row.transforms.map((transform) => transform.type),
-    delivery: row.delivery,
-    delivery_guarantee: row.guarantee,
-    ...listedBlocks(row),
-    lineage: lineage === undefined ? null : lineage.spec.transport.type,
-    metadata_columns: row.metadataColumns?.map(({ name }) => name) ?? [],
-    dead_letters: row.dlq === undefined ? null : row.dlq.sink.type,
-    state: row.state === undefined ? null : { type: row.state.type, key: row.stateKey },
-    incremental: facts.incremental,
-    undo: factsAbout('undo', row)[0]?.short ?? null,
-    lane: laneName(row),
-    lane_reason: row.lane.reason,
-    ...typesDocument(typesAfterStages(row)),
-    parent: row.parent?.row ?? null,
-    for_each: row.forEach,
-    partition: partitionDocument(row.partition),
-    shard: row.shard ?? null,
-    depends_on: row.dependsOn,
-    weight: row.weight ?? null,
-    tags: row.tags,
-    status: row.status,
-  };
 }
 
 interface PrintedPlan {

@@ -46,7 +46,7 @@ import type { Values } from '../framework/option.ts';
 import { quieterLog } from '../framework/quieter-log.ts';
 import { count } from '../../lib/text/count.ts';
 import { seconds, table } from '../render/render.ts';
-import { factsOf } from '../render/row-facts.ts';
+import { factsOf } from '../../features/plan-view/row-facts.ts';
 import { listenForStop } from '../framework/signals.ts';
 
 export interface BackfillValues extends Values<typeof DOCUMENT_OPTIONS> {

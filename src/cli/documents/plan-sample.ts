@@ -8,7 +8,7 @@ import path from 'node:path';
 import { columnsOf } from '../../engine/stages/drift-columns.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import { schemaText } from '../../kit/type-text.ts';
-import { typesDocument } from '../render/stage-types.ts';
+import { typesDocument } from '../../features/plan-view/stage-types.ts';
 import type { StageTypes } from '../../engine/stages/row-types.ts';
 import type { SampleTrace, StageTrace } from '../../engine/preview/trace-stages.ts';
 import type { Parts } from '../../kit/parts.ts';

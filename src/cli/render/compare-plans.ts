@@ -13,8 +13,8 @@ import type {
   TopologyPlan,
   PlannedTransform,
 } from '../../plan/plan.ts';
-import { factsAbout } from './row-checks.ts';
-import { factsOf, laneName } from './row-facts.ts';
+import { factsAbout } from '../../features/plan-view/row-checks.ts';
+import { factsOf, laneName } from '../../features/plan-view/row-facts.ts';
 
 export interface PlanChange {
   /** `null` for what concerns the plan as a whole. */

@@ -5,7 +5,7 @@ import { parts } from '../../parts.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { explainDocument, introduce, formatRow } from './explain-plan.ts';
-import { factsAbout } from './row-checks.ts';
+import { factsAbout } from '../../features/plan-view/row-checks.ts';
 
 function planOf(document: object): Plan {
   const options = {

@@ -4,9 +4,9 @@ import { partitionDocument } from '../../blocks/partition/explain.ts';
 import type { Plan, PlannedRow, TopologyPlan } from '../../plan/plan.ts';
 import { count } from '../../lib/text/count.ts';
 import { timesOf } from './row-times.ts';
-import { factsAbout } from './row-checks.ts';
-import { factsOf, laneName, type RowFacts } from './row-facts.ts';
-import { formatTypes, typesDocument } from './stage-types.ts';
+import { factsAbout } from '../../features/plan-view/row-checks.ts';
+import { factsOf, laneName, type RowFacts } from '../../features/plan-view/row-facts.ts';
+import { formatTypes, typesDocument } from '../../features/plan-view/stage-types.ts';
 import { typesAfterStages } from '../../engine/stages/row-types.ts';
 
 export function introduce(plan: Plan): string[] {

@@ -1,8 +1,8 @@
-/** A graph of nodes as text and as JSON. */
+/** A graph of nodes as text, and what `validate` says of one. */
 import type { PlannedEdge, PlannedNode, Plan, PlannedRow, TopologyPlan } from '../../plan/plan.ts';
 import { count } from '../../lib/text/count.ts';
 import { table } from './render.ts';
-import { factsOf } from './row-facts.ts';
+import { factsOf } from '../../features/plan-view/row-facts.ts';
 
 /** `4 nodes, 3 edges`. */
 export function sizeOf({ nodes, edges }: TopologyPlan): string {
@@ -68,24 +68,6 @@ function describe(node: PlannedNode, rows: readonly PlannedRow[]): string {
     default:
       return node satisfies never;
   }
-}
-
-export function topologyDocument({
-  nodes,
-  edges,
-  startsOver,
-}: TopologyPlan): Record<string, unknown> {
-  return {
-    nodes: nodes.map(({ id, kind }) => ({ id, kind })),
-    edges: edges.map(({ from, to, label, capacity, spills }) => ({
-      from,
-      to,
-      ...(label === undefined ? {} : { as: label }),
-      capacity,
-      spills,
-    })),
-    starts_over: startsOver ?? null,
-  };
 }
 
 /** What `validate` says about a graph. */
