@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { check } from './schema.ts';
-import { declaredColumns, typedPages } from './declared-columns.ts';
+import { declaredColumns } from './declared-columns.ts';
+import { typedPages } from './typed-pages.ts';
 import { Page } from './page.ts';
 import { schemaText } from './type-text.ts';
 import { valueConverter } from './typed-conversion.ts';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { SourceContext } from '../../kit/context.ts';
-import { declaredColumns, typedPages, TYPES_RECORDS } from '../../kit/declared-columns.ts';
+import { declaredColumns } from '../../kit/declared-columns.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
+import { typedPages, TYPES_RECORDS } from '../../kit/typed-pages.ts';
 import { batchSize } from '../../kit/schema.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
 import { readBlocks } from '../_files/lines/blocks.ts';

@@ -1,4 +1,4 @@
-import { typedPages } from '../../kit/declared-columns.ts';
+import { typedPages } from '../../kit/typed-pages.ts';
 import { defineSource, type ReadRequest, type Source } from '../../kit/source.ts';
 import { bareUrl, joinUrl } from '../_http/url.ts';
 import { keepsPosition, restConfig, type RestConfig } from './config/config.ts';

@@ -1,4 +1,4 @@
-import { typedPages, TYPES_RECORDS } from '../../../kit/declared-columns.ts';
+import { typedPages, TYPES_RECORDS } from '../../../kit/typed-pages.ts';
 import type { SourceContext } from '../../../kit/context.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { Page } from '../../../kit/page.ts';
