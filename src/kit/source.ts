@@ -106,6 +106,8 @@ export interface SourceCapabilities {
    * Why this config allows fewer encodings than the source can give otherwise; shown by the plan.
    */
   readonly recordsBecause?: string;
+  /** Encodings that this config forbids, and why; shown by the plan where a sink would take them. */
+  readonly without?: { readonly encodings: readonly string[]; readonly why: string };
   /** Whether it can give pages as columns. */
   readonly columns?: boolean;
   /**

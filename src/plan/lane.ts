@@ -47,14 +47,16 @@ function laneWithoutReaders({ reads, writes, source, sink }: AssembledRow): Lane
       reason: `bytes: source and sink both speak ${encoding}`,
     };
   const types = `\`${source.plan.type}\` and \`${sink.plan.type}\` have no encoding in common`;
-  const columns = reads.columns === true && writes.columns === true;
-  if (columns) return { lane: COLUMNS_LANE, reason: `columns: ${types}` };
+  const lost = reads.without?.encodings.some((name) => writes.encodings.includes(name));
+  const forbidden = lost === true ? reads.without?.why : undefined;
+  if (reads.columns === true && writes.columns === true)
+    return { lane: COLUMNS_LANE, reason: `columns: ${forbidden ?? types}` };
   // Parts of other kinds would have nothing in common anyway.
   const why =
     source.plan.type === sink.plan.type
       ? (reads.recordsBecause ?? writes.recordsBecause)
       : undefined;
-  return { lane: RECORDS_LANE, reason: `records: ${why ?? types}` };
+  return { lane: RECORDS_LANE, reason: `records: ${forbidden ?? why ?? types}` };
 }
 
 function sinkNeedsRecords({ writes, sink }: AssembledRow): string | undefined {

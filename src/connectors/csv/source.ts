@@ -4,7 +4,7 @@ import { defineSource, type Source } from '../../kit/source.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { declaredColumns } from '../../kit/declared-columns.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
-import { typedPages, TYPES_RECORDS } from '../../kit/typed-pages.ts';
+import { typedPages, TYPES_CHANGE } from '../../kit/typed-pages.ts';
 import { readBlocks } from '../_files/lines/blocks.ts';
 import { chooseCodec } from '../_files/compression/compression.ts';
 import { byteCode, compression, filePath } from '../_files/config.ts';
@@ -81,6 +81,8 @@ const config = z.lazy(() =>
 
 type CsvSourceConfig = z.infer<typeof config>;
 
+const LINES = [JSON_LINES.name];
+
 export const csvSource = defineSource<CsvSourceConfig>({
   type: 'csv',
   description:
@@ -101,9 +103,10 @@ export const csvSource = defineSource<CsvSourceConfig>({
   capabilities: ({ columns }) => ({
     replay: 'none',
     bookmarks: false,
+    columns: true,
     ...(columns === undefined
-      ? { encodings: [JSON_LINES.name], columns: true }
-      : { encodings: [], recordsBecause: TYPES_RECORDS }),
+      ? { encodings: LINES }
+      : { encodings: [], without: { encodings: LINES, why: TYPES_CHANGE } }),
   }),
   declares: ({ columns }) => columns,
   datasetUri: (value) => fileUri(value.path),

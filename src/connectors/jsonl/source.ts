@@ -2,14 +2,15 @@ import { z } from 'zod';
 import type { SourceContext } from '../../kit/context.ts';
 import { declaredColumns } from '../../kit/declared-columns.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
-import { typedPages, TYPES_RECORDS } from '../../kit/typed-pages.ts';
+import { typedPages, TYPES_CHANGE } from '../../kit/typed-pages.ts';
+import type { Lane, Page } from '../../kit/page.ts';
 import { batchSize } from '../../kit/schema.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
 import { readBlocks } from '../_files/lines/blocks.ts';
 import { chooseCodec } from '../_files/compression/compression.ts';
 import { compression, encryption, filePath, readingKeys } from '../_files/config.ts';
 import { jsonColumnPages } from '../_files/json/json-column-pages.ts';
-import { jsonLinePages } from '../_files/json/json-line-pages.ts';
+import { jsonLinePages, type LinePageOptions } from '../_files/json/json-line-pages.ts';
 import { jsonLines, decryptedLines } from '../_files/json/json-lines-file.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import { cutPages } from '../_files/lines/cut-pages.ts';
@@ -27,6 +28,8 @@ const config = z.lazy(() =>
 
 type JsonlSourceConfig = z.infer<typeof config>;
 
+const LINES = [JSON_LINES.name];
+
 export const jsonlSource = defineSource<JsonlSourceConfig>({
   type: 'jsonl',
   description: 'Reads a file of JSON values, one a line.',
@@ -40,9 +43,10 @@ export const jsonlSource = defineSource<JsonlSourceConfig>({
   capabilities: ({ columns }) => ({
     replay: 'none',
     bookmarks: false,
+    columns: true,
     ...(columns === undefined
-      ? { encodings: [JSON_LINES.name], columns: true }
-      : { encodings: [], recordsBecause: TYPES_RECORDS }),
+      ? { encodings: LINES }
+      : { encodings: [], without: { encodings: LINES, why: TYPES_CHANGE } }),
   }),
   declares: ({ columns }) => columns,
   datasetUri: (value) => fileUri(value.path),
@@ -61,20 +65,21 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
       const plain =
         keys === undefined ? stored : decryptedLines(stored, { name: value.path, keys });
       const bounds = pageBounds(value.batch_size, context.pageBytes);
-      if (lane.form === 'bytes')
-        return jsonLinePages(plain, { name: value.path, bounds, limit, signal });
-      if (lane.form === 'columns')
-        return jsonColumnPages(plain, { name: value.path, bounds, limit, signal });
-      const pages = cutPages(jsonLines(plain, { name: value.path }), {
-        lane,
-        bounds,
-        limit,
-        signal,
-      });
+      const pages = linePages(plain, lane, { name: value.path, bounds, limit, signal });
       return value.columns === undefined
         ? pages
         : typedPages(pages, value.columns, { name: value.path, fromText: false });
     },
     close: async () => {},
   };
+}
+
+function linePages(
+  blocks: AsyncIterable<Uint8Array>,
+  lane: Lane,
+  options: LinePageOptions,
+): AsyncGenerator<Page> {
+  if (lane.form === 'bytes') return jsonLinePages(blocks, options);
+  if (lane.form === 'columns') return jsonColumnPages(blocks, options);
+  return cutPages(jsonLines(blocks, options), { ...options, lane });
 }

@@ -1,4 +1,4 @@
-import { typedPages, TYPES_RECORDS } from '../../../kit/typed-pages.ts';
+import { typedPages, TYPES_CHANGE } from '../../../kit/typed-pages.ts';
 import type { SourceContext } from '../../../kit/context.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { Page } from '../../../kit/page.ts';
@@ -15,6 +15,8 @@ import { fileUri } from '../../_files/paths.ts';
 import { isUrl, sourceConfig, type FileSourceConfig } from './source-config.ts';
 import { inputsOf, type Input } from './inputs.ts';
 import { openParquet, pagesOf, type Reading } from './read-input.ts';
+
+const LINES = [JSON_LINES.name];
 
 export const fileSource = defineSource<FileSourceConfig>({
   type: 'file',
@@ -36,8 +38,8 @@ export const fileSource = defineSource<FileSourceConfig>({
     replay: 'none',
     bookmarks: config.incremental !== undefined,
     ...(config.columns === undefined
-      ? { encodings: [JSON_LINES.name] }
-      : { encodings: [], recordsBecause: TYPES_RECORDS }),
+      ? { encodings: LINES }
+      : { encodings: [], without: { encodings: LINES, why: TYPES_CHANGE } }),
   }),
   declares: ({ columns }) => columns,
   datasetUri: (config) => (isUrl(config.path) ? withoutSecrets(config.path) : fileUri(config.path)),
