@@ -14,7 +14,7 @@ import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { duckdbRows, openDuckdb } from '../../lib/sql/duckdb.ts';
 import { csvPages } from '../_files/csv/csv-pages.ts';
 import { lz4Block } from '../_files/compression/lz4.ts';
-import { learnColumns } from '../_files/parquet/parquet-types.ts';
+import { learnColumns } from '../_files/typed/column-kinds.ts';
 import { PARQUET_CODECS } from '../_files/parquet/parquet-file.ts';
 import { ParquetOutput } from '../_files/parquet/parquet-writer.ts';
 import { testContext } from '../../../test/fakes/env.ts';

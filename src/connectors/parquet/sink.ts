@@ -19,8 +19,7 @@ import { requireObjects } from '../_files/csv/csv-writer.ts';
 import { filePath, onFailure } from '../_files/config.ts';
 import { createParquetFile } from '../_files/parquet/create-parquet.ts';
 import { onDisk } from '../_files/io-error.ts';
-import { learnColumns, withFloats } from '../_files/parquet/parquet-types.ts';
-import type { RecordSchema } from '../../kit/record-schema.ts';
+import { ColumnLearner } from '../_files/typed/column-kinds.ts';
 import { PARQUET_CODECS, type ParquetFile } from '../_files/parquet/parquet-file.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 import { removeLeftovers } from '../_files/output/temporary-path.ts';
@@ -70,7 +69,10 @@ const schema = z.lazy(() =>
       type: z
         .string()
         .default('inferred')
-        .meta({ description: 'Only `inferred`: columns are learned from the first records.' }),
+        .meta({
+          description:
+            'Only `inferred`: fields whose type is unknown are learned from the first records.',
+        }),
       sample_size: integer({ min: 1 })
         .default(100)
         .meta({ description: 'Records looked at before the columns are fixed.' }),
@@ -174,7 +176,7 @@ function folderOf({ destination: to }: ParquetSinkConfig, context: SinkContext):
 }
 
 function recordsOf(page: Page): readonly JsonObject[] {
-  return withFloats(requireObjects(page.records(), 'parquet'), page.schema);
+  return requireObjects(page.records(), 'parquet');
 }
 
 class ParquetSink implements Sink {
@@ -184,8 +186,7 @@ class ParquetSink implements Sink {
   readonly #single: string | undefined;
   /** Records waiting until enough are there to learn the columns from. */
   #waiting: JsonObject[] = [];
-  /** What is known of their fields. */
-  #schema: RecordSchema | undefined;
+  #learner = new ColumnLearner();
   #output: ParquetFile | undefined;
   readonly #written: WrittenFile[] = [];
   #isClosed = false;
@@ -214,12 +215,12 @@ class ParquetSink implements Sink {
     requireOpen(this.#isClosed);
     this.#context.signal.throwIfAborted();
     if (this.#output === undefined) {
-      const waiting = [...this.#waiting, ...recordsOf(page)];
-      learnColumns(waiting, page.schema);
-      this.#waiting = waiting;
-      this.#schema = page.schema;
+      const records = recordsOf(page);
+      this.#learner.learn(records, page.schema);
+      this.#waiting = [...this.#waiting, ...records];
       if (this.#waiting.length >= this.#config.schema.sample_size) await this.#start();
     } else {
+      this.#learner.takeSchema(page.schema);
       const taken =
         page.columns === undefined ? 0 : ((await this.#output.addColumns?.(page.columns)) ?? 0);
       if (taken < page.count) await this.#output.add(recordsOf(page.slice(taken, page.count)));
@@ -263,6 +264,7 @@ class ParquetSink implements Sink {
     if (output === undefined) return;
     await output.finish();
     this.#output = undefined;
+    this.#learner = new ColumnLearner();
   }
 
   outputs(): readonly WrittenFile[] {
@@ -277,7 +279,7 @@ class ParquetSink implements Sink {
     this.#written.push(fileToWrite(path, { append: false }));
     this.#output = await createParquetFile({
       path,
-      columns: learnColumns(this.#waiting, this.#schema),
+      columns: this.#learner.columns,
       codec: this.#config.compression,
       rowGroupSize: this.#config.row_group_size,
       onDropped: (field) =>

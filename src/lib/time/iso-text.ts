@@ -52,3 +52,62 @@ function fraction(nanos: bigint): string {
     .replace(/(000){1,2}$/, '');
   return `.${digits}`;
 }
+
+const DAY = /^([+-]?\d{4,6})-(\d{2})-(\d{2})$/;
+const CLOCK = /^(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}?)0*)?$/;
+const MOMENT = /^(.{10,13})[T ]([\d:.]+)(Z|[+-]\d{2}(?::?\d{2})?)?$/;
+const ERA_BEFORE = / (?:BC|\(BC\))$/;
+
+/** Days since 1970-01-01; `undefined` for a text that is no day of the calendar. */
+export function daysOf(text: string): number | undefined {
+  const isBefore = ERA_BEFORE.test(text);
+  const [match, years = '', months = '', days = ''] =
+    DAY.exec(isBefore ? text.replace(ERA_BEFORE, '') : text) ?? [];
+  if (match === undefined) return undefined;
+  const year = isBefore ? 1 - Number(years) : Number(years);
+  const [month, day] = [Number(months), Number(days)];
+  if (month < 1 || month > 12 || day < 1 || day > monthDays(year, month)) return undefined;
+  return daysFromCivil(year, month, day);
+}
+
+function monthDays(year: number, month: number): number {
+  if (month === 12) return 31;
+  return daysFromCivil(year, month + 1, 1) - daysFromCivil(year, month, 1);
+}
+
+/** Days since 1970-01-01 in the calendar of today, whatever the year; years start in March. */
+function daysFromCivil(year: number, month: number, day: number): number {
+  const shifted = month <= 2 ? year - 1 : year;
+  const era = Math.floor(shifted / 400);
+  const yearOfEra = shifted - era * 400;
+  const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
+  const dayOfEra =
+    yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
+  return era * ERA_DAYS + dayOfEra - 719_468;
+}
+
+/** A time of day in nanoseconds, up to 24:00:00. */
+export function nanosOfTime(text: string): bigint | undefined {
+  const [match, hours = '', minutes = '', seconds = '', digits = ''] = CLOCK.exec(text) ?? [];
+  if (match === undefined || Number(minutes) > 59 || Number(seconds) > 59) return undefined;
+  const whole = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
+  const nanos = BigInt(whole) * SECOND_NS + BigInt(digits.padEnd(9, '0'));
+  return nanos <= DAY_SECONDS * SECOND_NS ? nanos : undefined;
+}
+
+/** Nanoseconds since 1970 of a date with a time; without an offset as if it were UTC. */
+export function nanosOfTimestamp(text: string): bigint | undefined {
+  const isBefore = ERA_BEFORE.test(text);
+  const [, day = '', clock = '', zone = ''] =
+    MOMENT.exec(isBefore ? text.replace(ERA_BEFORE, '') : text) ?? [];
+  const days = daysOf(isBefore ? `${day} BC` : day);
+  const nanos = nanosOfTime(clock);
+  if (days === undefined || nanos === undefined) return undefined;
+  return (BigInt(days) * DAY_SECONDS - BigInt(offsetSeconds(zone))) * SECOND_NS + nanos;
+}
+
+function offsetSeconds(zone: string): number {
+  if (zone === '' || zone === 'Z') return 0;
+  const seconds = Number(zone.slice(1, 3)) * 3600 + Number(zone.slice(3).replace(':', '')) * 60;
+  return zone.startsWith('-') ? -seconds : seconds;
+}

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { duckdbLibrary, hasDuckdb, openDuckdb } from '../../../lib/sql/duckdb.ts';
 import { createParquetFile } from './create-parquet.ts';
-import { learnColumns } from './parquet-types.ts';
+import { learnColumns } from '../typed/column-kinds.ts';
 import { ParquetOutput } from './parquet-writer.ts';
 
 /** As if the optional package were not installed. */

@@ -30,3 +30,16 @@ export function uuidText(bytes: Uint8Array): string {
     .toString('hex')
     .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
+
+const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/;
+
+/** The opposite of `decimalText`; `undefined` when digits would be lost, or it is no number. */
+export function unscaledOf(text: string, scale: number): bigint | undefined {
+  const [match, sign = '', whole = '', fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? [];
+  if (match === undefined) return undefined;
+  const shift = scale + Number(exponent) - fraction.length;
+  const digits = BigInt(whole + fraction);
+  if (shift < 0 && digits % 10n ** BigInt(-shift) !== 0n) return undefined;
+  const unscaled = shift < 0 ? digits / 10n ** BigInt(-shift) : digits * 10n ** BigInt(shift);
+  return sign === '-' ? -unscaled : unscaled;
+}

@@ -14,14 +14,15 @@ import {
   type Duckdb,
   type DuckDBConnection,
 } from '../../../lib/sql/duckdb.ts';
-import { stringifyJson, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import type { JsonObject } from '../../../lib/text/json.ts';
 import { quoteName } from '../../../lib/sql/sql-name.ts';
 import { MISSING, type Columns } from '../../../kit/columns.ts';
 import { syncFolder } from '../output/appending-file.ts';
 import { onDisk } from '../io-error.ts';
 import { ParquetJoin } from './parquet-join.ts';
 import { ValueRows, type ParquetRows, type RowValue } from './parquet-rows.ts';
-import { fit, type ColumnKind } from './parquet-types.ts';
+import { fit } from '../typed/fit-value.ts';
+import { engineColumns, type EngineColumn } from './engine-columns.ts';
 import type { ParquetFile, ParquetOutputOptions } from './parquet-file.ts';
 import { temporaryPath } from '../output/temporary-path.ts';
 
@@ -58,12 +59,8 @@ export class ParquetEngineOutput implements ParquetFile {
     this.#options = options;
     this.#parts = parts;
     this.#temporary = temporary;
-    this.#join = new ParquetJoin(options.path, parts.handle);
-    this.#columns = [...options.columns].map(([name, kind]) => ({
-      name,
-      kind,
-      ...engineType(kind),
-    }));
+    this.#join = new ParquetJoin(options.path, parts.handle, options.columns);
+    this.#columns = engineColumns(options.columns);
     this.#groupRows = Math.min(GROUP_ROWS, options.rowGroupSize);
     const isText = this.#columns.map(({ type }) => type === 'VARCHAR');
     const newRows = (): ParquetRows =>
@@ -96,15 +93,14 @@ export class ParquetEngineOutput implements ParquetFile {
 
   /** Adds all records or, when one does not fit, none. */
   async add(records: readonly JsonObject[]): Promise<void> {
-    const fitting = { dropped: (path: string) => this.#drop(path) };
-    const fitted = this.#columns.map(({ name, kind, nested }) =>
-      records.map((record) => {
-        const value = fit(record[name], kind, { path: name, fitting });
-        return nested && value !== undefined
-          ? stringifyJson(record[name] as JsonValue)
-          : (value as RowValue);
-      }),
-    );
+    const dropped = (path: string) => this.#drop(path);
+    const fitted = this.#columns.map(({ name, kind, encode }) => {
+      const place = { path: name, dropped };
+      return records.map((record) => {
+        const value = fit(record[name], kind, place);
+        return value === undefined || encode === undefined ? (value as RowValue) : encode(value);
+      });
+    });
     for (const record of records)
       for (const name of Object.keys(record))
         if (!this.#options.columns.has(name)) this.#drop(name);
@@ -118,7 +114,7 @@ export class ParquetEngineOutput implements ParquetFile {
   }
 
   async addColumns(columns: Columns): Promise<number> {
-    if (!this.#columns.every(({ type, nested }) => type === 'VARCHAR' && !nested)) return 0;
+    if (!this.#columns.every(({ isText }) => isText)) return 0;
     const taken = this.#columns.map(({ name }) => columns.column(name));
     for (const name of columns.names) {
       const kinds = this.#options.columns.has(name) ? undefined : columns.column(name)?.kinds;
@@ -247,44 +243,4 @@ interface Parts {
   readonly database: Duckdb;
   readonly connections: readonly DuckDBConnection[];
   readonly handle: FileHandle;
-}
-
-interface EngineColumn {
-  readonly name: string;
-  readonly kind: ColumnKind;
-  readonly type: 'BOOLEAN' | 'BIGINT' | 'DOUBLE' | 'VARCHAR';
-  /** Passed as JSON text. */
-  readonly nested: boolean;
-  readonly expression: (from: string) => string;
-}
-
-const SCALARS = {
-  boolean: 'BOOLEAN',
-  integer: 'BIGINT',
-  number: 'DOUBLE',
-  string: 'VARCHAR',
-  unknown: 'VARCHAR',
-  json: 'JSON',
-} as const;
-
-function engineType(kind: ColumnKind): Pick<EngineColumn, 'type' | 'nested' | 'expression'> {
-  if (kind.is === 'json')
-    return { type: 'VARCHAR', nested: true, expression: (from) => `CAST(${from} AS JSON)` };
-  if (kind.is === 'list' || kind.is === 'struct') {
-    const structure = quoteText(JSON.stringify(structureOf(kind)));
-    return {
-      type: 'VARCHAR',
-      nested: true,
-      expression: (from) => `from_json(${from}, ${structure})`,
-    };
-  }
-  return { type: SCALARS[kind.is], nested: false, expression: (from) => from };
-}
-
-/** The structure of a kind in the form the engine needs: `{"a": ["BIGINT"]}`. */
-function structureOf(kind: ColumnKind): JsonValue {
-  if (kind.is === 'list') return [structureOf(kind.of)];
-  if (kind.is === 'struct')
-    return Object.fromEntries([...kind.fields].map(([name, inner]) => [name, structureOf(inner)]));
-  return SCALARS[kind.is];
 }

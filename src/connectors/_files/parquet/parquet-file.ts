@@ -1,6 +1,6 @@
 import type { Columns } from '../../../kit/columns.ts';
 import type { JsonObject } from '../../../lib/text/json.ts';
-import type { ColumnKind } from './parquet-types.ts';
+import type { ColumnKind } from '../typed/column-kinds.ts';
 
 export const PARQUET_CODECS = ['snappy', 'uncompressed', 'gzip', 'zstd', 'lz4'] as const;
 export type ParquetCodec = (typeof PARQUET_CODECS)[number];

@@ -3,8 +3,10 @@
  * the footer is new.
  */
 import { open, type FileHandle } from 'node:fs/promises';
-import type { ColumnChunk, FileMetaData, RowGroup } from 'hyparquet';
+import type { ColumnChunk, FileMetaData, RowGroup, SchemaElement } from 'hyparquet';
 import { onDisk } from '../io-error.ts';
+import type { ColumnKind } from '../typed/column-kinds.ts';
+import { keepsBounds, withTimes } from './parquet-elements.ts';
 
 const MAGIC = Buffer.from('PAR1');
 const COPY_BYTES = 1024 * 1024;
@@ -18,6 +20,7 @@ const TAIL_BYTES = 8;
  */
 export class ParquetJoin {
   readonly #path: string;
+  readonly #columns: ReadonlyMap<string, ColumnKind>;
   readonly #handle: FileHandle;
   readonly #buffer = Buffer.allocUnsafeSlow(COPY_BYTES);
   #at = 0;
@@ -25,9 +28,10 @@ export class ParquetJoin {
   #groups: RowGroup[] = [];
 
   /** `path` is only used in errors. */
-  constructor(path: string, handle: FileHandle) {
+  constructor(path: string, handle: FileHandle, columns: ReadonlyMap<string, ColumnKind>) {
     this.#path = path;
     this.#handle = handle;
+    this.#columns = columns;
   }
 
   /** Adds the row groups of a complete Parquet file. */
@@ -47,8 +51,10 @@ export class ParquetJoin {
       );
       if (this.#at === 0) await this.#write(MAGIC);
       const shift = BigInt(this.#at - MAGIC.length);
-      this.#metadata ??= metadata;
-      this.#groups.push(...metadata.row_groups.map((group) => shifted(group, shift)));
+      this.#metadata ??= { ...metadata, schema: withTimes(metadata.schema, this.#columns) };
+      const leaves = metadata.schema.filter(({ type }) => type !== undefined);
+      for (const group of metadata.row_groups)
+        this.#groups.push(shifted(withoutWrongBounds(group, leaves), shift));
       await this.#copy(input, MAGIC.length, size - TAIL_BYTES - metadata.metadata_length);
     } finally {
       await input.close();
@@ -84,6 +90,18 @@ export class ParquetJoin {
     }
     this.#at += bytes.length;
   }
+}
+
+/** Bounds that are not exact would have readers skip row groups that hold what they look for. */
+function withoutWrongBounds(group: RowGroup, leaves: readonly SchemaElement[]): RowGroup {
+  const columns = group.columns.map((column, index) => {
+    const [{ meta_data: data }, leaf] = [column, leaves[index]];
+    if (data?.statistics === undefined || (leaf !== undefined && keepsBounds(leaf))) return column;
+    const { null_count } = data.statistics;
+    const statistics = null_count === undefined ? {} : { null_count };
+    return { ...column, meta_data: { ...data, statistics } };
+  });
+  return { ...group, columns };
 }
 
 function shifted(group: RowGroup, shift: bigint): RowGroup {

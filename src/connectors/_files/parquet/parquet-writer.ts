@@ -8,7 +8,9 @@ import { syncFolder } from '../output/appending-file.ts';
 import { onDisk } from '../io-error.ts';
 import { lz4Block } from '../compression/lz4.ts';
 import type { ParquetCodec, ParquetFile, ParquetOutputOptions } from './parquet-file.ts';
-import { fit, schemaOf } from './parquet-types.ts';
+import { fit } from '../typed/fit-value.ts';
+import { libraryForm } from './library-form.ts';
+import { schemaOf, withoutJson } from './parquet-elements.ts';
 import { temporaryPath } from '../output/temporary-path.ts';
 
 const CODEC_NAMES: Readonly<Record<ParquetCodec, CompressionCodec>> = {
@@ -62,7 +64,7 @@ export class ParquetOutput implements ParquetFile {
     const buffer = new library.ByteWriter(64 * 1024);
     const writer = new library.ParquetWriter({
       writer: buffer,
-      schema: schemaOf(options.columns),
+      schema: withoutJson(schemaOf(options.columns)),
       codec: CODEC_NAMES[options.codec],
       compressors: COMPRESSORS,
       createdBy: 'headgate',
@@ -93,6 +95,7 @@ export class ParquetOutput implements ParquetFile {
   async finish(): Promise<void> {
     try {
       await this.#endGroup();
+      this.#writer.schema = schemaOf(this.#options.columns);
       await this.#writer.finish();
       await this.#drain();
       await onDisk('write', this.#options.path, () => this.#handle.sync());
@@ -111,9 +114,9 @@ export class ParquetOutput implements ParquetFile {
 
   #row(record: JsonObject): unknown[] {
     const { columns } = this.#options;
-    const fitting = { dropped: (path: string) => this.#drop(path) };
+    const dropped = (path: string) => this.#drop(path);
     const row = [...columns].map(([name, kind]) =>
-      fit(record[name], kind, { path: name, fitting }),
+      libraryForm(fit(record[name], kind, { path: name, dropped }), kind),
     );
     for (const name of Object.keys(record)) if (!columns.has(name)) this.#drop(name);
     return row;

@@ -9,7 +9,7 @@ import {
 import { readBlocks } from '../../_files/lines/blocks.ts';
 import { cellsOf, cellText, CsvFormat } from '../../_files/csv/csv-writer.ts';
 import { encryptLine } from '../../_files/json/json-lines-file.ts';
-import type { ColumnKind } from '../../_files/parquet/parquet-types.ts';
+import type { ColumnKind } from '../../_files/typed/column-kinds.ts';
 import { createParquetFile } from '../../_files/parquet/create-parquet.ts';
 import { encryptsLines, sinkFormat, type FileSinkConfig } from './sink-config.ts';
 import type { Spool } from './spool.ts';

@@ -17,7 +17,7 @@ import { syncFolder } from '../../_files/output/appending-file.ts';
 import { requireObjects } from '../../_files/csv/csv-writer.ts';
 import { fileToWrite, type WrittenFile } from '../../../lib/files/written-file.ts';
 import { onDisk } from '../../_files/io-error.ts';
-import { ColumnLearner, withFloats } from '../../_files/parquet/parquet-types.ts';
+import { ColumnLearner } from '../../_files/typed/column-kinds.ts';
 import { fileUri, resolvePath } from '../../_files/paths.ts';
 import { probeFolder } from '../../_files/output/probe-folder.ts';
 import { removeLeftovers, temporaryPath } from '../../_files/output/temporary-path.ts';
@@ -195,9 +195,8 @@ class FileSink implements Sink {
     if (format !== 'csv' && format !== 'xlsx' && format !== 'parquet') return records;
     const objects = requireObjects(records, format);
     if (format === 'parquet') {
-      const typed = withFloats(objects, page.schema);
-      this.#learner.learn(typed, page.schema);
-      return typed;
+      this.#learner.learn(objects, page.schema);
+      return objects;
     }
     this.#learnColumns(objects, format === 'csv' ? this.#config.csv.on_unknown_field : 'widen');
     return objects;

@@ -5,7 +5,7 @@ import { readBlocks } from '../../_files/lines/blocks.ts';
 import { AppendingFile } from '../../_files/output/appending-file.ts';
 import { continueCsv } from '../../_files/csv/csv-continue.ts';
 import { JSON_RULES, ENCRYPTED_RULES, TEXT_RULES } from '../../_files/lines/line-rules.ts';
-import type { ColumnKind } from '../../_files/parquet/parquet-types.ts';
+import type { ColumnKind } from '../../_files/typed/column-kinds.ts';
 import { temporaryPath } from '../../_files/output/temporary-path.ts';
 import { repairTornEnd } from '../../_files/lines/torn-end.ts';
 import { wholeOf } from '../../_files/output/whole.ts';

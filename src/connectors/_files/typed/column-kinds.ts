@@ -1,0 +1,216 @@
+/** The types of the columns of a file, from the schema of the records or learned from values. */
+import { isLiteral, plainJson } from '../../../lib/text/json-literal.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
+import type { RecordSchema, RecordType } from '../../../kit/record-schema.ts';
+import { typeText } from '../../../kit/type-text.ts';
+
+/**
+ * The type of a column. `unknown`: only nulls so far. `json`: any JSON value. `typed`: a type that
+ * only the schema of the records can tell, such as a date.
+ */
+export type ColumnKind =
+  | { readonly is: 'unknown' | 'boolean' | 'integer' | 'number' | 'string' | 'json' }
+  | { readonly is: 'typed'; readonly type: RecordType }
+  | { readonly is: 'list'; readonly of: ColumnKind }
+  | { readonly is: 'struct'; readonly fields: ReadonlyMap<string, ColumnKind> }
+  | { readonly is: 'map'; readonly key: ColumnKind; readonly value: ColumnKind };
+
+/** The most digits of a decimal that the readers of these files take. */
+export const MOST_DIGITS = 38;
+
+export function kindOfType(type: RecordType): ColumnKind {
+  switch (type.kind) {
+    case 'bool':
+      return { is: 'boolean' };
+    case 'int64':
+      return { is: 'integer' };
+    case 'utf8':
+    case 'interval':
+      return { is: 'string' };
+    case 'json':
+      return { is: 'json' };
+    case 'decimal': {
+      const { precision = Infinity, scale = 0 } = type;
+      // Decimals without a bound keep their digits as text.
+      const fits = precision <= MOST_DIGITS && scale >= 0 && scale <= precision;
+      return fits ? { is: 'typed', type } : { is: 'string' };
+    }
+    case 'list':
+      return { is: 'list', of: kindOfType(type.item) };
+    case 'map':
+      return { is: 'map', key: kindOfType(type.key), value: kindOfType(type.value) };
+    case 'struct': {
+      const fields = new Map(type.fields.map((field) => [field.name, kindOfType(field.type)]));
+      return fields.size === 0 ? { is: 'json' } : { is: 'struct', fields };
+    }
+    default:
+      return { is: 'typed', type };
+  }
+}
+
+/** As messages name it. */
+export function kindText(kind: ColumnKind): string {
+  return kind.is === 'typed' ? typeText(kind.type) : kind.is;
+}
+
+/** The columns of some records; throws when a field has values of two kinds. */
+export function learnColumns(
+  records: readonly JsonObject[],
+  schema?: RecordSchema,
+): ReadonlyMap<string, ColumnKind> {
+  const learner = new ColumnLearner();
+  learner.learn(records, schema);
+  return learner.columns;
+}
+
+/** Finds the columns of records that come batch by batch. */
+export class ColumnLearner {
+  #columns: ReadonlyMap<string, ColumnKind> = new Map();
+  /** Kinds that a schema has told, whatever the values are. */
+  readonly #told = new Map<string, ColumnKind>();
+  #schema: RecordSchema | undefined;
+
+  get columns(): ReadonlyMap<string, ColumnKind> {
+    return this.#columns;
+  }
+
+  /** Learns from all records or, when one does not fit, from none. */
+  learn(records: readonly JsonObject[], schema?: RecordSchema): void {
+    this.takeSchema(schema);
+    const columns = new Map(this.#columns);
+    const order = [...new Set([...columns.keys(), ...this.#told.keys()])];
+    for (const [name, kind] of this.#told) columns.set(name, kind);
+    for (const record of records) {
+      if (this.#told.size > 0) insertNew(order, record, columns);
+      mergeFields(columns, record, this.#told);
+    }
+    this.#columns = this.#told.size === 0 ? columns : inOrder(columns, order);
+  }
+
+  /**
+   * What a schema tells of a field decides over its values. Throws when the same field has had
+   * another type before, as when two sources write into one sink.
+   */
+  takeSchema(schema: RecordSchema | undefined): void {
+    if (schema === undefined || schema === this.#schema) return;
+    const kinds = schema.fields.map(({ name, type }) => [name, kindOfType(type)] as const);
+    for (const [name, kind] of kinds) {
+      const before = this.#told.get(name);
+      if (before !== undefined && !sameKind(before, kind))
+        throw mismatch(name, kindText(before), kindText(kind));
+    }
+    for (const [name, kind] of kinds) this.#told.set(name, kind);
+    this.#schema = schema;
+  }
+}
+
+/** Adds the fields of a record that are new, each behind the field that it follows in the record. */
+function insertNew(
+  order: string[],
+  record: JsonObject,
+  columns: ReadonlyMap<string, ColumnKind>,
+): void {
+  let before: string | undefined;
+  for (const name of Object.keys(record)) {
+    if (!columns.has(name))
+      order.splice(before === undefined ? 0 : order.indexOf(before) + 1, 0, name);
+    before = name;
+  }
+}
+
+function inOrder<T>(map: ReadonlyMap<string, T>, order: readonly string[]): Map<string, T> {
+  return new Map(order.map((name) => [name, map.get(name) as T]));
+}
+
+function sameKind(a: ColumnKind, b: ColumnKind): boolean {
+  if (a.is === 'typed' && b.is === 'typed') return typeText(a.type) === typeText(b.type);
+  if (a.is === 'list' && b.is === 'list') return sameKind(a.of, b.of);
+  if (a.is === 'map' && b.is === 'map') return sameKind(a.key, b.key) && sameKind(a.value, b.value);
+  if (a.is !== 'struct' || b.is !== 'struct') return a.is === b.is;
+  const others = b.fields;
+  return (
+    a.fields.size === others.size &&
+    [...a.fields].every(([name, kind]) => {
+      const other = others.get(name);
+      return other !== undefined && sameKind(kind, other);
+    })
+  );
+}
+
+function mergeFields(
+  fields: Map<string, ColumnKind>,
+  record: JsonObject,
+  told: ReadonlyMap<string, ColumnKind>,
+  above = '',
+): void {
+  for (const [name, value] of Object.entries(record)) {
+    if (told.has(name)) continue;
+    const known = fields.get(name);
+    const kind = kindOf(value, above + name);
+    fields.set(name, known === undefined ? kind : merge(known, kind, above + name));
+  }
+}
+
+const NOTHING_TOLD: ReadonlyMap<string, ColumnKind> = new Map();
+
+/** The kind of a value alone. */
+export function kindOf(value: JsonValue, path: string): ColumnKind {
+  if (value === null) return { is: 'unknown' };
+  if (Array.isArray(value)) {
+    return {
+      is: 'list',
+      of: value
+        .map((item) => kindOf(item, `${path}[]`))
+        .reduce((a, b) => merge(a, b, `${path}[]`), { is: 'unknown' }),
+    };
+  }
+  if (isObject(value)) {
+    if (isLiteral(value)) return kindOf(plainJson(value), path);
+    const fields = new Map<string, ColumnKind>();
+    mergeFields(fields, value, NOTHING_TOLD, `${path}.`);
+    return fields.size === 0 ? { is: 'json' } : { is: 'struct', fields };
+  }
+  if (typeof value === 'number') return { is: Number.isSafeInteger(value) ? 'integer' : 'number' };
+  if (typeof value === 'bigint') return { is: 'integer' };
+  return { is: typeof value === 'boolean' ? 'boolean' : 'string' };
+}
+
+function merge(a: ColumnKind, b: ColumnKind, path: string): ColumnKind {
+  if (a.is === 'unknown') return b;
+  if (b.is === 'unknown') return a;
+  if (a.is === 'list' && b.is === 'list') return { is: 'list', of: merge(a.of, b.of, `${path}[]`) };
+  if (a.is === 'struct' && b.is === 'struct') return mergeStructs(a.fields, b.fields, path);
+  if (a.is === 'json' && b.is === 'struct') return b;
+  if (a.is === 'struct' && b.is === 'json') return a;
+  if (a.is === b.is) return a;
+  if (isNumeric(a) && isNumeric(b)) return { is: 'number' };
+  throw mismatch(path, a.is, b.is);
+}
+
+function mergeStructs(
+  a: ReadonlyMap<string, ColumnKind>,
+  b: ReadonlyMap<string, ColumnKind>,
+  path: string,
+): ColumnKind {
+  const fields = new Map(a);
+  for (const [name, kind] of b) {
+    const known = fields.get(name);
+    fields.set(name, known === undefined ? kind : merge(known, kind, `${path}.${name}`));
+  }
+  return { is: 'struct', fields };
+}
+
+function isNumeric(kind: ColumnKind): boolean {
+  return kind.is === 'integer' || kind.is === 'number';
+}
+
+export function mismatch(path: string, column: string, found: string): ConnectorError {
+  return new ConnectorError(
+    'data',
+    `the field ${JSON.stringify(path)} is ${column}, but a record has ${found} there`,
+    {
+      hint: 'bring the values to one type with a `cast` transform',
+    },
+  );
+}
