@@ -66,13 +66,10 @@ const destination = z.lazy(() =>
 const schema = z.lazy(() =>
   z
     .strictObject({
-      type: z
-        .string()
-        .default('inferred')
-        .meta({
-          description:
-            'Only `inferred`: fields whose type is unknown are learned from the first records.',
-        }),
+      type: z.string().default('inferred').meta({
+        description:
+          'Only `inferred`: fields whose type is unknown are learned from the first records.',
+      }),
       sample_size: integer({ min: 1 })
         .default(100)
         .meta({ description: 'Records looked at before the columns are fixed.' }),
