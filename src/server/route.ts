@@ -10,6 +10,7 @@ import type { Principal } from './auth/auth.ts';
 import type { ErrorCode } from './errors.ts';
 import type { Permission } from './auth/permissions.ts';
 import type { Asset } from './http/assets.ts';
+import type { LongJson } from './http/json-pieces.ts';
 import type { ServiceName, Services } from './services.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -59,6 +60,8 @@ export type Answer =
       readonly contentType: string;
       readonly chunks: AsyncIterable<string>;
     }
+  /** A JSON object with one list that may be long. */
+  | { readonly kind: 'long_json'; readonly status: number; readonly parts: LongJson }
   /** A static file; answered with 304 and no body to a client that holds this version. */
   | {
       readonly kind: 'file';
@@ -123,6 +126,11 @@ export function refusalsOf(route: Route): ErrorCode[] {
 
 export function json(status: number, body: unknown, headers: { vary?: string } = {}): Answer {
   return { kind: 'json', status, body, ...headers };
+}
+
+/** 200 with an object of which one list may be long. */
+export function longJson(parts: LongJson): Answer {
+  return { kind: 'long_json', status: 200, parts };
 }
 
 export function empty(status: number): Answer {

@@ -22,7 +22,10 @@ let program: Program;
 beforeAll(async () => {
   writeFileSync(shop.path('in.csv'), 'id\n1\n2\n');
   program = await shop.start({
-    args: ['--data-dir', shop.path('data'), '--probe-timeout-secs', '3', '--preview-local-outputs'],
+    args: [
+      ...['--data-dir', shop.path('data'), '--probe-timeout-secs', '3'],
+      ...['--preview-local-outputs', '--preview-max-rows', '0'],
+    ],
   });
 });
 afterAll(() => shop.dispose());
@@ -72,7 +75,8 @@ describe.each(ATTACKS)('$name', ({ begin, statuses, isLong }) => {
 
 test('a preview of a large file blocks no other request', { timeout: 120_000 }, async () => {
   const query =
-    'with recursive c(i) as (select 1 union all select i + 1 from c limit 50000) select i, hex(zeroblob(300)) as filler from c';
+    'with recursive c(i) as (select 1 union all select i + 1 from c limit ' +
+    `${RECORDS}) select i, hex(zeroblob(300)) as filler from c`;
   const run = await program.submit({
     version: 1,
     pipeline: {
@@ -89,6 +93,21 @@ test('a preview of a large file blocks no other request', { timeout: 120_000 }, 
   const answer = await preview;
   expect(answer.status, answer.text.slice(0, 500)).toBe(200);
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  const { rows, row_count, truncated } = answer.json() as Record<string, unknown>;
+  expect(rows).toHaveLength(RECORDS);
+  expect({ row_count, truncated }).toEqual({ row_count: RECORDS, truncated: false });
+});
+
+test('a large lineage graph blocks no other request', { timeout: 120_000 }, async () => {
+  const db = new DatabaseSync(historyFile());
+  db.exec(`with recursive c(i) as (select 1 union all select i + 1 from c limit ${RECORDS})
+    insert into svc_catalog_edges select 'a' || (i % 300), 'b' || i, 'file:///in/' || i, 'file:///out/' || i, 'p', 'r',
+      '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z', 'run', 1, 1, '{"fields":{"a":["b"]}}' from c`);
+  db.close();
+  const graph = program.call('GET', '/v1/catalog/lineage');
+  await expectAnswers(graph);
+  const { edges } = (await graph).json() as { edges: { src_id: string }[] };
+  expect(edges.filter(({ src_id }) => /^a\d+$/.test(src_id))).toHaveLength(RECORDS);
 });
 
 /** A run of fifty thousand records over others, under the same keys. */

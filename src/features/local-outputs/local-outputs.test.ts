@@ -17,7 +17,7 @@ import {
   type LocalOutputOptions,
 } from './local-outputs.ts';
 import { OpenedFiles } from './opened-files.ts';
-import { rowLimitOf } from './preview.ts';
+import { rowLimitOf, type ShownOutput } from './preview.ts';
 
 const NOW = new Date('2026-02-01T00:00:00.000Z');
 const DAY = 86_400_000;
@@ -308,10 +308,15 @@ describe('cleaning up', () => {
 });
 
 describe('showing rows', () => {
+  const read = ({ rows, ...rest }: ShownOutput): object => ({
+    ...rest,
+    rows: JSON.parse(`[${rows.map((piece) => Buffer.from(piece).toString()).join(',')}]`) as unknown,
+  });
+
   it('gives rows and their columns within the bound, and says what ended them', async () => {
     await ran('r1', [{ name: 'a.jsonl', content: '{"a":1}\n{"b":2,"a":3}\n[4]\n{"a":5}\n' }]);
     const id = await idOf('a.jsonl');
-    expect(await service().show(id, undefined, signal)).toMatchObject({
+    expect(read(await service().show(id, undefined, signal))).toMatchObject({
       rows: [{ a: 1 }, { b: 2, a: 3 }],
       columns: ['a', 'b'],
       row_count: 2,
@@ -339,7 +344,7 @@ describe('showing rows', () => {
     'is not kept from the first of %s by a line that is broken behind them',
     async (kind, content) => {
       await ran('r1', [{ name: 'a', kind, content }]);
-      expect(await service().show(await idOf('a'), '3', signal)).toMatchObject({
+      expect(read(await service().show(await idOf('a'), '3', signal))).toMatchObject({
         row_count: 3,
         truncated: true,
         capped_by: 'rows',
@@ -349,7 +354,7 @@ describe('showing rows', () => {
 
   it('reads CSV as texts', async () => {
     await ran('r1', [{ name: 'a.csv', kind: 'csv', content: 'a,b\n1,x\n' }]);
-    expect(await service().show(await idOf('a.csv'), undefined, signal)).toMatchObject({
+    expect(read(await service().show(await idOf('a.csv'), undefined, signal))).toMatchObject({
       rows: [{ a: '1', b: 'x' }],
       columns: ['a', 'b'],
     });

@@ -8,14 +8,13 @@ import type { Jobs } from '../../runs/service/jobs.ts';
 import type { RunListener } from '../../runs/service/run-listener.ts';
 import type {
   CleanupRequest,
-  OutputPreview,
   OutputRecord,
   SweepReport,
 } from '../../wire/local-outputs.ts';
 import type { OutputNews } from '../../wire/outcome.ts';
 import { expiryOf, presented, writtenBy } from './ledger.ts';
 import { RECORDED } from './metrics.ts';
-import { previewOutput, rowLimitOf, type PreviewLimits } from './preview.ts';
+import { previewOutput, rowLimitOf, type PreviewLimits, type ShownOutput } from './preview.ts';
 import { cleanUp, sweep, type SweepServices } from './sweep.ts';
 
 export interface LocalOutputOptions extends Omit<SweepServices, 'clock' | 'metrics'> {
@@ -39,7 +38,7 @@ export interface LocalOutputs {
   remove(id: string): Promise<SweepReport>;
   cleanUp(request: CleanupRequest): Promise<SweepReport>;
   /** Rejects with `RefusedError`. */
-  show(id: string, rowCountToLoad: string | undefined, signal: AbortSignal): Promise<OutputPreview>;
+  show(id: string, rowCountToLoad: string | undefined, signal: AbortSignal): Promise<ShownOutput>;
 }
 
 /** How often expired files are looked for. */

@@ -3,11 +3,11 @@ import { lstat } from 'node:fs/promises';
 import type { StoredOutput } from '../../history/outputs.ts';
 import type { Env } from '../../lib/env.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import type { Jobs } from '../../runs/service/jobs.ts';
 import type { OutputPreview } from '../../wire/local-outputs.ts';
 import { stateOf } from './ledger.ts';
 import { previewJob } from './preview-job.ts';
+import type { PreviewedRecords } from './read-first.ts';
 
 /** Both null: no bound. */
 export interface PreviewLimits {
@@ -24,6 +24,9 @@ export interface PreviewServices {
   readonly signal: AbortSignal;
   readonly limits: PreviewLimits;
 }
+
+/** A preview whose records are JSON texts of some records each, with a comma between them. */
+export type ShownOutput = Omit<OutputPreview, 'rows'> & Pick<PreviewedRecords, 'rows'>;
 
 /**
  * What `row_count_to_load` asks for, within the ceiling; null: everything. Throws `RefusedError`.
@@ -50,7 +53,7 @@ export async function previewOutput(
   output: StoredOutput,
   rowLimit: number | null,
   services: PreviewServices,
-): Promise<OutputPreview> {
+): Promise<ShownOutput> {
   const { id, path, kind, dataset_id, pipeline, run_id } = output;
   if (output.deleted_at !== null || !(await isThere(path))) {
     throw new RefusedError(
@@ -76,8 +79,8 @@ export async function previewOutput(
     pipeline,
     run_id,
     rows: read.rows,
-    columns: columnsOf(read.rows),
-    row_count: read.rows.length,
+    columns: [...read.columns],
+    row_count: read.count,
     row_limit: rowLimit,
     max_rows: services.limits.maxRows,
     truncated: read.cappedBy !== undefined,
@@ -92,11 +95,4 @@ async function isThere(path: string): Promise<boolean> {
     (found) => found.isFile(),
     () => false,
   );
-}
-
-function columnsOf(rows: readonly JsonValue[]): string[] {
-  const columns = new Set<string>();
-  for (const row of rows)
-    if (isObject(row)) for (const column of Object.keys(row)) columns.add(column);
-  return [...columns];
 }

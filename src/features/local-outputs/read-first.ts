@@ -5,12 +5,14 @@ import { check } from '../../kit/schema.ts';
 import type { Source } from '../../kit/source.ts';
 import type { Env } from '../../lib/env.ts';
 import { assert, ConnectorError, RefusedError } from '../../lib/errors.ts';
-import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { isObject, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { JobContext } from '../../runs/worker/define-job.ts';
 import type { RequestOf } from '../../wire/job.ts';
 
 /** A larger answer is cut off. */
 const MOST_BYTES = 64 * 1024 * 1024;
+/** Characters that the server sends at once. */
+const PIECE_LENGTH = 256 * 1024;
 const DEADLINE_MS = 30_000;
 const PAGE_ROWS = 1000;
 /** A page of more rows takes too much at once. */
@@ -24,8 +26,13 @@ const READERS: Readonly<Record<string, (path: string) => JsonObject>> = {
   parquet: (path) => ({ source: { type: 'local_path', path } }),
 };
 
+/** As the server sends them on: what it does not look at, it need not read. */
 export interface PreviewedRecords {
-  readonly rows: JsonValue[];
+  /** JSON texts of some records each, with a comma between the records. */
+  readonly rows: readonly Uint8Array[];
+  readonly count: number;
+  /** Fields of all records, in order of appearance. */
+  readonly columns: readonly string[];
   /** The limit that ended it before the end of the file. */
   readonly cappedBy: 'rows' | 'bytes' | 'time' | undefined;
 }
@@ -72,26 +79,57 @@ async function readPages(
   { clock }: Env,
 ): Promise<PreviewedRecords> {
   const until = clock.elapsedMs() + DEADLINE_MS;
-  const rows: JsonValue[] = [];
-  let bytes = 0;
+  const rows = new RecordTexts();
   try {
     for await (const page of source.pages({ lane: RECORDS_LANE })) {
       for (const record of page.records()) {
-        if (rows.length === rowLimit) return { rows, cappedBy: 'rows' };
-        bytes += Buffer.byteLength(stringifyJson(record)) + 1;
-        if (bytes > MOST_BYTES) return { rows, cappedBy: 'bytes' };
-        rows.push(record);
+        if (rows.count === rowLimit) return rows.end('rows');
+        if (!rows.add(record)) return rows.end('bytes');
       }
       page.release();
-      if (clock.elapsedMs() > until) return { rows, cappedBy: 'time' };
+      if (clock.elapsedMs() > until) return rows.end('time');
     }
-    return { rows, cappedBy: undefined };
+    return rows.end(undefined);
   } catch (error) {
     // All that was asked for is there: something that cannot be read stands behind it.
-    if (error instanceof ConnectorError && rows.length === rowLimit)
-      return { rows, cappedBy: 'rows' };
+    if (error instanceof ConnectorError && rows.count === rowLimit) return rows.end('rows');
     throw error;
   } finally {
     await source.close();
+  }
+}
+
+/** Gathers records as JSON texts. */
+class RecordTexts {
+  readonly #pieces: Uint8Array[] = [];
+  readonly #columns = new Set<string>();
+  #texts: string[] = [];
+  #length = 0;
+  #bytes = 0;
+  count = 0;
+
+  /** False: with it there would be too many bytes. */
+  add(record: JsonValue): boolean {
+    const text = stringifyJson(record);
+    this.#bytes += Buffer.byteLength(text) + 1;
+    if (this.#bytes > MOST_BYTES) return false;
+    this.count += 1;
+    this.#texts.push(text);
+    this.#length += text.length;
+    if (this.#length > PIECE_LENGTH) this.#endPiece();
+    if (isObject(record)) for (const column of Object.keys(record)) this.#columns.add(column);
+    return true;
+  }
+
+  end(cappedBy: PreviewedRecords['cappedBy']): PreviewedRecords {
+    this.#endPiece();
+    return { rows: this.#pieces, count: this.count, columns: [...this.#columns], cappedBy };
+  }
+
+  #endPiece(): void {
+    if (this.#texts.length === 0) return;
+    this.#pieces.push(Buffer.from(this.#texts.join(',')));
+    this.#texts = [];
+    this.#length = 0;
   }
 }

@@ -1,4 +1,5 @@
 /** The catalog in SQL tables; SQLite and PostgreSQL share it. */
+import { setImmediate as pause } from 'node:timers/promises';
 import type { Dataset, DatasetDetail, LineageEdge, SchemaVersion } from '../../wire/catalog.ts';
 import {
   KEPT_POINTS,
@@ -61,6 +62,8 @@ const TRIM_SCHEMAS = `DELETE FROM svc_catalog_schemas WHERE dataset_id = ? AND v
 
 /** Databases take only so many values in one statement. */
 const IDS_A_STATEMENT = 512;
+/** Read in a few milliseconds. */
+const EDGES_A_PAGE = 1000;
 
 export class SqlCatalog implements CatalogStore {
   readonly #store: SqlStore;
@@ -73,9 +76,7 @@ export class SqlCatalog implements CatalogStore {
     const trimmed = [...new Set(points.map(({ dataset_id }) => dataset_id))];
     const statements = [
       ...inOrder(datasets, ({ id }) => id).map(addDataset),
-      ...inOrder(edges, ({ src_id, dst_id, pipeline, row }) =>
-        [src_id, dst_id, pipeline, row].join('\n'),
-      ).map(addEdge),
+      ...inOrder(edges, (edge) => keyOf(edge).join('\n')).map(addEdge),
       ...points.map(addPoint),
       ...trimmed.sort().map((id) => ({ sql: TRIM_POINTS, values: [id, id] })),
     ];
@@ -152,13 +153,12 @@ export class SqlCatalog implements CatalogStore {
   }
 
   async listEdges(datasets?: readonly string[]): Promise<readonly LineageEdge[]> {
-    const order = 'ORDER BY last_seen DESC, src_id, dst_id, pipeline, row_id';
-    if (datasets === undefined)
-      return (await this.#store.read(`SELECT * FROM ${EDGES} ${order}`, [])).map(edgeOf);
+    if (datasets === undefined) return (await this.#allEdges()).sort(lastSeenFirst);
     if (datasets.length === 0) return [];
     const marks = datasets.map(() => '?').join(', ');
-    const sql = `SELECT * FROM ${EDGES} WHERE src_id IN (${marks}) OR dst_id IN (${marks}) ${order}`;
-    return (await this.#store.read(sql, [...datasets, ...datasets])).map(edgeOf);
+    const sql = `SELECT * FROM ${EDGES} WHERE src_id IN (${marks}) OR dst_id IN (${marks})`;
+    const rows = await this.#store.read(sql, [...datasets, ...datasets]);
+    return rows.map(edgeOf).sort(lastSeenFirst);
   }
 
   async listMovements({
@@ -182,10 +182,35 @@ export class SqlCatalog implements CatalogStore {
     }));
   }
 
+  /** Page by page, because a graph may be large and statements of SQLite run on the event loop. */
+  async #allEdges(): Promise<LineageEdge[]> {
+    const edges: LineageEdge[] = [];
+    const key = 'src_id, dst_id, pipeline, row_id';
+    for (;;) {
+      const last = edges.at(-1);
+      const after = last === undefined ? [] : keyOf(last);
+      const sql = `SELECT * FROM ${EDGES} ${last === undefined ? '' : `WHERE (${key}) > (?, ?, ?, ?)`} ORDER BY ${key} LIMIT ?`;
+      const rows = await this.#store.read(sql, [...after, EDGES_A_PAGE]);
+      edges.push(...rows.map(edgeOf));
+      if (rows.length < EDGES_A_PAGE) return edges;
+      await pause();
+    }
+  }
+
   async #dataset(id: string): Promise<Dataset | undefined> {
     const [row] = await this.#store.read(`SELECT * FROM ${DATASETS} WHERE id = ?`, [id]);
     return row === undefined ? undefined : datasetOf(row);
   }
+}
+
+function keyOf({ src_id, dst_id, pipeline, row }: LineageEdge): readonly string[] {
+  return [src_id, dst_id, pipeline, row];
+}
+
+function lastSeenFirst(one: LineageEdge, other: LineageEdge): number {
+  if (one.last_seen !== other.last_seen) return one.last_seen < other.last_seen ? 1 : -1;
+  const [key, otherKey] = [keyOf(one).join('\n'), keyOf(other).join('\n')];
+  return key === otherKey ? 0 : key < otherKey ? -1 : 1;
 }
 
 function addDataset(gain: DatasetGain): SqlStatement {

@@ -18,6 +18,7 @@ import type { Principal } from '../auth/auth.ts';
 import { isHeldByClient, type Asset } from './assets.ts';
 import { answerBrokenRequest } from './broken-request.ts';
 import { hostRefusal } from './host-rules.ts';
+import { jsonPieces } from './json-pieces.ts';
 import { cannotListen } from './listen.ts';
 import { corsFor, preflightHeaders } from './cors.ts';
 import { errorBody, failureOf, headersOf, statusOf, type Failure } from '../errors.ts';
@@ -298,6 +299,8 @@ function send(
       return reply.send();
     case 'json':
       return reply.header('content-type', JSON_TYPE).send(stringifyJson(answer.body as JsonValue));
+    case 'long_json':
+      return sendPieces(answer, request, reply, options);
     case 'text':
       // As bytes: to a string the framework would add a charset of its own.
       return reply.header('content-type', answer.contentType).send(Buffer.from(answer.text));
@@ -341,18 +344,39 @@ function sendStream(
     'x-accel-buffering': 'no',
   });
   if (request.method === 'HEAD') return reply.send();
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) count(request, reply, options);
-  });
+  countUnfinished(request, reply, options);
   reply.send(Readable.from(logFailure(answer.chunks, options)));
   reply.raw.flushHeaders();
   return reply;
 }
 
-async function* logFailure(
-  chunks: AsyncIterable<string>,
+function sendPieces(
+  { parts }: Answer & { kind: 'long_json' },
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: ServerOptions,
+): FastifyReply {
+  reply.header('content-type', JSON_TYPE);
+  if (request.method === 'HEAD') return reply.send();
+  countUnfinished(request, reply, options);
+  return reply.send(Readable.from(logFailure(jsonPieces(parts), options)));
+}
+
+/** The framework tells only of answers that were sent whole. */
+function countUnfinished(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: ServerOptions,
+): void {
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) count(request, reply, options);
+  });
+}
+
+async function* logFailure<T>(
+  chunks: AsyncIterable<T>,
   { env }: ServerOptions,
-): AsyncGenerator<string> {
+): AsyncGenerator<T> {
   try {
     yield* chunks;
   } catch (error) {

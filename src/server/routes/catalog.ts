@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { DEFAULT_DEPTH, MAX_DEPTH } from '../../features/catalog/depth.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { datasetDetailSchema, datasetPageSchema, lineageSchema } from '../../wire/catalog.ts';
+import { itemPieces } from '../http/json-pieces.ts';
 import { clamped, listLimit } from '../http/query.ts';
-import { defineRoute, json, type Route } from '../route.ts';
+import { defineRoute, json, longJson, type Route } from '../route.ts';
 
 const listQuery = z.strictObject({
   kind: z.string().optional().meta({ description: 'Exact kind of the connector.' }),
@@ -80,9 +81,9 @@ const readLineage = defineRoute({
   },
   refusals: ['unavailable'],
   async handle({ query: { root, depth = DEFAULT_DEPTH } }, { catalog }) {
-    return json(200, {
-      edges: await catalog.lineage({ depth, ...(root === undefined ? {} : { root }) }),
-    });
+    const edges = await catalog.lineage({ depth, ...(root === undefined ? {} : { root }) });
+    const items = itemPieces(edges);
+    return longJson({ before: {}, name: 'edges', items, after: {} });
   },
 });
 

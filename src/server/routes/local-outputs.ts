@@ -12,7 +12,7 @@ import {
 import type { Services } from '../services.ts';
 import { permits } from '../auth/permissions.ts';
 import { listLimit } from '../http/query.ts';
-import { defineRoute, json, type Route } from '../route.ts';
+import { defineRoute, json, longJson, type Route } from '../route.ts';
 
 const params = z.strictObject({
   id: z
@@ -99,12 +99,13 @@ const previewOutput = defineRoute({
   refusals: ['conflict', 'unprocessable', 'unavailable'],
   async handle({ params: { id }, query, caller, signal }, { localOutputs, audit }) {
     const preview = await localOutputs.show(id, query.row_count_to_load, signal);
-    const { output_id, kind, row_count, run_id } = preview;
+    const { output_id, path, kind, dataset_id, pipeline, run_id, rows, ...rest } = preview;
     await audit.record({
       ...actionOf(caller, 'local_output.preview', run_id),
-      result: `${output_id} ${kind} rows=${row_count}`,
+      result: `${output_id} ${kind} rows=${rest.row_count}`,
     });
-    return json(200, preview);
+    const before = { output_id, path, kind, dataset_id, pipeline, run_id };
+    return longJson({ before, name: 'rows', items: rows, after: rest });
   },
 });
 
