@@ -310,7 +310,9 @@ describe('cleaning up', () => {
 describe('showing rows', () => {
   const read = ({ rows, ...rest }: ShownOutput): object => ({
     ...rest,
-    rows: JSON.parse(`[${rows.map((piece) => Buffer.from(piece).toString()).join(',')}]`) as unknown,
+    rows: JSON.parse(
+      `[${rows.map((piece) => Buffer.from(piece).toString()).join(',')}]`,
+    ) as unknown,
   });
 
   it('gives rows and their columns within the bound, and says what ended them', async () => {

@@ -6,11 +6,7 @@ import type { Env } from '../../lib/env.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import type { Jobs } from '../../runs/service/jobs.ts';
 import type { RunListener } from '../../runs/service/run-listener.ts';
-import type {
-  CleanupRequest,
-  OutputRecord,
-  SweepReport,
-} from '../../wire/local-outputs.ts';
+import type { CleanupRequest, OutputRecord, SweepReport } from '../../wire/local-outputs.ts';
 import type { OutputNews } from '../../wire/outcome.ts';
 import { expiryOf, presented, writtenBy } from './ledger.ts';
 import { RECORDED } from './metrics.ts';

@@ -373,10 +373,7 @@ function countUnfinished(
   });
 }
 
-async function* logFailure<T>(
-  chunks: AsyncIterable<T>,
-  { env }: ServerOptions,
-): AsyncGenerator<T> {
+async function* logFailure<T>(chunks: AsyncIterable<T>, { env }: ServerOptions): AsyncGenerator<T> {
   try {
     yield* chunks;
   } catch (error) {
