@@ -34,6 +34,8 @@ import { createBackfill } from './features/backfill/submit-units.ts';
 import { createDeadLetterFiles } from './features/dlq/dead-letter-files.ts';
 import { createReplay } from './features/dlq/replay-service.ts';
 import { createReload, type SettingsFile } from './features/reload/reload.ts';
+import { createRunPlan } from './features/plan-view/run-plan.ts';
+import { createRerun } from './features/rerun/rerun.ts';
 import { createRollback } from './features/rollback/rollback-run.ts';
 import { createRuns } from './runs/service/run-service.ts';
 import type { Caller } from './runs/service/runs.ts';
@@ -183,6 +185,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       prepare: createPrepare({ env, jobs, base, isRange: true }),
       audit: runs.audit,
     }),
+    rerun: createRerun({ runs, audit: runs.audit }),
+    runPlan: createRunPlan({ runs, jobs }),
     rollback: createRollback({ ...services, runs }),
     verify: createVerify(services),
     replay: createReplay(services),

@@ -12,6 +12,7 @@ import {
   composeTemplateJob,
   templateMatrixJob,
 } from './features/templates/template-jobs.ts';
+import { planJob } from './features/plan-view/plan-job.ts';
 import { rollbackJob } from './features/rollback/rollback-job.ts';
 import { runJob } from './features/run-job.ts';
 import { verifyJob } from './features/verify/verify-job.ts';
@@ -29,6 +30,7 @@ export async function startWorker(): Promise<void> {
     jobs: [
       runJob,
       prepareJob,
+      planJob,
       doctorJob,
       verifyJob,
       replayJob,

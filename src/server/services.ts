@@ -6,6 +6,8 @@ import type { DeadLetterFiles } from '../features/dlq/dead-letter-files.ts';
 import type { Replay } from '../features/dlq/replay-service.ts';
 import type { LocalOutputs } from '../features/local-outputs/local-outputs.ts';
 import type { Reload } from '../features/reload/reload.ts';
+import type { ShowRunPlan } from '../features/plan-view/run-plan.ts';
+import type { Rerun } from '../features/rerun/rerun.ts';
 import type { Rollback } from '../features/rollback/rollback-run.ts';
 import type { Templates } from '../features/templates/templates.ts';
 import type { Verify } from '../features/verify/verify-service.ts';
@@ -40,6 +42,9 @@ export interface Services {
   readonly parts: Parts;
   readonly blocks: readonly BlockListing[];
   readonly doctor: Doctor;
+  readonly rerun: Rerun;
+  /** Shows the plan of a run. */
+  readonly runPlan: ShowRunPlan;
   readonly rollback: Rollback;
   readonly reload: Reload;
   readonly catalog: Pick<Catalog, 'list' | 'get' | 'lineage'>;

@@ -7,7 +7,7 @@ import type { ConfigStage, Issue, RefusalCode } from '../lib/errors.ts';
 import type { LogLevel } from '../lib/log.ts';
 import { DEAD_REASONS } from './dead-reasons.ts';
 import type { OutcomeError } from './outcome.ts';
-import { submittedDocumentSchema } from './submission.ts';
+import { submittedDocumentSchema, withheldSchema } from './submission.ts';
 
 export const JOB_VERSION = 1;
 
@@ -28,6 +28,14 @@ export const prepareJobSchema = z.strictObject({
   document,
   /** It is that of many runs: the tokens of backfills stay. */
   is_range: z.boolean(),
+});
+
+/** The plan of a document, to be looked at. No secret is read. */
+export const planJobSchema = z.strictObject({
+  kind: z.literal('plan'),
+  document,
+  /** What it was given and is not stored. */
+  withheld: withheldSchema,
 });
 
 export const doctorJobSchema = z.strictObject({
@@ -131,6 +139,7 @@ export const templateMatrixJobSchema = z.strictObject({
 export type JobRequest = Readonly<
   | z.infer<typeof runJobSchema>
   | z.infer<typeof prepareJobSchema>
+  | z.infer<typeof planJobSchema>
   | z.infer<typeof doctorJobSchema>
   | z.infer<typeof verifyJobSchema>
   | z.infer<typeof replayJobSchema>

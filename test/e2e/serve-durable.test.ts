@@ -59,6 +59,7 @@ test(
       status: 'failed',
       error: expect.stringContaining('the run was interrupted'),
     });
+    for (const id of ids) await after.call('DELETE', `/v1/runs/${id}`);
     expect(await after.stop()).toBe(0);
     expect(everythingStored()).not.toContain('${env:FROM_ENV}');
     api.close();

@@ -6,6 +6,8 @@ import { inProcessJobs } from './jobs.ts';
 import { z } from 'zod';
 import { createCatalog } from '../../src/features/catalog/catalog.ts';
 import { createDeadLetterFiles } from '../../src/features/dlq/dead-letter-files.ts';
+import { createRunPlan } from '../../src/features/plan-view/run-plan.ts';
+import { createRerun } from '../../src/features/rerun/rerun.ts';
 import { createTemplates } from '../../src/features/templates/templates.ts';
 import { createLocalOutputs } from '../../src/features/local-outputs/local-outputs.ts';
 import { MemoryCatalog } from '../../src/history/memory/memory-catalog.ts';
@@ -28,6 +30,7 @@ import type { LogEvent, RunQuery, Runs, StoredLog } from '../../src/runs/service
 import type { AuditEntry, AuditQuery } from '../../src/wire/audit.ts';
 import type { DoctorReport } from '../../src/wire/doctor.ts';
 import { isTerminal, type RunRecord, type Submission } from '../../src/wire/run.ts';
+import type { StoredSubmissionContent } from '../../src/wire/submission.ts';
 import { bearerAuth } from '../../src/server/auth/auth.ts';
 import { createServer, type InjectedAnswer, type Server } from '../../src/server/http/http.ts';
 import type { ServerOptions } from '../../src/server/options.ts';
@@ -134,6 +137,10 @@ export function fakeRuns(script: RunsScript): Runs {
       return { run_id: 'run-2', status: 'queued', submitted_at: '2026-08-01T12:00:00.000Z' };
     },
     get: async (runId) => known(runId),
+    submitted: async (runId) => {
+      const record = known(runId);
+      return { record, content: STORED, base: undefined };
+    },
     async list(query) {
       script.queries.push(query);
       return { runs: [...script.records.values()], next_cursor: null };
@@ -161,6 +168,21 @@ export function fakeRuns(script: RunsScript): Runs {
     drain: async () => {},
   };
 }
+
+/** What every run of the script was submitted as. */
+const STORED: StoredSubmissionContent = {
+  version: 1,
+  config:
+    '{"version": 1, "pipeline": {"source": {"type": "csv", "config": {"path": "in.csv"}}, "sink": {"type": "jsonl", "config": {"path": "out.jsonl"}}}}',
+  config_format: 'json',
+  name: null,
+  clock: '2026-08-01T12:00:00.000Z',
+  concurrency: null,
+  timeout_secs: null,
+  reads_anew: false,
+  measured_as: null,
+  callback: 'none',
+};
 
 const never = async (): Promise<never> => {
   throw new Error('the server never opens a part');
@@ -359,6 +381,11 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       graceSecs: 0,
       isRunning: () => Promise.resolve(false),
       preview: { enabled: showsRows, defaultRows: 2, maxRows: 3 },
+    }),
+    rerun: createRerun({ runs: fakeRuns(script), audit }),
+    runPlan: createRunPlan({
+      runs: fakeRuns(script),
+      jobs: inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
     }),
     rollback: async () => {
       throw new RefusedError('unprocessable', 'the document of the run is not stored here');

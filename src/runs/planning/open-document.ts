@@ -31,6 +31,13 @@ export interface Outside {
   readonly ask: AskSecrets;
 }
 
+/** For a document that is only looked at. */
+export interface OnlyLookedAt {
+  /** The tokens of secrets stay as they are. */
+  readonly keepSecrets?: true;
+  readonly paramMode?: 'placeholders';
+}
+
 export interface ReadDocument {
   readonly document: Document;
   /** False when neither the submission nor the document gives a name. */
@@ -56,7 +63,8 @@ export async function readDocument(
     secretManagers,
     ask,
     unnamed = UNNAMED,
-  }: Outside & { readonly unnamed?: string },
+    ...looking
+  }: Outside & OnlyLookedAt & { readonly unnamed?: string },
 ): Promise<ReadDocument> {
   const given = name ?? '';
   const options = {
@@ -71,6 +79,7 @@ export async function readDocument(
     secretManagers,
     ...(base === null ? {} : { base: parseJson(base) as JsonObject }),
     ...(bound === undefined ? {} : bindingOf(bound)),
+    ...looking,
     name: given,
   };
   const loaded = await loadWithSecrets(config, options, ask);

@@ -21,9 +21,9 @@ export function createPrepare({ env, jobs, base, isRange = false }: PrepareOptio
   const { variables, clock } = env;
   const cache = new PreparedCache(clock);
   return async (submission, signal) => {
-    const baseNow = base?.();
+    const { bound, base: given, ...unbound } = submission;
+    const baseNow = given === undefined ? base?.() : (given ?? undefined);
     const surroundings = { variables, base: baseNow?.hash };
-    const { bound, ...unbound } = submission;
     const key = bound === undefined ? keyOf(unbound) : undefined;
     const known = key === undefined ? undefined : cache.find(key, surroundings);
     if (known !== undefined) return known;

@@ -76,7 +76,7 @@ export class PreparedCache {
 }
 
 /** What is bound to values of its own is not prepared for anybody else. */
-type Unbound = Omit<PrepareInput, 'bound'>;
+type Unbound = Omit<PrepareInput, 'bound' | 'base'>;
 
 /**
  * Of everything in a submission that preparing looks at: a field added there has to be added here,

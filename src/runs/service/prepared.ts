@@ -5,6 +5,8 @@ import type { Bound, SubmittedDocument } from '../../wire/submission.ts';
 /** The part of a submission that its plan is made of. */
 export type PrepareInput = Pick<Submission, 'config' | 'config_format' | 'name'> & {
   readonly bound?: Bound | undefined;
+  /** In place of the default document of the server; null: none. */
+  readonly base?: BaseDocument | null | undefined;
 };
 
 /**

@@ -30,8 +30,17 @@ import { presentRun } from './record.ts';
 import { keepRetention } from './retention.ts';
 import type { RunListener } from './run-listener.ts';
 import { followAll } from './run-listeners.ts';
-import type { Caller, How, LogEvent, Readiness, RunQuery, Runs, StoredLog } from './runs.ts';
-import { SubmissionWriter } from './stored-submission.ts';
+import type {
+  Caller,
+  How,
+  LogEvent,
+  Readiness,
+  RunQuery,
+  Runs,
+  StoredLog,
+  SubmittedRun,
+} from './runs.ts';
+import { readSubmission, SubmissionWriter } from './stored-submission.ts';
 import { checkSettings } from './submission.ts';
 
 /** Probes a document before it runs; failed probes are a report, not an error. */
@@ -167,9 +176,9 @@ class Service implements RunService {
 
   async submit(submission: Submission, caller: Caller, how: How = {}): Promise<SubmissionReceipt> {
     this.#refuseWhenDraining();
-    const base = this.#options.base?.();
+    const base = how.base === undefined ? this.#options.base?.() : (how.base ?? undefined);
     const bound = boundOf(how);
-    const summary = await this.#options.prepare({ ...submission, bound });
+    const summary = await this.#options.prepare({ ...submission, bound, base: how.base });
     how.onPrepared?.(summary);
     checkSettings(submission, this.#options.callbacks);
     const place = this.#live.reserve();
@@ -193,6 +202,17 @@ class Service implements RunService {
 
   async get(runId: string): Promise<RunRecord> {
     return this.#present(await this.#find(runId));
+  }
+
+  async submitted(runId: string): Promise<SubmittedRun> {
+    const run = await this.#find(runId);
+    const stored = await this.#health.ask((history) => history.getSubmission(runId));
+    const content = stored === undefined ? undefined : readSubmission(stored);
+    if (content === undefined)
+      throw new RefusedError('unprocessable', 'the document of the run is not stored', {
+        hint: 'submit it again',
+      });
+    return { record: this.#present(run), content, base: stored?.base };
   }
 
   async list(query: RunQuery): Promise<RunPage> {

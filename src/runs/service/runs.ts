@@ -3,7 +3,7 @@
  * ends in `submit`.
  */
 import type { PlanSummary } from '../../wire/plan-summary.ts';
-import type { Bound } from '../../wire/submission.ts';
+import type { Bound, StoredSubmissionContent } from '../../wire/submission.ts';
 import type {
   RunPage,
   RunRecord,
@@ -12,6 +12,7 @@ import type {
   Submission,
   SubmissionReceipt,
 } from '../../wire/run.ts';
+import type { BaseDocument } from './prepared.ts';
 
 /** Who asks; written to the audit log. */
 export interface Caller {
@@ -30,6 +31,11 @@ export interface How {
      */
     readonly secretParams: readonly string[];
   };
+  /**
+   * The default document that it is merged over, null for none; by default that of the server as it
+   * is now.
+   */
+  readonly base?: BaseDocument | null;
   /** Hears what the document was planned as, before the run is stored. */
   readonly onPrepared?: (summary: PlanSummary) => void;
   /** Hears whether the submission made a run, or its idempotency key already had one. */
@@ -80,10 +86,19 @@ export interface Readiness {
   readonly instances: number;
 }
 
+/** A run with what is needed to execute it again. */
+export interface SubmittedRun {
+  readonly record: RunRecord;
+  readonly content: StoredSubmissionContent;
+  readonly base: BaseDocument | undefined;
+}
+
 export interface Runs {
   /** Validates, interpolates, claims the key, stores; resolves when the record is durable. */
   submit(submission: Submission, caller: Caller, how?: How): Promise<SubmissionReceipt>;
   get(runId: string): Promise<RunRecord>;
+  /** What a run was submitted as. 422 when that is not stored (any more). */
+  submitted(runId: string): Promise<SubmittedRun>;
   list(query: RunQuery): Promise<RunPage>;
   /** `requested` (202) or, when already terminal, `noop` (200). */
   cancel(runId: string, caller: Caller): Promise<'requested' | 'noop'>;

@@ -10,6 +10,7 @@ import {
   storedSubmissionSchema,
   type Bound,
   type StoredSubmissionContent,
+  type Withheld,
 } from '../../wire/submission.ts';
 import type { BaseDocument } from './prepared.ts';
 
@@ -67,4 +68,9 @@ export function readSubmission(stored: StoredSubmission): StoredSubmissionConten
 /** It was given values that are not stored. */
 export function isWithheld({ withheld, is_bound_withheld }: StoredSubmissionContent): boolean {
   return withheld !== undefined || is_bound_withheld === true;
+}
+
+/** The names of those values; none where an earlier build did not store them. */
+export function withheldOf({ withheld }: StoredSubmissionContent): Withheld {
+  return withheld ?? { params: [], env: [] };
 }

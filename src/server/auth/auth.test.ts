@@ -24,6 +24,8 @@ const EXPECTED: Readonly<Record<string, string>> = {
   'POST /v1/runs': 'operator admin',
   'DELETE /v1/runs/{id}': 'operator admin',
   'POST /v1/runs/{id}/cancel': 'operator admin',
+  'POST /v1/runs/{id}/rerun': 'operator admin',
+  'GET /v1/runs/{id}/plan': 'viewer operator admin',
   'POST /v1/backfill': 'operator admin',
   'POST /v1/runs/{id}/rollback': 'admin',
   'GET /v1/local-outputs': 'viewer operator admin',

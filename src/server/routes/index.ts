@@ -10,6 +10,7 @@ import { frontPageRoutes } from './front-page.ts';
 import { healthRoutes } from './health.ts';
 import { identityRoutes } from './identity.ts';
 import { reloadRoutes } from './reload.ts';
+import { rerunRoutes } from './rerun.ts';
 import { rollbackRoutes } from './rollback.ts';
 import { localOutputRoutes } from './local-outputs.ts';
 import { runLogRoutes } from './run-logs.ts';
@@ -20,6 +21,7 @@ import { verifyRoutes } from './verify.ts';
 
 export const ROUTES: readonly Route[] = Object.freeze([
   ...runRoutes,
+  ...rerunRoutes,
   ...rollbackRoutes,
   ...runLogRoutes,
   ...backfillRoutes,

@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest';
+import { CALLER, refusalOf, rest, submission, testService } from '../../../test/support/runs.ts';
+import { rerunRequestSchema } from '../../wire/rerun.ts';
+import { createRerun } from './rerun.ts';
+
+async function world(base?: { content: string; hash: string }) {
+  let now = base;
+  const service = await testService({ base: () => now, limits: { maxQueued: 50 } });
+  const rerun = createRerun({ runs: service.runs, audit: service.runs.audit });
+  const ended = async (submitted: Promise<{ run_id: string }>): Promise<string> => {
+    const { run_id } = await submitted;
+    await rest();
+    service.executor.last.finish();
+    await rest();
+    return run_id;
+  };
+  return {
+    ...service,
+    ended,
+    changeBase: (next: typeof base) => (now = next),
+    rerun: (runId: string, request: object = {}) =>
+      rerun(runId, rerunRequestSchema.parse(request), CALLER),
+  };
+}
+
+const SETTINGS = { name: 'n', timeout_secs: 7, concurrency: 3, clock: '2026-01-01T00:00:00Z' };
+
+test('a run is run again as it was: document, settings, labels, clock, default document', async () => {
+  const base = { content: '{"vars":{"a":1}}', hash: 'h' };
+  const made = await world(base);
+  const config = '{"version": 1, "vars": {"b": 2}}';
+  const id = await made.ended(
+    made.runs.submit(
+      submission({ config, ...SETTINGS, labels: { team: 'a' }, idempotency_key: 'k' }),
+      CALLER,
+    ),
+  );
+  const before = made.executor.last.request;
+  made.changeBase({ content: '{"vars":{"a":2}}', hash: 'other' });
+  const receipt = await made.rerun(id);
+  expect(receipt).toMatchObject({ status: 'queued', rerun_of: id });
+  expect(receipt.run_id).not.toBe(id);
+  await rest();
+  expect(made.executor.last.request).toEqual({ ...before, run_id: receipt.run_id });
+  expect(await made.record(receipt.run_id)).toMatchObject({
+    name: 'n',
+    labels: { team: 'a', rerun_of: id },
+    idempotency_key: null,
+  });
+  expect(await made.runs.audit.list({ limit: 1 })).toMatchObject([
+    { action: 'run.rerun', run_id: id, principal: 'ann' },
+  ]);
+});
+
+test('without a default document of its own a run takes none later', async () => {
+  const made = await world();
+  const id = await made.ended(made.runs.submit(submission(), CALLER));
+  made.changeBase({ content: '{"vars":{"a":2}}', hash: 'other' });
+  await made.rerun(id);
+  await rest();
+  expect(made.executor.last.request.document.base).toBeNull();
+});
+
+test('the clock is that of the run, of now, or one that is named; sources begin as asked', async () => {
+  const made = await world();
+  const id = await made.ended(made.runs.submit(submission(SETTINGS), CALLER, { anew: true }));
+  const requests = [
+    [{}, '2026-01-01T00:00:00.000Z', true],
+    [{ clock: 'now', from: 'bookmark' }, '2026-08-01T12:00:00.000Z', false],
+    [{ clock: '2025-05-05T00:00:00Z', from: 'start' }, '2025-05-05T00:00:00.000Z', true],
+  ] as const;
+  for (const [request, clock, reads_anew] of requests) {
+    await made.ended(made.rerun(id, request));
+    expect(made.executor.last.request).toMatchObject({ clock, reads_anew });
+  }
+  expect(await refusalOf(made.rerun(id, { clock: 'yesterday' }))).toMatchObject({
+    code: 'unprocessable',
+    message: expect.stringContaining('clock'),
+  });
+});
+
+test('the measurements of a unit of a backfill go where those of the unit went', async () => {
+  const made = await world();
+  const how = { measuredAs: 'orders' };
+  const id = await made.ended(made.runs.submit(submission(), CALLER, how));
+  const { run_id } = await made.rerun(id);
+  const { content } = await made.runs.submitted(run_id);
+  expect(content.measured_as).toBe('orders');
+});
+
+test('secret values have to be given again, and are not stored of the new run either', async () => {
+  const made = await world();
+  const id = await made.ended(
+    made.runs.submit(submission(), CALLER, {
+      bound: {
+        params: { day: 'monday', token: 'hunter22' },
+        env: { PASSWORD: 'canary' },
+        secretParams: ['token'],
+      },
+    }),
+  );
+  const refused = await refusalOf(made.rerun(id, { params: { day: 'friday' } }));
+  expect(refused).toMatchObject({
+    code: 'unprocessable',
+    message:
+      'the run was given secret values, which are not stored: param `token`, variable `PASSWORD`',
+    hint: 'give them again as `params` and `env`',
+    details: { missing: { params: ['token'], env: ['PASSWORD'] } },
+  });
+  const given = { params: { day: 'friday', token: 'hunter23' }, env: { PASSWORD: 'canary2' } };
+  const next = await made.ended(made.rerun(id, given));
+  expect(made.executor.last.request.document.bound).toEqual(given);
+  const stored = await made.history.getSubmission(next);
+  expect(stored?.content).toContain('friday');
+  for (const secret of ['hunter', 'canary']) expect(stored?.content).not.toContain(secret);
+});
+
+test('what cannot be run again says why', async () => {
+  const made = await world();
+  const { run_id } = await made.runs.submit(submission(), CALLER);
+  expect(await refusalOf(made.rerun(run_id))).toMatchObject({ code: 'conflict' });
+  expect(await refusalOf(made.rerun('nobody'))).toMatchObject({ code: 'not_found' });
+  await rest();
+  made.executor.last.finish();
+  await rest();
+  made.history.getSubmission = () => Promise.resolve(undefined);
+  expect(await refusalOf(made.rerun(run_id))).toMatchObject({
+    code: 'unprocessable',
+    message: 'the document of the run is not stored',
+  });
+  // As an earlier build stored it.
+  const content = { ...SETTINGS, version: 1, config: '{}', config_format: 'json' };
+  const legacy = {
+    reads_anew: false,
+    measured_as: null,
+    callback: 'none',
+    is_bound_withheld: true,
+  };
+  made.history.getSubmission = () =>
+    Promise.resolve({ content: JSON.stringify({ ...content, ...legacy }) });
+  expect(await refusalOf(made.rerun(run_id))).toMatchObject({
+    message: expect.stringContaining('its params and variables'),
+  });
+  expect(await made.rerun(run_id, { env: { A: 'b' } })).toMatchObject({ rerun_of: run_id });
+});
