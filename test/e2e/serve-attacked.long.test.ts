@@ -22,10 +22,9 @@ let program: Program;
 beforeAll(async () => {
   writeFileSync(shop.path('in.csv'), 'id\n1\n2\n');
   program = await shop.start({
-    args: [
-      ...['--data-dir', shop.path('data'), '--probe-timeout-secs', '3'],
-      ...['--preview-local-outputs', '--preview-max-rows', '0'],
-    ],
+    args: '--probe-timeout-secs 3 --preview-local-outputs --preview-max-rows 0'
+      .split(' ')
+      .concat('--data-dir', shop.path('data')),
   });
 });
 afterAll(() => shop.dispose());

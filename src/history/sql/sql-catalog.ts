@@ -76,7 +76,7 @@ export class SqlCatalog implements CatalogStore {
     const trimmed = [...new Set(points.map(({ dataset_id }) => dataset_id))];
     const statements = [
       ...inOrder(datasets, ({ id }) => id).map(addDataset),
-      ...inOrder(edges, (edge) => keyOf(edge).join('\n')).map(addEdge),
+      ...inOrder(edges, (edge) => edgeKeyOf(edge).join('\n')).map(addEdge),
       ...points.map(addPoint),
       ...trimmed.sort().map((id) => ({ sql: TRIM_POINTS, values: [id, id] })),
     ];
@@ -188,7 +188,7 @@ export class SqlCatalog implements CatalogStore {
     const key = 'src_id, dst_id, pipeline, row_id';
     for (;;) {
       const last = edges.at(-1);
-      const after = last === undefined ? [] : keyOf(last);
+      const after = last === undefined ? [] : edgeKeyOf(last);
       const sql = `SELECT * FROM ${EDGES} ${last === undefined ? '' : `WHERE (${key}) > (?, ?, ?, ?)`} ORDER BY ${key} LIMIT ?`;
       const rows = await this.#store.read(sql, [...after, EDGES_A_PAGE]);
       edges.push(...rows.map(edgeOf));
@@ -203,13 +203,13 @@ export class SqlCatalog implements CatalogStore {
   }
 }
 
-function keyOf({ src_id, dst_id, pipeline, row }: LineageEdge): readonly string[] {
+function edgeKeyOf({ src_id, dst_id, pipeline, row }: LineageEdge): readonly string[] {
   return [src_id, dst_id, pipeline, row];
 }
 
 function lastSeenFirst(one: LineageEdge, other: LineageEdge): number {
   if (one.last_seen !== other.last_seen) return one.last_seen < other.last_seen ? 1 : -1;
-  const [key, otherKey] = [keyOf(one).join('\n'), keyOf(other).join('\n')];
+  const [key, otherKey] = [edgeKeyOf(one).join('\n'), edgeKeyOf(other).join('\n')];
   return key === otherKey ? 0 : key < otherKey ? -1 : 1;
 }
 
