@@ -200,6 +200,25 @@ describe('lists for each tuple (spec 2.8, rule 4)', () => {
     ]);
   });
 
+  test('may be asked for within the block, where some documents write it', () => {
+    const inside = cities
+      .replace('collect: true, ', '')
+      .replace('as: names', 'as: names, collect: true');
+    const { rows, fanOuts } = plan(
+      document([`{id: s, for_each: [regions], ${reading('${cities.names}')}}`, inside, regions]),
+    );
+    expect(rows).toMatchObject([{ collected: ['cities'] }]);
+    expect(fanOuts).toMatchObject([{ id: 'cities', collect: true }, { id: 'regions' }]);
+    const alone = inside.replace('for_each: [regions], ', '').replace('fan_out', 'discover');
+    expect(issuesOf(() => plan(document([alone])))).toContain(
+      'missing_key matrix[0].discover.collect',
+    );
+    const twice = inside.replace('{id', '{collect: false, id');
+    expect(issuesOf(() => plan(document([regions, twice])))).toContain(
+      'conflicting_keys matrix[1].fan_out.collect',
+    );
+  });
+
   test('are no dimension, and belong to rows that run for the same values', () => {
     expect(
       issuesOf(() => plan(document([regions, cities, '{id: s, for_each: [cities]}']))),

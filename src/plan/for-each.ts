@@ -26,6 +26,17 @@ export function fanOutOf({ path, spec }: ParsedRow): Placed<FanOutSpec> | undefi
     : { path: joinPath(path, 'discover'), value: spec.discover };
 }
 
+/** Whether the values are one list for each tuple, and where that is written. */
+export function collectOf(
+  row: ParsedRow,
+): { readonly path: string; readonly value: boolean } | undefined {
+  if (row.spec.collect !== undefined)
+    return { path: joinPath(row.path, 'collect'), value: row.spec.collect };
+  const list = fanOutOf(row);
+  const value = list?.value.collect;
+  return value === undefined ? undefined : { path: joinPath(list?.path ?? '', 'collect'), value };
+}
+
 /** Keys of a row that say something about records, which a fan-out row does not move. */
 const MOVING = [
   'parent',
@@ -63,14 +74,25 @@ export function checkFanOut(
       const message = `the fan-out row \`${id}\` lists values and moves no records, so it cannot have \`${key}\``;
       issues.error('conflicting_keys', joinPath(path, key), message, hintAgainst(key));
     }
-    if (iterates && spec.collect !== true) {
+    const collect = collectOf(row);
+    const inner = fanOutOf(row);
+    if (spec.collect !== undefined && inner?.value.collect !== undefined) {
+      const message = '`collect` stands in the row as well';
+      issues.error(
+        'conflicting_keys',
+        joinPath(inner.path, 'collect'),
+        message,
+        'keep one of them',
+      );
+    }
+    if (iterates && collect?.value !== true) {
       const message = `the fan-out row \`${id}\` has \`for_each\`, so it gives one list for each tuple`;
       issues.error('missing_key', path, message, 'say so with `collect: true`');
     }
-    if (spec.collect === true && !iterates) {
+    if (collect?.value === true && !iterates) {
       issues.error(
         'missing_key',
-        joinPath(path, 'collect'),
+        collect.path,
         '`collect` makes one list for each tuple of `for_each`, which the row does not have',
       );
     }

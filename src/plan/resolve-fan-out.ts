@@ -2,7 +2,7 @@
 import { selectSteps } from '../document/structure/fan-out.ts';
 import type { RowStatus } from '../document/structure/source.ts';
 import type { ParsedBlocks, ParsedRow } from '../document/parse/read-blocks.ts';
-import { fanOutOf } from './for-each.ts';
+import { collectOf, fanOutOf } from './for-each.ts';
 import { resolvePart, type Resolving, type ResolvedPart } from './resolve-part.ts';
 import type { RowLinks } from './row-graph.ts';
 
@@ -63,7 +63,7 @@ export function resolveFanOut(
     parent: undefined,
     dependsOn: link.dependsOn,
     forEach: link.forEach,
-    collect: row.spec.collect === true,
+    collect: collectOf(row)?.value === true,
     source,
     select: selectSteps(spec.select),
     alias: spec.as,

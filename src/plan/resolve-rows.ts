@@ -14,7 +14,7 @@ import {
 } from '../document/parse/read-blocks.ts';
 import { definitionsWith } from './definitions-with.ts';
 import { resolveFanOut, resolveListSource, type ResolvedFanOut } from './resolve-fan-out.ts';
-import { fanOutOf, type ValueList } from './for-each.ts';
+import { collectOf, fanOutOf, type ValueList } from './for-each.ts';
 import { resolvePart, type Resolving, type ResolvedPart } from './resolve-part.ts';
 import type { ResolvedRow } from './resolved-row.ts';
 import { readIds, readLinks, type RowLinks } from './row-graph.ts';
@@ -68,10 +68,11 @@ function listsOf(
   const lists = new Map<string, ValueList>();
   for (const [index, row] of rows.entries()) {
     const block = fanOutOf(row);
-    const { collect, for_each: forEach = [] } = row.spec;
-    if (block !== undefined)
-      lists.set(ids[index] ?? '', { alias: block.value.as, collect: collect === true, forEach });
-    else if (isList(row))
+    const { for_each: forEach = [] } = row.spec;
+    if (block !== undefined) {
+      const collect = collectOf(row)?.value === true;
+      lists.set(ids[index] ?? '', { alias: block.value.as, collect, forEach });
+    } else if (isList(row))
       lists.set(ids[index] ?? '', { alias: 'value', collect: false, forEach, isFaulty: true });
   }
   return lists;

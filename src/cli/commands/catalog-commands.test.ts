@@ -114,6 +114,9 @@ describe('a catalog', () => {
     );
     const { out } = await headgate('history', '--limit', '1', ...CONFIG);
     expect(out.split('\n')).toHaveLength(3);
+    expect((await headgate('history', 'orders.json', '--limit', '1')).out).toBe(out);
+    const twice = await headgate('history', 'orders.json', ...CONFIG);
+    expect(twice).toMatchObject({ code: 2, err: expect.stringContaining('named twice') as string });
   });
 
   test('is asked for what it does not know', async () => {

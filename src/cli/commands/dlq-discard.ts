@@ -1,7 +1,7 @@
 import { defineCommand } from '../framework/command.ts';
 import {
   BEFORE_OPTION,
-  KEY_OPTION,
+  KEY_OPTIONS,
   keysOf,
   LOCATION_ARGUMENT,
   REASON_OPTION,
@@ -20,7 +20,7 @@ export const dlqDiscardCommand = defineCommand({
     reason: REASON_OPTION,
     before: BEFORE_OPTION,
     delete: switchOption({ description: 'Delete them instead of archiving.' }),
-    keyEnv: KEY_OPTION,
+    ...KEY_OPTIONS,
     json: switchOption({ description: 'Print JSON.' }),
   },
   examples: [
@@ -41,7 +41,7 @@ export const dlqDiscardCommand = defineCommand({
       location,
       filter,
       delete: options.delete,
-      keys: keysOf(context, options.keyEnv),
+      keys: keysOf(context, options),
       cwd: world.cwd,
     });
     if (options.json) terminal.json(report);

@@ -2,7 +2,7 @@ import { stringifyJson } from '../../lib/text/json.ts';
 import type { Inspection } from '../../wire/dlq.ts';
 import { defineCommand } from '../framework/command.ts';
 import type { CliContext } from '../framework/context.ts';
-import { KEY_OPTION, keysOf, LOCATION_ARGUMENT, REASON_OPTION } from './dlq-options.ts';
+import { KEY_OPTIONS, keysOf, LOCATION_ARGUMENT, REASON_OPTION } from './dlq-options.ts';
 import { EXIT } from '../framework/exit.ts';
 import { integerOption, switchOption } from '../framework/option.ts';
 import { count } from '../../lib/text/count.ts';
@@ -19,7 +19,7 @@ export const dlqInspectCommand = defineCommand({
   options: {
     reason: REASON_OPTION,
     limit: integerOption({ value: 'N', default: 5, description: 'Dead letters to show.' }),
-    keyEnv: KEY_OPTION,
+    ...KEY_OPTIONS,
     json: switchOption({ description: 'Print JSON.' }),
   },
   examples: [
@@ -35,7 +35,7 @@ export const dlqInspectCommand = defineCommand({
       location,
       reason,
       limit,
-      keys: keysOf(context, options.keyEnv),
+      keys: keysOf(context, options),
       cwd: context.world.cwd,
     });
     if (options.json) context.terminal.json(inspection);

@@ -5,7 +5,7 @@ import { parseMoment } from '../../lib/time/rfc3339.ts';
 import type { ArgumentDefinition } from '../framework/command.ts';
 import type { CliContext } from '../framework/context.ts';
 import { usageError } from '../framework/exit.ts';
-import { listOption, textOption, type Option } from '../framework/option.ts';
+import { listOption, textOption, type Option, type Values } from '../framework/option.ts';
 
 export const LOCATION_ARGUMENT: ArgumentDefinition = {
   name: 'location',
@@ -28,21 +28,33 @@ export const REASON_OPTION: Option<DeadReason | undefined> = {
   },
 };
 
-export const KEY_OPTION = listOption({
-  value: 'VARIABLE',
-  description:
-    'Environment variable with the key of an encrypted queue; name the current key first.',
-});
+export const KEY_OPTIONS = {
+  keyEnv: listOption({
+    value: 'VARIABLE',
+    description:
+      'Environment variable with the key of an encrypted queue; name the current key first.',
+  }),
+  encryptionKey: listOption({
+    value: 'KEY',
+    description:
+      'The key itself. Others on this machine can read it in the list of processes: prefer `--key-env`.',
+  }),
+};
 
-/** The keys that the variables hold; they are never shown. */
-export function keysOf({ env }: CliContext, names: readonly string[]): string[] {
-  return names.map((name) => {
+/** The keys of an encrypted queue; they are never shown. */
+export function keysOf(
+  { env }: CliContext,
+  { keyEnv, encryptionKey }: Values<typeof KEY_OPTIONS>,
+): string[] {
+  const fromVariables = keyEnv.map((name) => {
     const key = env.variables[name];
     if (key === undefined || key === '')
       throw usageError(`--key-env names \`${name}\`, which is not set`);
-    env.redactor.register(key);
     return key;
   });
+  const keys = [...encryptionKey, ...fromVariables];
+  for (const key of keys) env.redactor.register(key);
+  return keys;
 }
 
 /** A time, or how long ago: `7d`, `24h`, `30m`. */

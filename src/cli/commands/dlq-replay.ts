@@ -1,7 +1,7 @@
 import type { ReplayReport } from '../../wire/dlq.ts';
 import { defineCommand } from '../framework/command.ts';
 import type { CliContext } from '../framework/context.ts';
-import { KEY_OPTION, keysOf, REASON_OPTION } from './dlq-options.ts';
+import { KEY_OPTIONS, keysOf, REASON_OPTION } from './dlq-options.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT, signalExit, usageError } from '../framework/exit.ts';
 import { switchOption, textOption } from '../framework/option.ts';
@@ -37,7 +37,7 @@ export const dlqReplayCommand = defineCommand({
     }),
     asWritten: switchOption({ description: 'Skip transforms and masking.' }),
     dryRun: switchOption({ description: 'Count the dead letters and write nothing.' }),
-    keyEnv: KEY_OPTION,
+    ...KEY_OPTIONS,
     json: switchOption({ description: 'Print JSON.' }),
     ...DOCUMENT_OPTIONS,
   },
@@ -51,7 +51,7 @@ export const dlqReplayCommand = defineCommand({
     const { from, reason, row, failedDlq, asWritten, dryRun } = options;
     if (from === undefined)
       throw usageError('`--from` is missing', 'name the dead letters: `--from rejected.jsonl`');
-    const keys = keysOf(context, options.keyEnv);
+    const keys = keysOf(context, options);
     const { loadPlan } = await import('../documents/load-plan.ts');
     const { plan, parts } = await loadPlan(context, { config, completion: options });
     const { replay } = await import('../../features/dlq/replay.ts');

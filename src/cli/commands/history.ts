@@ -1,7 +1,8 @@
 import { defineCommand } from '../framework/command.ts';
-import { CATALOG_OPTIONS, readCatalog } from '../documents/document-catalog.ts';
+import { CATALOG_OPTIONS, readCatalog, whichDocument } from '../documents/document-catalog.ts';
 import { EXIT } from '../framework/exit.ts';
 import { integerOption, textOption } from '../framework/option.ts';
+import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 import { thousands } from '../../lib/text/count.ts';
 import { table } from '../render/render.ts';
 
@@ -10,6 +11,7 @@ export const historyCommand = defineCommand({
   summary: 'List what successful runs of a document wrote, newest first.',
   description:
     'Reads the catalog that the document names. Of each destination the last 500 movements are known; runs that failed are not recorded there.',
+  arguments: [CONFIG_ARGUMENT],
   options: {
     limit: integerOption({
       value: 'N',
@@ -24,10 +26,10 @@ export const historyCommand = defineCommand({
   examples: [
     { command: 'headgate history --row eu --limit 5', description: 'The last five times' },
   ],
-  async run(context, { options }) {
+  async run(context, { options, positionals: [document] }) {
     const { row, limit } = options;
     const { terminal } = context;
-    const past = await readCatalog(context, options, (catalog) =>
+    const past = await readCatalog(context, whichDocument(document, options), (catalog) =>
       catalog.past({ limit, ...(row === undefined ? {} : { row }) }),
     );
     if (options.json) {

@@ -5,6 +5,7 @@ import type { Catalog } from '../../features/catalog/catalog.ts';
 import { AppError } from '../../lib/errors.ts';
 import type { CliContext } from '../framework/context.ts';
 import { DOCUMENT_OPTIONS } from './document-options.ts';
+import { usageError } from '../framework/exit.ts';
 import { switchOption, textOption, type Values } from '../framework/option.ts';
 
 export const CATALOG_OPTIONS = {
@@ -16,6 +17,16 @@ export const CATALOG_OPTIONS = {
   json: switchOption({ description: 'Print JSON.' }),
   ...DOCUMENT_OPTIONS,
 };
+
+/** For commands that also take the document as an argument. */
+export function whichDocument<T extends { readonly config: string | undefined }>(
+  argument: string | undefined,
+  options: T,
+): T {
+  if (argument !== undefined && options.config !== undefined)
+    throw usageError('the document is named twice', 'leave out `--config`');
+  return argument === undefined ? options : { ...options, config: argument };
+}
 
 /** Opens the catalog that the document names, for as long as `read` takes. */
 export async function readCatalog<T>(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { otherName } from '../../kit/other-name.ts';
 import { boolean, finding, integer, optional, text } from '../../kit/schema.ts';
 import { byteCode } from '../_files/config.ts';
 import { spelled } from './fields.ts';
@@ -7,24 +8,28 @@ import { isJsonPath, notAPath } from './json-path.ts';
 const FORMATS = ['json', 'csv', 'xlsx', 'xml'] as const;
 
 const parse = z.lazy(() =>
-  z.strictObject({
-    format: z
-      .preprocess(spelled(FORMATS), z.enum(FORMATS))
-      .meta({ description: 'Format of the text or bytes.' }),
-    delimiter: byteCode(44, 'CSV separator: a one-character text or its byte code.'),
-    has_headers: boolean()
-      .default(true)
-      .meta({ description: 'Whether the first CSV row names the columns.' }),
-    header_row: integer({ min: 0 })
-      .default(0)
-      .meta({ description: 'Row of the sheet that names the columns, counted from 0.' }),
-    sheet: optional(z.union([z.string(), integer({ min: 0 })])).meta({
-      description: 'Sheet name, or its index from 0; unset: the first sheet.',
+  otherName(
+    'has_header',
+    'has_headers',
+    z.strictObject({
+      format: z
+        .preprocess(spelled(FORMATS), z.enum(FORMATS))
+        .meta({ description: 'Format of the text or bytes.' }),
+      delimiter: byteCode(44, 'CSV separator: a one-character text or its byte code.'),
+      has_headers: boolean()
+        .default(true)
+        .meta({ description: 'Whether the first CSV row names the columns.' }),
+      header_row: integer({ min: 0 })
+        .default(0)
+        .meta({ description: 'Row of the sheet that names the columns, counted from 0.' }),
+      sheet: optional(z.union([z.string(), integer({ min: 0 })])).meta({
+        description: 'Sheet name, or its index from 0; unset: the first sheet.',
+      }),
+      records_path: optional(text()).meta({
+        description: 'Where the records are: a JSONPath (json) or a dot path of elements (xml).',
+      }),
     }),
-    records_path: optional(text()).meta({
-      description: 'Where the records are: a JSONPath (json) or a dot path of elements (xml).',
-    }),
-  }),
+  ),
 );
 
 const step = z.lazy(() =>

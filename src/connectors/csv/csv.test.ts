@@ -119,7 +119,10 @@ describe('the csv source', () => {
     ]);
     expect(issues({ delimiter: '\n' })).toEqual(['delimiter: a line end is not allowed here']);
     expect(issues({ delimiter: 'ab' })).toHaveLength(1);
-    expect(issues({ has_header: true })).toEqual(['has_header: did you mean `has_headers`?']);
+    expect(issues({ has_header: true })).toEqual([]);
+    expect(issues({ has_header: true, has_headers: true })).toEqual([
+      'has_header: did you mean `has_headers`?',
+    ]);
   });
 
   it('with batch size 0 gives one page', async () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { otherName } from '../../kit/other-name.ts';
 import { batchSize, boolean, finding, integer } from '../../kit/schema.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
 import type { SourceContext } from '../../kit/context.ts';
@@ -20,63 +21,67 @@ import { pageBounds } from '../../kit/page-bounds.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 
 const config = z.lazy(() =>
-  z
-    .strictObject({
-      path: filePath('File to read; relative paths start at the folder the process runs in.'),
-      has_headers: boolean().default(true).meta({
-        description:
-          'Whether the first row names the columns; otherwise they are called column_0, column_1, …',
-      }),
-      delimiter: z
-        .union([
-          z.literal('auto'),
-          byteCode(44, 'What stands between cells: a byte code or a one-character string.'),
-        ])
-        .default(44)
-        .meta({
+  otherName(
+    'has_header',
+    'has_headers',
+    z
+      .strictObject({
+        path: filePath('File to read; relative paths start at the folder the process runs in.'),
+        has_headers: boolean().default(true).meta({
           description:
-            'What stands between cells: a byte code, a one-character string, or `auto`: the one of comma, semicolon, tab and bar that the first row has most of.',
-          examples: [44, ',', 'auto'],
+            'Whether the first row names the columns; otherwise they are called column_0, column_1, … `has_header` is another name of this field.',
         }),
-      encoding: z
-        .string()
-        .superRefine((name, ctx) => {
-          if (isEncoding(name)) return;
-          const hint = 'write `windows-1252`, `utf-16le` or `shift_jis`, for example';
-          ctx.addIssue(
-            finding('invalid_value', `\`${name}\` is not the name of an encoding`, { hint }),
-          );
-        })
-        .default('utf-8')
-        .meta({
-          description: 'Encoding of the text, by its name on the web.',
-          examples: ['windows-1252', 'utf-16le', 'shift_jis'],
+        delimiter: z
+          .union([
+            z.literal('auto'),
+            byteCode(44, 'What stands between cells: a byte code or a one-character string.'),
+          ])
+          .default(44)
+          .meta({
+            description:
+              'What stands between cells: a byte code, a one-character string, or `auto`: the one of comma, semicolon, tab and bar that the first row has most of.',
+            examples: [44, ',', 'auto'],
+          }),
+        encoding: z
+          .string()
+          .superRefine((name, ctx) => {
+            if (isEncoding(name)) return;
+            const hint = 'write `windows-1252`, `utf-16le` or `shift_jis`, for example';
+            ctx.addIssue(
+              finding('invalid_value', `\`${name}\` is not the name of an encoding`, { hint }),
+            );
+          })
+          .default('utf-8')
+          .meta({
+            description: 'Encoding of the text, by its name on the web.',
+            examples: ['windows-1252', 'utf-16le', 'shift_jis'],
+          }),
+        skip_rows: integer({ min: 0 }).default(0).meta({
+          description: 'Lines before the first row that are left out, such as a title.',
         }),
-      skip_rows: integer({ min: 0 }).default(0).meta({
-        description: 'Lines before the first row that are left out, such as a title.',
+        quote: byteCode(
+          34,
+          'What encloses cells that contain delimiters or line ends: a byte code or a one-character string.',
+        ),
+        flexible: boolean().default(false).meta({
+          description:
+            'Whether rows may differ in length from the first: short ones lack their last keys, long ones gain column_N keys.',
+        }),
+        null_values: z
+          .array(z.string())
+          .default([])
+          .meta({ description: 'Cell texts read as null.', examples: [['', 'NULL']] }),
+        columns: declaredColumns(),
+        batch_size: batchSize(),
+        compression: compression('the file'),
+      })
+      .superRefine((value, ctx) => {
+        if (value.delimiter !== value.quote) return;
+        ctx.addIssue(
+          finding('invalid_value', '`delimiter` and `quote` must differ', { path: ['quote'] }),
+        );
       }),
-      quote: byteCode(
-        34,
-        'What encloses cells that contain delimiters or line ends: a byte code or a one-character string.',
-      ),
-      flexible: boolean().default(false).meta({
-        description:
-          'Whether rows may differ in length from the first: short ones lack their last keys, long ones gain column_N keys.',
-      }),
-      null_values: z
-        .array(z.string())
-        .default([])
-        .meta({ description: 'Cell texts read as null.', examples: [['', 'NULL']] }),
-      columns: declaredColumns(),
-      batch_size: batchSize(),
-      compression: compression('the file'),
-    })
-    .superRefine((value, ctx) => {
-      if (value.delimiter !== value.quote) return;
-      ctx.addIssue(
-        finding('invalid_value', '`delimiter` and `quote` must differ', { path: ['quote'] }),
-      );
-    }),
+  ),
 );
 
 type CsvSourceConfig = z.infer<typeof config>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { finding, text } from '../../kit/schema.ts';
+import { boolean, finding, optional, text } from '../../kit/schema.ts';
 import { defineStructure } from '../block.ts';
 import { rowSourceSchema } from './source.ts';
 
@@ -44,6 +44,10 @@ export const fanOutSchema = z.lazy(() =>
         );
       })
       .meta({ description: 'Name of the value in tokens: `${<row id>.<as>}`.' }),
+    collect: optional(boolean()).meta({
+      description: 'The same as `collect` of the row, where some documents write it.',
+      deprecated: true,
+    }),
   }),
 );
 export type FanOutSpec = z.infer<typeof fanOutSchema>;

@@ -1,5 +1,6 @@
 import { declaredColumns } from '../../../kit/declared-columns.ts';
 import { z } from 'zod';
+import { otherName } from '../../../kit/other-name.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../../kit/schema.ts';
 import { compression, encryption, filePath } from '../../_files/config.ts';
 
@@ -26,30 +27,34 @@ export const character = (fallback: string, description: string) =>
     .meta({ description });
 
 const csv = z.lazy(() =>
-  z
-    .strictObject({
-      delimiter: character(',', 'What stands between cells: one character.'),
-      quote: character(
-        '"',
-        'What encloses cells that contain delimiters or line ends: one character.',
-      ),
-      has_headers: boolean()
-        .default(true)
-        .meta({ description: 'Whether the first row of each file names the columns.' }),
-      flexible: boolean()
-        .default(false)
-        .meta({ description: 'Whether rows may differ in length from the first.' }),
-      null_values: z
-        .array(z.string())
-        .default([])
-        .meta({ description: 'Cell texts read as null.' }),
-    })
-    .superRefine((value, ctx) => {
-      if (value.delimiter === value.quote)
-        ctx.addIssue(
-          finding('invalid_value', '`delimiter` and `quote` must differ', { path: ['quote'] }),
-        );
-    }),
+  otherName(
+    'has_header',
+    'has_headers',
+    z
+      .strictObject({
+        delimiter: character(',', 'What stands between cells: one character.'),
+        quote: character(
+          '"',
+          'What encloses cells that contain delimiters or line ends: one character.',
+        ),
+        has_headers: boolean()
+          .default(true)
+          .meta({ description: 'Whether the first row of each file names the columns.' }),
+        flexible: boolean()
+          .default(false)
+          .meta({ description: 'Whether rows may differ in length from the first.' }),
+        null_values: z
+          .array(z.string())
+          .default([])
+          .meta({ description: 'Cell texts read as null.' }),
+      })
+      .superRefine((value, ctx) => {
+        if (value.delimiter === value.quote)
+          ctx.addIssue(
+            finding('invalid_value', '`delimiter` and `quote` must differ', { path: ['quote'] }),
+          );
+      }),
+  ),
 );
 
 const excel = z.lazy(() =>

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { otherName } from '../../../kit/other-name.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../../kit/schema.ts';
-import { isObject } from '../../../lib/text/json.ts';
 import { codecOfName, withoutCodecSuffix } from '../../_files/compression/compression.ts';
 import { compression, encryption, filePath } from '../../_files/config.ts';
 import { PARQUET_CODECS } from '../../_files/parquet/parquet-file.ts';
@@ -21,24 +21,28 @@ export type SinkFormat = (typeof SINK_FORMATS)[number];
 const GROWING: readonly string[] = ['json_lines', 'csv', 'raw_text'];
 
 const csv = z.lazy(() =>
-  z
-    .strictObject({
-      delimiter: character(',', 'What stands between cells: one character.'),
-      has_headers: boolean()
-        .default(true)
-        .meta({ description: 'Whether the first line names the columns.' }),
-      quote: character('"', 'What encloses cells that need it: one character.'),
-      on_unknown_field: z.enum(['widen', 'warn', 'error']).default('widen').meta({
-        description:
-          'What to do with a field that the first page did not have: add a column, drop it with one warning, or fail.',
+  otherName(
+    'has_header',
+    'has_headers',
+    z
+      .strictObject({
+        delimiter: character(',', 'What stands between cells: one character.'),
+        has_headers: boolean()
+          .default(true)
+          .meta({ description: 'Whether the first line names the columns.' }),
+        quote: character('"', 'What encloses cells that need it: one character.'),
+        on_unknown_field: z.enum(['widen', 'warn', 'error']).default('widen').meta({
+          description:
+            'What to do with a field that the first page did not have: add a column, drop it with one warning, or fail.',
+        }),
+      })
+      .superRefine((value, ctx) => {
+        if (value.delimiter === value.quote)
+          ctx.addIssue(
+            finding('invalid_value', '`delimiter` and `quote` must differ', { path: ['quote'] }),
+          );
       }),
-    })
-    .superRefine((value, ctx) => {
-      if (value.delimiter === value.quote)
-        ctx.addIssue(
-          finding('invalid_value', '`delimiter` and `quote` must differ', { path: ['quote'] }),
-        );
-    }),
+  ),
 );
 
 const elementName = (fallback: string, description: string) =>
@@ -128,8 +132,9 @@ const config = z.lazy(() =>
 export type FileSinkConfig = z.infer<typeof config>;
 
 export const sinkConfig = z.lazy(() =>
-  z.preprocess(
-    withoutAlias,
+  otherName(
+    'mode',
+    'if_exists',
     config.superRefine((value, ctx) => {
       const issue = (message: string, path: string, hint?: string) =>
         ctx.addIssue(
@@ -171,13 +176,6 @@ export const sinkConfig = z.lazy(() =>
     }),
   ),
 );
-
-/** `mode` is the older name of `if_exists`. */
-function withoutAlias(value: unknown): unknown {
-  if (!isObject(value) || !('mode' in value) || 'if_exists' in value) return value;
-  const { mode, ...rest } = value;
-  return { ...rest, if_exists: mode };
-}
 
 /** The format of the files; `undefined` when it is unknown or cannot be written. */
 export function sinkFormat(value: FileSinkConfig): SinkFormat | undefined {
