@@ -40,6 +40,7 @@ export const runJob = defineJob({
       })),
       runId: request.run_id,
       clock: new Date(request.clock),
+      ...(request.zone === undefined ? {} : { zone: request.zone }),
       signal,
       onProgress: (progress) => send({ kind: 'progress', progress }),
       threads,

@@ -18,6 +18,7 @@ import type { AuditQuery, AuditRecord } from '../wire/audit.ts';
 import type { RunRecord, RunStatus, StoredLogLine } from '../wire/run.ts';
 import type { CatalogStore } from './catalog.ts';
 import type { OutputStore } from './outputs.ts';
+import type { ScheduleStore } from './schedules.ts';
 import type { TemplateStore } from './templates.ts';
 
 export class HistoryError extends AppError {
@@ -258,6 +259,8 @@ export interface History extends RunStore, LeaseStore, InstanceStore, LogStore, 
   readonly outputs: OutputStore;
   /** Registered templates; kept until they are deleted. */
   readonly templates: TemplateStore;
+  /** How far schedules have come; kept until they are removed. */
+  readonly schedules: ScheduleStore;
   /** False: nothing survives the process, and log lines are not kept. */
   readonly persistent: boolean;
   /** Resolves when the store answers. */

@@ -14,6 +14,8 @@ export interface TemplateVersion {
   readonly format: 'yaml' | 'json';
   /** The declared parameters by name, as lists show them. */
   readonly params: JsonObject;
+  /** Whether the document has a schedule. */
+  readonly is_scheduled: boolean;
   readonly created_at: string;
   readonly created_by: string | null;
 }
@@ -75,6 +77,8 @@ export interface TemplateStore {
   listTemplates(): Promise<
     readonly { readonly state: TemplateState; readonly newest: TemplateListing }[]
   >;
+  /** The versions that have a schedule, by template and version. */
+  listScheduled(): Promise<readonly { readonly id: string; readonly version: number }[]>;
   /** False, with nothing changed, when the template is not as `before` says any more. */
   changeTemplate(change: TemplateChange): Promise<boolean>;
 }

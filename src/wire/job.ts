@@ -18,6 +18,7 @@ export const runJobSchema = z.strictObject({
   run_id: z.string(),
   document,
   clock: z.string(),
+  zone: z.string().optional(),
   concurrency: z.int().positive().nullable(),
   reads_anew: z.boolean(),
 });

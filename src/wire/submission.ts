@@ -48,6 +48,8 @@ export const storedSubmissionSchema = submittedDocumentSchema.omit({ base: true 
   config: z.string().optional(),
   /** RFC 3339; what `${now.*}` renders. */
   clock: z.string(),
+  /** The time zone in which it does; UTC when absent. */
+  zone: z.string().optional(),
   concurrency: z.int().positive().nullable(),
   timeout_secs: z.int().positive().nullable(),
   /** Sources begin at the beginning, whatever positions are stored. */

@@ -18,6 +18,7 @@ function aVersion(
     body: `# ${id} ${version}\nversion: 1\n`,
     format: 'yaml',
     params: { day: { type: 'string', required: true, secret: false } },
+    is_scheduled: false,
     created_at: at(version),
     created_by: 'ann',
     ...over,
@@ -41,6 +42,22 @@ function aState(id: string, over: Partial<TemplateState> = {}): TemplateState {
 
 export function describeTemplates(name: string, open: () => Promise<TemplateStore>): void {
   describe(`templates in ${name}`, () => {
+    it('lists the versions that have a schedule, for as long as they are there', async () => {
+      const store = await open();
+      const state = aState('orders');
+      const version = aVersion('orders', 1, { is_scheduled: true });
+      await store.changeTemplate({ before: undefined, after: state, version });
+      await store.changeTemplate({
+        before: undefined,
+        after: aState('plain'),
+        version: aVersion('plain', 1),
+      });
+      expect(await store.getTemplateVersion('orders', 1)).toEqual(version);
+      expect(await store.listScheduled()).toEqual([{ id: 'orders', version: 1 }]);
+      await store.changeTemplate({ before: state, after: undefined });
+      expect(await store.listScheduled()).toEqual([]);
+    });
+
     it('gives back what was stored, every version with its document', async () => {
       const store = await open();
       const first = aState('orders');

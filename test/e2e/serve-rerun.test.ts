@@ -61,7 +61,7 @@ test('secret parameters of a template are given again, and stand in the plan as 
     variables: { PASSWORD },
     args: ['--data-dir', shop.path('d2')],
   });
-  const config = DOCUMENT.replace('\${now.date}', '\${param.token}')
+  const config = DOCUMENT.replace('${now.date}', '${param.token}')
     .replace(
       'pipeline:',
       `params:
@@ -69,7 +69,7 @@ test('secret parameters of a template are given again, and stand in the plan as 
   file: { default: in }
 pipeline:`,
     )
-    .replace("path: 'in.csv'", "path: '\${param.file}-\${param.token}.csv'");
+    .replace("path: 'in.csv'", "path: '${param.file}-${param.token}.csv'");
   writeFileSync(shop.path(`in-${TOKEN}.csv`), 'id\n7\n');
   const registered = await server.call('POST', '/v1/templates', { config, launch: true });
   expect(registered.status, registered.text).toBe(201);

@@ -79,13 +79,13 @@ test('the clock is that of the run, of now, or one that is named; sources begin 
   });
 });
 
-test('the measurements of a unit of a backfill go where those of the unit went', async () => {
+test('the measurements go where those of the run went, and its time zone stays', async () => {
   const made = await world();
-  const how = { measuredAs: 'orders' };
+  const how = { measuredAs: 'orders', zone: 'Asia/Tokyo' };
   const id = await made.ended(made.runs.submit(submission(), CALLER, how));
   const { run_id } = await made.rerun(id);
   const { content } = await made.runs.submitted(run_id);
-  expect(content.measured_as).toBe('orders');
+  expect(content).toMatchObject({ measured_as: 'orders', zone: 'Asia/Tokyo' });
 });
 
 test('secret values have to be given again, and are not stored of the new run either', async () => {

@@ -72,6 +72,7 @@ function howOf({ content, base }: SubmittedRun, request: RerunRequest): How {
   return {
     base: base ?? null,
     ...(bound === undefined ? {} : { bound }),
+    ...(content.zone === undefined ? {} : { zone: content.zone }),
     ...(isAnew ? { anew: true } : {}),
     ...(content.measured_as === null ? {} : { measuredAs: content.measured_as }),
   };

@@ -31,7 +31,7 @@ test('a run is told its tick in the zone of the schedule', async () => {
   const job = createJob({ plan: planOf([]), spec, execute });
   const [stop, kill] = [new AbortController().signal, new AbortController().signal];
   const tick = new Date('2026-01-31T18:00:00Z');
-  await job.run(tick, { stop, kill });
+  await job.run(tick, { stop, kill }, () => {});
   expect(asked).toEqual([{ clock: tick, zone: 'Asia/Tokyo', signal: stop, killSignal: kill }]);
   expect(job.cron.next(new Date('2026-01-31T12:00:00Z'))).toEqual(tick);
 });

@@ -20,8 +20,11 @@ export interface Job {
   readonly pipeline: string;
   readonly spec: ScheduleSpec;
   readonly cron: Cron;
-  /** Runs the document; `tick` is what `${now.*}` renders. */
-  run(tick: Date, signals: RunSignals): Promise<RunOutcome>;
+  /**
+   * Runs the document; `tick` is what `${now.*}` renders. `onAccepted` says that the run is stored,
+   * where it is: whatever happens to this process, it is carried out.
+   */
+  run(tick: Date, signals: RunSignals, onAccepted: () => void): Promise<RunOutcome>;
   /** How long to leave a destination alone after a run that it refused; 0 when it did not. */
   cooldownMs(outcome: RunOutcome): number;
   /** Tells whom the document names that the scheduler gives up. */
@@ -46,21 +49,24 @@ export function createJob({ plan, spec, execute, giveUp }: JobOptions): Job {
     cron,
     run: (tick, { stop, kill }) =>
       execute({ clock: tick, zone: spec.timezone, signal: stop, killSignal: kill }),
-    cooldownMs: (outcome) => cooldownOf(plan, outcome) * 1000,
+    cooldownMs: (outcome) => cooldownOf(cooldownsOf(plan), outcome) * 1000,
     ...(giveUp === undefined ? {} : { giveUp }),
   };
 }
 
-function cooldownOf({ rows }: Plan, { invocations }: RunOutcome): number {
+/** By row, the seconds for which its destination wants to be left alone once it refuses a run. */
+export type Cooldowns = Readonly<Record<string, number>>;
+
+export function cooldownsOf({ rows }: Plan): Cooldowns {
+  return Object.fromEntries(
+    rows.map((row) => [row.id, blockOf(row, resilienceBlock)?.breaker?.cooldownSecs ?? 0]),
+  );
+}
+
+export function cooldownOf(cooldowns: Cooldowns, { invocations }: RunOutcome): number {
   const open = invocations.filter(({ error }) => error?.code === 'circuit_open');
-  const ids = new Set(rows.map(({ id }) => id));
-  const isOpen = new Set(
-    open.map(({ row_id: name }) => rowOfInvocation(name, (id) => ids.has(id))),
+  const rows = open.map(({ row_id: name }) =>
+    rowOfInvocation(name, (id) => Object.hasOwn(cooldowns, id)),
   );
-  return Math.max(
-    0,
-    ...rows
-      .filter(({ id }) => isOpen.has(id))
-      .map((row) => blockOf(row, resilienceBlock)?.breaker?.cooldownSecs ?? 0),
-  );
+  return Math.max(0, ...rows.map((id) => (id === undefined ? 0 : (cooldowns[id] ?? 0))));
 }

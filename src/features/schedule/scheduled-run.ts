@@ -16,9 +16,18 @@ export interface Ended {
   readonly durationMs: number;
 }
 
+export interface RunHow {
+  /** Somebody asked for it; it is no run of the schedule. */
+  readonly isManual?: boolean;
+  readonly onAccepted?: () => void;
+}
+
 /** One run of the document, from its tick to its end. */
 export class ScheduledRun {
   readonly tick: Date;
+  readonly isManual: boolean;
+  /** It is stored: also the next process knows of it. */
+  isAccepted = false;
   /** Never rejects. */
   readonly ended: Promise<Ended>;
   readonly #clock: Clock;
@@ -28,10 +37,14 @@ export class ScheduledRun {
   readonly #over = new AbortController();
   #why: StopReason | undefined;
 
-  constructor(job: Job, tick: Date, clock: Clock) {
+  constructor(job: Job, tick: Date, clock: Clock, { isManual = false, onAccepted }: RunHow = {}) {
     this.tick = tick;
+    this.isManual = isManual;
     this.#clock = clock;
-    this.ended = this.#follow(job);
+    this.ended = this.#follow(job, () => {
+      this.isAccepted = true;
+      onAccepted?.();
+    });
     const { run_timeout_secs: limit } = job.spec;
     if (limit !== undefined)
       void this.#stopAfter(
@@ -46,19 +59,17 @@ export class ScheduledRun {
     await this.ended;
   }
 
-  async #follow(job: Job): Promise<Ended> {
+  async #follow(job: Job, onAccepted: () => void): Promise<Ended> {
     const from = this.#clock.elapsedMs();
-    const end = await this.#attempt(job);
+    const end = await this.#attempt(job, onAccepted);
     this.#over.abort();
     return { ...end, durationMs: Math.round(this.#clock.elapsedMs() - from) };
   }
 
-  async #attempt(job: Job): Promise<Omit<Ended, 'durationMs'>> {
+  async #attempt(job: Job, onAccepted: () => void): Promise<Omit<Ended, 'durationMs'>> {
     try {
-      const outcome = await job.run(this.tick, {
-        stop: this.#stop.signal,
-        kill: this.#kill.signal,
-      });
+      const signals = { stop: this.#stop.signal, kill: this.#kill.signal };
+      const outcome = await job.run(this.tick, signals, onAccepted);
       const failure =
         outcome.status === 'completed'
           ? undefined

@@ -4,6 +4,7 @@ import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { MetricDefinition } from '../../lib/metrics/metrics.ts';
+import type { RunOutcome } from '../../wire/outcome.ts';
 import type { Job } from './job.ts';
 import * as metrics from './metrics.ts';
 import { ScheduledRun, type Ended } from './scheduled-run.ts';
@@ -19,6 +20,33 @@ export interface SchedulerOptions {
   readonly job: Job;
   /** Ends the scheduler: no further run starts, and the active one gets its grace period. */
   readonly signal: AbortSignal;
+  /** Where an earlier scheduler of the document stopped; without it this one begins now. */
+  readonly progress?: Progress;
+  /** Hears of every change of the progress. */
+  readonly onProgress?: (progress: Progress) => void;
+  /** A run that an earlier scheduler started, and that has not ended. */
+  readonly active?: ActiveRun;
+  /** Runs go on without the scheduler when it is ended. */
+  readonly leavesRuns?: boolean;
+}
+
+/** What the next scheduler of a document has to know. */
+export interface Progress {
+  /** Ticks up to this moment are done with: run, skipped, or among those below. */
+  readonly handled: Date | undefined;
+  /** The tick of a run that is not stored yet. */
+  readonly starting: Date | undefined;
+  /** The tick that waits for the active run. */
+  readonly waiting: Date | undefined;
+  readonly successes: number;
+  readonly failures: number;
+  /** Ticks start nothing. */
+  readonly isPaused: boolean;
+}
+
+export interface ActiveRun {
+  readonly tick: Date;
+  readonly outcome: () => Promise<RunOutcome>;
 }
 
 /** Why it ended; `ok` decides the exit code. */
@@ -33,18 +61,23 @@ export class Scheduler {
   readonly #env: SchedulerOptions['env'];
   readonly #log: Log;
   readonly #signal: AbortSignal;
+  readonly #options: SchedulerOptions;
   #job: Job;
   #next: Date | undefined;
   #running: ScheduledRun | undefined;
   /** The one tick that waits for the active run (`overlap_policy: queue`). */
   #waiting: Date | undefined;
+  #handled: Date | undefined;
+  #isPaused = false;
   #successes = 0;
   #failures = 0;
   #end: SchedulerEnd | undefined;
   #nap = new AbortController();
   #reloading: Promise<void> = Promise.resolve();
 
-  constructor({ env, job, signal }: SchedulerOptions) {
+  constructor(options: SchedulerOptions) {
+    const { env, job, signal } = options;
+    this.#options = options;
     this.#env = env;
     this.#log = env.log.at('headgate::schedule');
     this.#job = job;
@@ -63,8 +96,9 @@ export class Scheduler {
       await this.#sleep();
     }
     this.#signal.removeEventListener('abort', wake);
-    this.#waiting = undefined;
-    await this.#running?.drain(this.#job.spec.shutdown_grace_secs * 1000);
+    if (this.#options.leavesRuns !== true) this.#waiting = undefined;
+    if (this.#options.leavesRuns !== true)
+      await this.#running?.drain(this.#job.spec.shutdown_grace_secs * 1000);
     if (this.#end?.isStuck === true) await this.#job.giveUp?.(this.#end.reason);
     return this.#end ?? { ok: true, reason: 'stopped' };
   }
@@ -76,6 +110,56 @@ export class Scheduler {
   reload(load: () => Promise<Job>): Promise<void> {
     this.#reloading = this.#reloading.then(() => this.#take(load));
     return this.#reloading;
+  }
+
+  /** Ticks start nothing until `resume`. */
+  pause(): void {
+    this.#isPaused = true;
+    this.#waiting = undefined;
+    this.#changed();
+  }
+
+  /** Goes on with the next tick. */
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#plan(this.#job.cron.next(this.#env.clock.now()));
+    this.#handled = this.#env.clock.now();
+    this.#changed();
+    this.#wake();
+  }
+
+  /** Runs the document now, whether it is paused or not. False when a run is active. */
+  runNow(run: Job['run']): boolean {
+    if (this.#running !== undefined || this.#isOver()) return false;
+    this.#start(this.#env.clock.now(), { ...this.#job, run }, true);
+    return true;
+  }
+
+  /** When the next tick comes; undefined when none does. */
+  get next(): Date | undefined {
+    return this.#isPaused || this.#isOver() ? undefined : this.#next;
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
+  get progress(): Progress {
+    const run = this.#running;
+    const isStarting = run !== undefined && !run.isManual && !run.isAccepted;
+    return {
+      handled: this.#handled,
+      starting: isStarting ? run.tick : undefined,
+      waiting: this.#waiting,
+      successes: this.#successes,
+      failures: this.#failures,
+      isPaused: this.#isPaused,
+    };
+  }
+
+  #changed(): void {
+    this.#options.onProgress?.(this.progress);
   }
 
   async #take(load: () => Promise<Job>): Promise<void> {
@@ -105,8 +189,9 @@ export class Scheduler {
 
   #begin(): void {
     const { cron, timezone, overlap_policy: overlap, start_immediately: atOnce } = this.#job.spec;
+    const { progress } = this.#options;
     const now = this.#env.clock.now();
-    this.#plan(this.#job.cron.next(now));
+    this.#restore(progress, now);
     const next = this.#told(this.#next);
     this.#log.info('schedule started', {
       pipeline: this.#job.pipeline,
@@ -117,7 +202,38 @@ export class Scheduler {
     });
     this.#gauge(metrics.scheduledInFlight, 0);
     this.#gauge(metrics.consecutiveFailures, 0);
-    if (atOnce) this.#start(now);
+    const { active } = this.#options;
+    if (active !== undefined) this.#goOnWith(active);
+    else if (progress?.starting !== undefined) this.#start(progress.starting);
+    else if (this.#waiting !== undefined) this.#startWaiting();
+    else if (atOnce && progress === undefined) this.#start(now);
+    this.#changed();
+  }
+
+  #restore(progress: Progress | undefined, now: Date): void {
+    const {
+      handled = now,
+      waiting,
+      successes = 0,
+      failures = 0,
+      isPaused = false,
+    } = progress ?? {};
+    this.#handled = handled;
+    this.#plan(this.#job.cron.next(handled));
+    this.#waiting = waiting;
+    this.#successes = successes;
+    this.#failures = failures;
+    this.#isPaused = isPaused;
+  }
+
+  #goOnWith({ tick, outcome }: ActiveRun): void {
+    this.#start(tick, {
+      ...this.#job,
+      run: (_tick, _signals, onAccepted) => {
+        onAccepted();
+        return outcome();
+      },
+    });
   }
 
   #isOver(): boolean {
@@ -134,6 +250,8 @@ export class Scheduler {
     const due = dueAt(now, this.#next, this.#job.cron);
     if (due.kind === 'none') return;
     this.#plan(due.next);
+    this.#handled = due.kind === 'tick' ? due.at : now;
+    if (this.#isPaused) return this.#changed();
     if (due.kind === 'missed') {
       this.#count(metrics.scheduleRuns, { outcome: 'skipped' });
       this.#log.warn('several ticks were missed; they are not run later', {
@@ -142,6 +260,7 @@ export class Scheduler {
       });
     } else if (this.#running === undefined) this.#start(due.at);
     else this.#overlap(due.at, this.#running);
+    this.#changed();
   }
 
   #overlap(tick: Date, running: ScheduledRun): void {
@@ -163,7 +282,7 @@ export class Scheduler {
     }
   }
 
-  #start(tick: Date): void {
+  #start(tick: Date, job = this.#job, isManual = false): void {
     const now = this.#env.clock.now();
     const lateMs = Math.max(0, now.getTime() - tick.getTime());
     this.#gauge(metrics.lastStarted, now.getTime() / 1000);
@@ -173,7 +292,8 @@ export class Scheduler {
       tick: this.#told(tick),
       ...(lateMs < 1000 ? {} : { late_secs: Math.round(lateMs / 1000) }),
     });
-    const run = new ScheduledRun(this.#job, tick, this.#env.clock);
+    const onAccepted = (): void => this.#changed();
+    const run = new ScheduledRun(job, tick, this.#env.clock, { isManual, onAccepted });
     this.#running = run;
     void run.ended.then((ended) => this.#finish(run, ended));
   }
@@ -185,7 +305,8 @@ export class Scheduler {
     this.#gauge(metrics.lastCompleted, now.getTime() / 1000);
     this.#gauge(metrics.lastDuration, durationMs / 1000);
     this.#count(metrics.scheduleRuns, { outcome: failure === undefined ? 'ok' : 'err' });
-    if (failure === undefined) this.#succeeded();
+    if (run.isManual) this.#coolDown(now, cooldownMs);
+    else if (failure === undefined) this.#succeeded();
     else this.#failed(now, cooldownMs);
     this.#gauge(metrics.consecutiveFailures, this.#failures);
     const about = {
@@ -202,10 +323,16 @@ export class Scheduler {
         error: failure,
         ...next,
       });
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    if (waiting !== undefined && !this.#isOver()) this.#start(waiting);
+    this.#startWaiting();
+    this.#changed();
     this.#wake();
+  }
+
+  #startWaiting(): void {
+    const waiting = this.#waiting;
+    if (waiting === undefined || this.#isOver()) return;
+    this.#waiting = undefined;
+    this.#start(waiting);
   }
 
   #succeeded(): void {
@@ -227,6 +354,10 @@ export class Scheduler {
         reason: `${runs(this.#failures)} failed in a row (\`max_consecutive_failures\`)`,
         isStuck: true,
       };
+    this.#coolDown(now, cooldownMs);
+  }
+
+  #coolDown(now: Date, cooldownMs: number): void {
     if (cooldownMs === 0 || this.#next === undefined) return;
     const earliest = new Date(now.getTime() + cooldownMs);
     if (this.#next < earliest) this.#plan(tickFrom(earliest, this.#job.cron));

@@ -30,6 +30,7 @@ function version(number: number): TemplateVersion {
     body: '',
     format: 'yaml',
     params: {},
+    is_scheduled: false,
     created_at: ACT.at,
     created_by: null,
   };

@@ -55,6 +55,8 @@ export interface CheckedTemplate {
   readonly description: string | null;
   /** As lists show them. */
   readonly params: JsonObject;
+  /** It says when it runs. */
+  readonly is_scheduled: boolean;
 }
 
 export const checkTemplateJob = defineJob({
@@ -84,6 +86,7 @@ function checkTemplate(
     name,
     description: typeof tree['description'] === 'string' ? tree['description'] : null,
     params: listedParams(tree['params']),
+    is_scheduled: document.kind === 'pipeline' && tree['schedule'] != null,
   };
 }
 

@@ -153,6 +153,7 @@ class Registry implements Templates {
         body: request.config,
         format: request.config_format,
         params: checked.params,
+        is_scheduled: checked.is_scheduled,
         created_at: act.at,
         created_by: caller.principal,
       };

@@ -24,6 +24,7 @@ import type {
 } from '../history.ts';
 import { MemoryCatalog } from './memory-catalog.ts';
 import { MemoryOutputs } from './memory-outputs.ts';
+import { MemorySchedules } from './memory-schedules.ts';
 import { MemorySubmissions } from './memory-submissions.ts';
 import { MemoryTemplates } from './memory-templates.ts';
 
@@ -51,6 +52,7 @@ export class MemoryHistory implements History {
   readonly catalog = new MemoryCatalog();
   readonly outputs = new MemoryOutputs();
   readonly templates = new MemoryTemplates();
+  readonly schedules = new MemorySchedules();
   #audit: AuditRecord[] = [];
   readonly #auditEntries: number;
   readonly #finishedRuns: number;

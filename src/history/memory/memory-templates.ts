@@ -38,6 +38,14 @@ export class MemoryTemplates implements TemplateStore {
     );
   }
 
+  async listScheduled(): Promise<readonly { readonly id: string; readonly version: number }[]> {
+    return [...this.#entries.values()]
+      .flatMap(({ versions }) => [...versions.values()])
+      .filter((version) => version.is_scheduled)
+      .map(({ id, version }) => ({ id, version }))
+      .sort((a, b) => compare(a.id, b.id) || a.version - b.version);
+  }
+
   async changeTemplate({ before, after, version }: TemplateChange): Promise<boolean> {
     const id = (after ?? before)?.id ?? '';
     const entry = this.#entries.get(id);

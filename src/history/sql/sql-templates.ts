@@ -26,6 +26,7 @@ const COLUMNS = [
   'params',
   'created_at',
   'created_by',
+  'is_scheduled',
 ] as const;
 
 /** The statements behind a change do nothing unless the change was made. */
@@ -59,6 +60,12 @@ export class SqlTemplates implements TemplateStore {
   > {
     const rows = await this.#store.read(LIST, []);
     return rows.map((row) => ({ state: stateOf(row), newest: listingOf(row) }));
+  }
+
+  async listScheduled(): Promise<readonly { readonly id: string; readonly version: number }[]> {
+    const sql = `SELECT id, version FROM ${VERSIONS} WHERE is_scheduled = 1 ORDER BY id, version`;
+    const rows = await this.#store.read(sql, []);
+    return rows.map((row) => ({ id: text(row['id']), version: Number(row['version']) }));
   }
 
   async changeTemplate({ before, after, version }: TemplateChange): Promise<boolean> {
@@ -105,8 +112,16 @@ function replacement(
   return statements;
 }
 
-function valuesOf({ params, ...version }: TemplateVersion): (string | number | null)[] {
-  const values = { ...version, params: stringifyJson(params) };
+function valuesOf({
+  params,
+  is_scheduled,
+  ...version
+}: TemplateVersion): (string | number | null)[] {
+  const values = {
+    ...version,
+    params: stringifyJson(params),
+    is_scheduled: is_scheduled ? 1 : 0,
+  };
   return COLUMNS.map((column) => values[column]);
 }
 
@@ -126,6 +141,7 @@ function listingOf(row: Row): TemplateListing {
     params: parseJson(text(row['params'])) as JsonObject,
     created_at: text(row['created_at']),
     created_by: textOrNull(row['created_by']),
+    is_scheduled: Number(row['is_scheduled']) === 1,
   };
 }
 

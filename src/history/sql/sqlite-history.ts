@@ -25,6 +25,7 @@ import type { SqliteClient } from './sqlite-client.ts';
 import { auditOf, instanceOf, RUN_COLUMNS, runOf, runValues, text, toJson } from './rows.ts';
 import { SqlCatalog } from './sql-catalog.ts';
 import { SqlOutputs } from './sql-outputs.ts';
+import { SqlSchedules } from './sql-schedules.ts';
 import { SELECT_SUBMISSION, SqlSubmissions, submissionOf } from './sql-submissions.ts';
 import { SqlTemplates } from './sql-templates.ts';
 import { SqliteStore } from './sqlite-store.ts';
@@ -64,6 +65,7 @@ export class SqliteHistory implements History {
   readonly catalog: SqlCatalog;
   readonly outputs: SqlOutputs;
   readonly templates: SqlTemplates;
+  readonly schedules: SqlSchedules;
 
   constructor(client: SqliteClient) {
     this.#client = client;
@@ -72,6 +74,7 @@ export class SqliteHistory implements History {
     this.catalog = new SqlCatalog(store);
     this.outputs = new SqlOutputs(store);
     this.templates = new SqlTemplates(store);
+    this.schedules = new SqlSchedules(store);
   }
 
   admit(run: StoredRun, options: AdmitOptions): Promise<Admission> {

@@ -177,7 +177,8 @@ export class LiveRun {
 
   #job(): Job {
     const { env, isLevelChosen } = this.#services;
-    const { config, config_format, name, bound, clock, concurrency, reads_anew } = this.#submission;
+    const { config, config_format, name, bound, ...settings } = this.#submission;
+    const { clock, zone, concurrency, reads_anew } = settings;
     return {
       version: JOB_VERSION,
       id: this.fence.run_id,
@@ -194,6 +195,7 @@ export class LiveRun {
           ...(bound === undefined ? {} : { bound }),
         },
         clock,
+        ...(zone === undefined ? {} : { zone }),
         concurrency,
         reads_anew,
       },

@@ -75,7 +75,7 @@ export function newRun(preparation: Preparation, options: NewRunOptions): NewRun
 
 function contentOf(
   submission: Submission,
-  { anew, measuredAs, bound }: How,
+  { anew, measuredAs, bound, zone }: How,
   submittedAt: string,
 ): StoredSubmissionContent {
   const { config, config_format, name, clock, concurrency, timeout_secs, callback } = submission;
@@ -85,6 +85,7 @@ function contentOf(
     config_format,
     name: name ?? null,
     clock: (clock == null ? undefined : parseRfc3339(clock))?.toISOString() ?? submittedAt,
+    ...(zone === undefined ? {} : { zone }),
     concurrency: concurrency ?? null,
     timeout_secs: timeout_secs ?? null,
     reads_anew: anew ?? false,

@@ -36,6 +36,8 @@ export interface How {
    * is now.
    */
   readonly base?: BaseDocument | null;
+  /** The time zone in which `${now.*}` renders its clock; by default UTC. */
+  readonly zone?: string;
   /** Hears what the document was planned as, before the run is stored. */
   readonly onPrepared?: (summary: PlanSummary) => void;
   /** Hears whether the submission made a run, or its idempotency key already had one. */

@@ -8,6 +8,7 @@ import { ascending } from './0006-ascending.ts';
 import { submissions } from './0007-submissions.ts';
 import { templates } from './0008-templates.ts';
 import { sharedTexts } from './0009-shared-texts.ts';
+import { schedules } from './0010-schedules.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -20,4 +21,5 @@ export const MIGRATIONS: readonly Migration[] = [
   submissions,
   templates,
   sharedTexts,
+  schedules,
 ];

@@ -1,0 +1,18 @@
+import type { ScheduleStore, StoredSchedule } from '../schedules.ts';
+
+/** Schedules that end with the process. */
+export class MemorySchedules implements ScheduleStore {
+  readonly #schedules = new Map<string, StoredSchedule>();
+
+  async listSchedules(): Promise<readonly StoredSchedule[]> {
+    return [...this.#schedules.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async putSchedule(schedule: StoredSchedule): Promise<void> {
+    this.#schedules.set(schedule.name, schedule);
+  }
+
+  async removeSchedule(name: string): Promise<void> {
+    this.#schedules.delete(name);
+  }
+}
