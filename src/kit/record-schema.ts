@@ -25,7 +25,8 @@
  * | map                       | object, where keys are utf8; otherwise array of `{key, value}`     |
  *
  * Null is null for each type. Dates and times that ISO 8601 cannot express (before year 1, after
- * year 9999, `infinity`) keep the text of their database.
+ * year 9999, `infinity`) keep the text of their database. Arrays of several dimensions, which their
+ * type does not tell, are lists in lists, and those that do not count from one keep their text.
  */
 
 import type { JsonValue } from '../lib/text/json.ts';

@@ -22,10 +22,9 @@ import { collectRecords, cutPages } from './copy/text-pages.ts';
 import { BOOKMARK_ROWS, passagePages } from './copy/binary-pages.ts';
 import { fieldsOf } from './copy/text-forms.ts';
 import { keepsColumnOrder, type CopyColumn } from './copy/text-fields.ts';
-import { cursorChunks, describeCursor, type RawChunk, type RawRow } from './read/cursor.ts';
+import { cursorChunks, describeCursor, type RawRow } from './read/cursor.ts';
 import { decoderOf, type BigNumbers } from './types/decode.ts';
-import { schemaOf } from './types/logical-types.ts';
-import type { RecordSchema } from '../../kit/record-schema.ts';
+import { typesOf, type ResultTypes } from './types/logical-types.ts';
 import { compileQuery } from './read/query.ts';
 import { withLiterals } from './read/query-literals.ts';
 
@@ -70,12 +69,11 @@ async function* copyPages(
   sql: string,
 ): AsyncGenerator<Page, void> {
   const fields = await describeCursor(connection);
-  const schema = await schemaOf(connection, fields);
+  const { schema, columns } = await typesOf(connection, fields);
   // The duration of the statement depends on the sink; the reader itself limits the wait for rows.
   await connection.ask(() =>
     connection.client.query(`CLOSE ${CURSOR}; SET LOCAL statement_timeout = 0`),
   );
-  const columns = columnsOf(fields);
   const shared = {
     columns,
     bigNumbers: config.json_big_numbers,
@@ -103,7 +101,7 @@ async function* copyPages(
       { request, context },
       {
         columns,
-        decoderFor: ({ name, oid }) => decoderOf(oid, name, config.json_big_numbers),
+        decoderFor: (column) => decoderOf(column, config.json_big_numbers),
       },
     );
     const collector = collectorOf(request.lane, columns, config.json_big_numbers);
@@ -177,24 +175,21 @@ async function* cursorPages({
   request,
 }: Reading): AsyncGenerator<Page, void> {
   const limit = request.limit ?? Number.POSITIVE_INFINITY;
-  let schema: RecordSchema | undefined;
+  let types: ResultTypes | undefined;
   const pager = createPager({
     bounds: pageBounds(config.batch_size, context.pageBytes),
     limit,
-    schema: () => schema,
+    schema: () => types?.schema,
   });
-  const decoderFor = ({ name, oid }: CopyColumn) => decoderOf(oid, name, config.json_big_numbers);
+  const decoderFor = (column: CopyColumn) => decoderOf(column, config.json_big_numbers);
   let marks: Marks | undefined;
   let full = false;
   for await (const chunk of cursorChunks(connection, fetchBounds(config, context, limit))) {
-    schema ??= await schemaOf(connection, chunk.fields);
-    marks ??= marksOf(
-      config,
-      { request, context },
-      { columns: columnsOf(chunk.fields), decoderFor },
-    );
-    const exactRecord = recordReader(chunk, 'string');
-    const toRecord = recordReader(chunk, config.json_big_numbers);
+    types ??= await typesOf(connection, chunk.fields);
+    const { columns } = types;
+    marks ??= marksOf(config, { request, context }, { columns, decoderFor });
+    const exactRecord = recordReader(columns, 'string');
+    const toRecord = recordReader(columns, config.json_big_numbers);
     const frame = frameSize(chunk.fields);
     for (const [index, row] of chunk.rows.entries()) {
       const raw = marks === undefined ? '' : (row[marks.column] ?? '');
@@ -237,10 +232,13 @@ function statementOf(config: PostgresSourceConfig, context: SourceContext, reque
   });
 }
 
-function recordReader(chunk: RawChunk, bigNumbers: BigNumbers): (row: RawRow) => JsonObject {
-  const columns = chunk.fields.map(({ name, dataTypeID }) => ({
-    name,
-    decode: decoderOf(dataTypeID, name, bigNumbers),
+function recordReader(
+  types: readonly CopyColumn[],
+  bigNumbers: BigNumbers,
+): (row: RawRow) => JsonObject {
+  const columns = types.map((column) => ({
+    name: column.name,
+    decode: decoderOf(column, bigNumbers),
   }));
   return (row) => {
     const record: JsonObject = {};
@@ -256,10 +254,6 @@ function recordReader(chunk: RawChunk, bigNumbers: BigNumbers): (row: RawRow) =>
     }
     return record;
   };
-}
-
-function columnsOf(fields: readonly FieldDef[]): CopyColumn[] {
-  return fields.map(({ name, dataTypeID }) => ({ name, oid: dataTypeID }));
 }
 
 /** Bytes that the names and punctuation of a record add to its values. */

@@ -52,16 +52,17 @@ export function columnsOfBlock(block: Uint8Array): readonly CopyColumn[] | undef
 
 /** Decodes the value of a column from what `valueOf` returned. */
 export function binaryDecoder(
-  { name, oid }: CopyColumn,
+  column: CopyColumn,
   bigNumbers: BigNumbers,
 ): (raw: string) => JsonValue {
-  const read = readerOf({ name, oid }, bigNumbers);
+  const read = readerOf(column, bigNumbers);
   return (raw) => read(Buffer.from(raw, 'latin1'));
 }
 
-function readerOf({ name, oid }: CopyColumn, bigNumbers: BigNumbers): (bytes: Buffer) => JsonValue {
-  const [text, decode] = [BINARY_TEXTS[oid], decoderOf(oid, name, bigNumbers)];
-  if (text === undefined) throw new Error(`cannot happen: column ${name} has no binary form`);
+function readerOf(column: CopyColumn, bigNumbers: BigNumbers): (bytes: Buffer) => JsonValue {
+  const [text, decode] = [BINARY_TEXTS[column.oid], decoderOf(column, bigNumbers)];
+  if (text === undefined)
+    throw new Error(`cannot happen: column ${column.name} has no binary form`);
   return (bytes) => decode(text(bytes));
 }
 

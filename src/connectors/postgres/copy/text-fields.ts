@@ -1,9 +1,7 @@
 /** Rows in the text form of COPY: fields with a tab between them, each row ended by a line feed. */
+import type { DecodedColumn } from '../types/decode.ts';
 
-export interface CopyColumn {
-  readonly name: string;
-  readonly oid: number;
-}
+export type CopyColumn = DecodedColumn;
 
 const TAB = 9;
 const NEWLINE = 10;

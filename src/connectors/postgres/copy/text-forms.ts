@@ -23,11 +23,12 @@ export function fieldsOf(
   columns: readonly CopyColumn[],
   bigNumbers: BigNumbers,
 ): readonly CopyField[] {
-  return columns.map(({ name, oid }) => {
-    const decode = decoderOf(oid, name, bigNumbers);
+  return columns.map((column) => {
+    const decode = decoderOf(column, bigNumbers);
+    const { name, oid, array } = column;
     return {
       name,
-      form: FORMS[oid] ?? 'text',
+      form: array === undefined ? (FORMS[oid] ?? 'text') : 'decoded',
       decode: (rows, from, to) => decode(fieldText(rows, from, to)),
     };
   });

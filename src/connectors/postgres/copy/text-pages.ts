@@ -87,9 +87,9 @@ function rowReader(
   columns: readonly CopyColumn[],
   bigNumbers: BigNumbers,
 ): (chunk: Buffer, from: number) => JsonObject {
-  const fields = columns.map(({ name, oid }) => ({
-    name,
-    decode: decoderOf(oid, name, bigNumbers),
+  const fields = columns.map((column) => ({
+    name: column.name,
+    decode: decoderOf(column, bigNumbers),
   }));
   return (chunk, from) => {
     const record: JsonObject = {};

@@ -13,7 +13,7 @@ import { inner, keyColumn, PART, spansCondition } from '../../_sql/key-spans.ts'
 import type { PostgresSourceConfig } from '../config.ts';
 import { declareQuery, openConnection } from './connection.ts';
 import { describeCursor } from './cursor.ts';
-import { schemaOf } from '../types/logical-types.ts';
+import { typesOf } from '../types/logical-types.ts';
 import type { RecordField } from '../../../kit/record-schema.ts';
 import { holdsFor } from '../../../kit/typed-values.ts';
 import { OID } from '../types/decode.ts';
@@ -44,7 +44,7 @@ export async function describeResult(
     const statement = compileQuery({ query, params, records: context.records });
     await connection.ask(() => declareQuery(connection, statement));
     const fields = await describeCursor(connection);
-    const schema = await schemaOf(connection, fields);
+    const { schema } = await typesOf(connection, fields);
     return { columns: fields.map((field, index) => columnOf(field, schema.fields[index])) };
   } finally {
     await connection.close();

@@ -12,7 +12,7 @@ test.each([
   ['0044-03-15 00:00:00+00 BC', '0044-03-15 00:00:00+00 BC'],
   ['12024-01-01 00:00:00+00', '12024-01-01 00:00:00+00'],
 ])('the moment %s is told as %s', (text, expected) => {
-  expect(decoderOf(TIMESTAMPTZ, 'c', 'fail')(text)).toBe(expected);
+  expect(decoderOf({ oid: TIMESTAMPTZ, name: 'c' }, 'fail')(text)).toBe(expected);
 });
 
 describe('numbers inside JSON columns', () => {
@@ -27,7 +27,7 @@ describe('numbers inside JSON columns', () => {
     ['[1E22, 10000000000000000000000]', [1e22, 1e22]],
     ['{"text":"1234567890123456789012"}', { text: '1234567890123456789012' }],
   ])('%s is read exactly', (text, expected) => {
-    expect(decoderOf(JSONB, 'c', 'fail')(text)).toEqual(expected);
+    expect(decoderOf({ oid: JSONB, name: 'c' }, 'fail')(text)).toEqual(expected);
   });
 
   test.each([
@@ -37,9 +37,9 @@ describe('numbers inside JSON columns', () => {
     '1e400',
     '1e-400',
   ])('%s cannot be held exactly', (digits) => {
-    expect(() => decoderOf(JSONB, 'amounts', 'fail')(`[${digits}]`)).toThrow(
+    expect(() => decoderOf({ oid: JSONB, name: 'amounts' }, 'fail')(`[${digits}]`)).toThrow(
       `column \`amounts\` holds the number ${digits}`,
     );
-    expect(decoderOf(JSONB, 'amounts', 'string')(`[${digits}]`)).toEqual([digits]);
+    expect(decoderOf({ oid: JSONB, name: 'amounts' }, 'string')(`[${digits}]`)).toEqual([digits]);
   });
 });

@@ -3,6 +3,7 @@ import { ConnectorError } from '../../../lib/errors.ts';
 import { exactNumber } from '../../../lib/text/exact-number.ts';
 import { withSourceText } from '../../../lib/text/json-literal.ts';
 import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
+import { decodeArray, type ArrayType } from './arrays.ts';
 
 export type Decoder = (text: string) => JsonValue;
 export type BigNumbers = 'fail' | 'string';
@@ -23,10 +24,23 @@ export const OID = {
   jsonb: 3802,
 } as const;
 
-/**
- * Types that are not listed (numeric, uuid, date, enums, arrays, …) keep the text of the server.
- */
-export function decoderOf(oid: number, column: string, bigNumbers: BigNumbers): Decoder {
+/** What decides how the values of a column are read. */
+export interface DecodedColumn {
+  readonly name: string;
+  readonly oid: number;
+  /** Present where values are arrays. */
+  readonly array?: ArrayType | undefined;
+}
+
+/** Types that are not listed (numeric, uuid, date, enums, …) keep the text of the server. */
+export function decoderOf(
+  { oid, name: column, array }: DecodedColumn,
+  bigNumbers: BigNumbers,
+): Decoder {
+  if (array !== undefined) {
+    const item = decoderOf({ name: column, oid: array.item }, bigNumbers);
+    return (text) => decodeArray(text, array.delimiter, item);
+  }
   switch (oid) {
     case OID.bool:
       return (text) => text === 't';

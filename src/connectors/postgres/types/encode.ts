@@ -44,7 +44,37 @@ export function encoderOf(column: Encoded): Encoder {
     });
     return (value) => (Array.isArray(value) ? arrayText(value, item) : plainText(value));
   }
-  return plainText;
+  return mayRound(column) ? unrounded(column) : plainText;
+}
+
+const TIMES = /^time(?:stamp)? with(?:out)? time zone$/;
+const TOO_FINE = /\.\d{6}\d*[1-9]/;
+
+/** The shortest times with more digits than the server holds: `07:08:09.1234567`. */
+const SHORTEST_FINE = { time: 16, timestamp: 27 } as const;
+
+/** Whether a value may hold nanoseconds; the server holds microseconds, and would round them. */
+function mayRound({ sqlType, baseType, type }: Encoded): boolean {
+  if (!TIMES.test(baseType ?? sqlType)) return false;
+  return type?.kind !== 'timestamp' || type.unit === 'ns';
+}
+
+/** From this size on, a value may be rounded by the server; `undefined` where none is. */
+export function roundedFrom(column: Encoded): number | undefined {
+  if (!mayRound(column)) return undefined;
+  const sqlType = column.baseType ?? column.sqlType;
+  return SHORTEST_FINE[sqlType.startsWith('timestamp') ? 'timestamp' : 'time'];
+}
+
+function unrounded({ name, sqlType }: Encoded): Encoder {
+  return (value) => {
+    if (typeof value !== 'string' || !TOO_FINE.test(value)) return plainText(value);
+    throw new ConnectorError(
+      'data',
+      `the column \`${name}\` is ${sqlType}, which would round ${value}: it holds microseconds`,
+      { hint: 'write the field into a text column, or cut it to six digits before' },
+    );
+  };
 }
 
 export function isJsonType(sqlType: string): boolean {

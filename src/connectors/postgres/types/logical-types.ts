@@ -2,6 +2,8 @@
 import type { FieldDef } from 'pg';
 import type { RecordField, RecordSchema, RecordType } from '../../../kit/record-schema.ts';
 import type { Connection } from '../read/connection.ts';
+import { knownArray, type ArrayType } from './arrays.ts';
+import type { DecodedColumn } from './decode.ts';
 
 export const SYSTEM = 'postgres';
 
@@ -31,10 +33,6 @@ const KNOWN: ReadonlyMap<number, KnownType> = new Map<number, KnownType>([
   [790, { name: 'money', type: UTF8 }],
   [829, { name: 'macaddr', type: UTF8 }],
   [869, { name: 'inet', type: UTF8 }],
-  [1007, { name: 'integer[]', type: UTF8 }],
-  [1009, { name: 'text[]', type: UTF8 }],
-  [1015, { name: 'character varying[]', type: UTF8 }],
-  [1016, { name: 'bigint[]', type: UTF8 }],
   [1042, { name: 'bpchar', type: UTF8 }],
   // The length is a check of its table, and no part of the value.
   [1043, { name: 'character varying', type: UTF8 }],
@@ -61,28 +59,51 @@ const HEADER = 4;
 
 export type ResultField = Pick<FieldDef, 'name' | 'dataTypeID' | 'dataTypeModifier'>;
 
-/** The schema of a result; asks the server only for types that it may have defined itself. */
-export async function schemaOf(
-  connection: Connection,
-  fields: readonly ResultField[],
-): Promise<RecordSchema> {
-  const unknown = fields.filter(({ dataTypeID }) => !KNOWN.has(dataTypeID));
-  const names =
-    unknown.length === 0 ? NO_NAMES : await connection.ask(() => namesOf(connection, unknown));
-  return { fields: fields.map((field) => fieldOf(field, names)) };
+/** What is known of the columns of a result. */
+export interface ResultTypes {
+  readonly schema: RecordSchema;
+  /** In the order of the result. */
+  readonly columns: readonly DecodedColumn[];
 }
 
-/** `undefined` for a type that no column of a table can have. */
-type NativeNames = ReadonlyMap<string, string | undefined>;
-const NO_NAMES: NativeNames = new Map();
+/** Asks the server only for types that it may have defined itself. */
+export async function typesOf(
+  connection: Connection,
+  fields: readonly ResultField[],
+): Promise<ResultTypes> {
+  const unknown = fields.filter(
+    ({ dataTypeID: oid }) => !KNOWN.has(oid) && knownArray(oid) === undefined,
+  );
+  const asked =
+    unknown.length === 0 ? NO_TYPES : await connection.ask(() => askedTypes(connection, unknown));
+  const columns = fields.map((field) => {
+    const { name, dataTypeID: oid } = field;
+    return { name, oid, array: knownArray(oid) ?? asked.get(keyOf(field))?.array };
+  });
+  return {
+    schema: { fields: fields.map((field, index) => fieldOf(field, columns[index]?.array, asked)) },
+    columns,
+  };
+}
 
-function fieldOf(field: ResultField, names: NativeNames): RecordField {
+interface AskedType {
+  /** `undefined` for a type that no column of a table can have. */
+  readonly name: string | undefined;
+  readonly array: ArrayType | undefined;
+}
+
+type AskedTypes = ReadonlyMap<string, AskedType>;
+const NO_TYPES: AskedTypes = new Map();
+
+function fieldOf(field: ResultField, array: ArrayType | undefined, asked: AskedTypes): RecordField {
   const { name, dataTypeID: oid, dataTypeModifier: modifier } = field;
-  const known = knownType(oid, modifier);
-  const native = known?.name ?? names.get(keyOf(field));
+  // The modifier of an array is that of its items.
+  const known = knownType(array?.item ?? oid, modifier);
+  const type = known?.type ?? UTF8;
+  const native = asked.get(keyOf(field))?.name ?? (known && `${known.name}${array ? '[]' : ''}`);
   return {
     name,
-    type: known?.type ?? UTF8,
+    type: array === undefined ? type : { kind: 'list', item: type },
     nullable: true,
     ...(native === undefined ? {} : { native: { system: SYSTEM, name: native } }),
   };
@@ -105,17 +126,32 @@ function keyOf({ dataTypeID, dataTypeModifier }: ResultField): string {
   return `${dataTypeID} ${dataTypeModifier}`;
 }
 
-async function namesOf(
+async function askedTypes(
   { client }: Connection,
   fields: readonly ResultField[],
-): Promise<NativeNames> {
-  const { rows } = await client.query<{ key: string; name: string | null }>({
-    text: `SELECT oid || ' ' || modifier AS key, CASE WHEN t.typtype <> 'p' THEN format_type(oid, modifier) END AS name
-           FROM unnest($1::oid[], $2::int4[]) AS asked(oid, modifier) JOIN pg_type AS t USING (oid)`,
+): Promise<AskedTypes> {
+  const { rows } = await client.query<{
+    key: string;
+    name: string | null;
+    item: string | null;
+    delimiter: string;
+  }>({
+    text: `SELECT t.oid || ' ' || modifier AS key, CASE WHEN t.typtype <> 'p' THEN format_type(t.oid, modifier) END AS name,
+             item.oid::text AS item, t.typdelim AS delimiter
+           FROM unnest($1::oid[], $2::int4[]) AS asked(oid, modifier) JOIN pg_type AS t USING (oid)
+           LEFT JOIN pg_type AS item ON item.typarray = t.oid`,
     values: [
       fields.map(({ dataTypeID }) => dataTypeID),
       fields.map(({ dataTypeModifier }) => dataTypeModifier),
     ],
   });
-  return new Map(rows.map(({ key, name }) => [key, name ?? undefined]));
+  return new Map(
+    rows.map(({ key, name, item, delimiter }) => [
+      key,
+      {
+        name: name ?? undefined,
+        array: item === null ? undefined : { item: Number(item), delimiter },
+      },
+    ]),
+  );
 }

@@ -16,6 +16,7 @@ import {
   escaped,
   holdsDocuments,
   isJsonType,
+  roundedFrom,
   typedColumns,
   type Encoded,
 } from '../types/encode.ts';
@@ -88,7 +89,11 @@ function planColumns(
     form: 'text',
     block: copyCells(
       columns,
-      known.map(({ to, from }) => ({ from, style: styleOf(to), encode: cellEncoder(to) })),
+      known.map(({ to, from }) => ({
+        from,
+        style: hasRounded(columns, from, to) ? 'encoded' : styleOf(to),
+        encode: cellEncoder(to),
+      })),
       buffer,
     ),
     unknown,
@@ -112,6 +117,17 @@ function cellCount({ rows }: Columns, { kinds }: Column): number {
   for (let index = 0; index < rows.length; index += 1)
     if (kinds[rows[index] as number] !== MISSING) count += 1;
   return count;
+}
+
+/** Whether a cell is long enough to be a time that the server would round. */
+function hasRounded({ rows }: Columns, { starts, ends }: Column, to: Encoded): boolean {
+  const least = roundedFrom(to);
+  if (least === undefined) return false;
+  for (let index = 0; index < rows.length; index += 1) {
+    const row = rows[index] as number;
+    if ((ends[row] as number) - (starts[row] as number) >= least) return true;
+  }
+  return false;
 }
 
 function styleOf(column: Encoded): CellStyle {

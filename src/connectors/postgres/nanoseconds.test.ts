@@ -1,0 +1,100 @@
+import { Client } from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { ZodType } from 'zod';
+import { testContext } from '../../../test/fakes/env.ts';
+import { failureOf } from '../../../test/fakes/failure.ts';
+import { freshDatabase } from '../../../test/servers/postgres.ts';
+import { readRecords } from '../../kit/column-records.ts';
+import { COLUMNS_LANE, Page } from '../../kit/page.ts';
+import { check } from '../../kit/schema.ts';
+import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
+import { postgresSink, postgresSource } from './index.ts';
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let client: Client;
+beforeAll(async () => {
+  database = await freshDatabase();
+  client = new Client({ connectionString: database.url });
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+beforeEach(async () => {
+  await client.query(
+    'DROP TABLE IF EXISTS t; CREATE TABLE t (at timestamp, ats timestamp[], zoned timestamptz, clock time)',
+  );
+});
+
+function parsed(definition: { readonly config: ZodType }, config: JsonObject) {
+  const checked = check(definition.config, { connection_url: database.url, ...config });
+  if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+  return checked.value as never;
+}
+
+/** A page of columns, as the source makes it of texts. */
+async function columnsOf(record: JsonObject): Promise<Page> {
+  const fields = Object.entries(record).map(([name, value]) =>
+    typeof value === 'string' ? `v->>'${name}' AS "${name}"` : `v->'${name}' AS "${name}"`,
+  );
+  const query = `SELECT ${fields.join(', ')} FROM (SELECT '${stringifyJson(record)}'::jsonb AS v) AS t`;
+  const source = await postgresSource.open(parsed(postgresSource, { query }), testContext('/'));
+  for await (const page of source.pages({ lane: COLUMNS_LANE })) {
+    await source.close();
+    if (page.columns === undefined) throw new Error('a page of columns was asked for');
+    return Page.ofColumns(page.columns);
+  }
+  throw new Error('no page');
+}
+
+async function write(page: Page): Promise<void> {
+  const sink = await postgresSink.open(
+    parsed(postgresSink, { table_name: 't', column_mapping: 'auto_map' }),
+    testContext('/'),
+  );
+  try {
+    await sink.write(page, { partial: false });
+    await sink.flush();
+    await sink.finish('success');
+  } finally {
+    await sink.close();
+  }
+}
+
+const NS = '2024-05-06T07:08:09.123456789';
+const FINE: readonly JsonObject[] = [
+  { at: NS },
+  { ats: ['2024-05-06T07:08:09', NS] },
+  { zoned: `${NS}Z` },
+  { clock: '07:08:09.1234567' },
+];
+
+test.each(FINE)('%j is refused by name, never rounded, in every lane', async (record) => {
+  const [name = ''] = Object.keys(record);
+  for (const page of [Page.ofRecords([record]), await columnsOf(record)]) {
+    expect(await failureOf(write(page))).toMatchObject({
+      kind: 'data',
+      message: expect.stringMatching(
+        new RegExp(
+          `^the column \`${name}\` is time.*, which would round .*: it holds microseconds$`,
+        ),
+      ) as string,
+    });
+    expect((await client.query('SELECT * FROM t')).rows).toEqual([]);
+  }
+});
+
+test('microseconds and zeros behind them are written', async () => {
+  const record = {
+    at: '2024-05-06T07:08:09.123456000',
+    ats: ['2024-05-06T07:08:09.123456'],
+    zoned: '2024-05-06T07:08:09.123456000+02:00',
+    clock: '07:08:09.1234560',
+  };
+  const columns = await columnsOf(record);
+  expect(readRecords(columns.columns as never)).toEqual([record]);
+  for (const page of [Page.ofRecords([record]), columns]) await write(page);
+  const { rows } = await client.query('SELECT DISTINCT t::text AS row FROM t');
+  expect(rows).toHaveLength(1);
+});
