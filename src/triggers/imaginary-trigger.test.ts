@@ -16,6 +16,7 @@ const doorbell = defineTrigger<{ readonly door: string }>({
   examples: [{ door: 'front' }],
   tokens: ({ door }) => [{ name: 'door', example: door, inRunName: true }],
   starts: ({ door }, name) => `${name}: a ring at the ${door} door`,
+  secrets: () => [],
 });
 
 const definitions = [...TRIGGERS, doorbell];

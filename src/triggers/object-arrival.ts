@@ -58,4 +58,5 @@ export const objectArrival = defineTrigger<Config>({
   },
   starts: ({ mode, store: { bucket: name, prefix: start }, poll_interval_secs: every }) =>
     `${mode === 'batch' ? 'new objects' : 'each new object'} in ${name}/${start}, looked for every ${every} s`,
+  secrets: () => [],
 });

@@ -48,6 +48,7 @@ export const queueDepth = defineTrigger<Config>({
   ],
   starts: ({ queue: counted, threshold, poll_interval_secs: every }) =>
     `${threshold} or more in ${nameOf(counted)}, counted every ${every} s`,
+  secrets: ({ queue: counted }) => ('url' in counted ? [counted.url] : []),
 });
 
 function nameOf(counted: Config['queue']): string {

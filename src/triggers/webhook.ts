@@ -1,8 +1,21 @@
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { finding, integer, nullAsAbsent, optional, text } from '../kit/schema.ts';
-import { defineTrigger } from '../kit/trigger.ts';
+import { integer, nullAsAbsent, optional } from '../kit/schema.ts';
+import {
+  defineTrigger,
+  type RequestReceiver,
+  type TriggerContext,
+  type TriggerEvent,
+  type TriggerRequest,
+} from '../kit/trigger.ts';
+import { RefusedError } from '../lib/errors.ts';
+import { headerName } from './header-name.ts';
+import { secretsOf, signatureSchema, verifySignature } from './signature.ts';
 
-const HEADER = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** As long as the key of a submission may be. */
+const LONGEST_KEY = 512;
+/** What they hold must not stand in documents, which are stored. */
+const WITHHELD_HEADERS = new Set(['authorization', 'proxy-authorization', 'cookie']);
 
 const fields = () =>
   z.strictObject({
@@ -12,17 +25,16 @@ const fields = () =>
         .min(1)
         .default(['POST']),
     ).meta({ description: 'Methods of requests that it answers.' }),
-    dedupe_header: optional(
-      text().superRefine((name, ctx) => {
-        if (HEADER.test(name)) return;
-        ctx.addIssue(finding('invalid_value', `\`${name}\` cannot be the name of a header`));
-      }),
-    ).meta({
+    dedupe_header: optional(headerName()).meta({
       description:
         'Header whose value is the idempotency key of the run: a second request with the same value starts none.',
     }),
     debounce_secs: nullAsAbsent(integer({ min: 0 }).default(0)).meta({
       description: 'For this long after a request started a run, others start none; 0 for never.',
+    }),
+    signature: optional(signatureSchema()).meta({
+      description:
+        'How the sender signs its requests; those without a right signature are refused.',
     }),
   });
 type Config = z.output<ReturnType<typeof fields>>;
@@ -31,7 +43,14 @@ export const webhook = defineTrigger<Config>({
   type: 'webhook',
   description: 'A request to `/v1/triggers/{name}`.',
   fields,
-  examples: [{}, { methods: ['POST', 'PUT'], dedupe_header: 'X-Delivery-Id', debounce_secs: 30 }],
+  examples: [
+    {},
+    { methods: ['POST', 'PUT'], dedupe_header: 'X-Delivery-Id', debounce_secs: 30 },
+    {
+      dedupe_header: 'X-GitHub-Delivery',
+      signature: { style: 'github', secret: '${env:GITHUB_SECRET}', instead_of_token: true },
+    },
+  ],
   tokens: ({ methods: [method] }) => [
     { name: 'method', example: method ?? 'POST' },
     { name: 'body', example: '{}' },
@@ -40,4 +59,72 @@ export const webhook = defineTrigger<Config>({
   ],
   starts: ({ methods, debounce_secs: debounce }, name) =>
     `${methods.join(' or ')} /v1/triggers/${name}${debounce === 0 ? '' : `, at most every ${debounce} s`}`,
+  secrets: ({ signature }) => (signature === undefined ? [] : secretsOf(signature)),
+  events: { by: 'request', open: receiverOf },
 });
+
+function receiverOf(config: Config, { name, clock }: TriggerContext): RequestReceiver {
+  const { methods, signature, debounce_secs } = config;
+  const taken: readonly string[] = methods;
+  return {
+    debounceMs: debounce_secs * 1000,
+    needsNoToken: signature?.instead_of_token === true,
+    receive(request) {
+      if (signature !== undefined) verifySignature(signature, request, clock.now());
+      if (!taken.includes(request.method))
+        throw new RefusedError(
+          'bad_config',
+          `the trigger \`${name}\` does not take ${request.method}`,
+          { hint: `send ${taken.join(' or ')}` },
+        );
+      return eventOf(request, config);
+    },
+  };
+}
+
+function eventOf(request: TriggerRequest, { dedupe_header: header }: Config): TriggerEvent {
+  const { method, search } = request;
+  let query: URLSearchParams | undefined;
+  return {
+    key: dedupeKey(request, header) ?? randomUUID(),
+    labels: { method },
+    value(token) {
+      if (token === 'method') return method;
+      if (token === 'body') return bodyText(request.body);
+      const [group, name] = split(token);
+      if (group === 'query') return (query ??= new URLSearchParams(search)).get(name) ?? undefined;
+      return group === 'header' ? headerOf(request, name) : undefined;
+    },
+  };
+}
+
+function dedupeKey({ headers }: TriggerRequest, header: string | undefined): string | undefined {
+  const value = header === undefined ? undefined : headers[header.toLowerCase()];
+  if (value === undefined || value === '') return undefined;
+  if (value.length <= LONGEST_KEY) return value;
+  throw new RefusedError(
+    'bad_config',
+    `the header \`${header}\` is longer than the ${LONGEST_KEY} letters of a key`,
+  );
+}
+
+function headerOf({ headers }: TriggerRequest, name: string): string | undefined {
+  const key = name.toLowerCase();
+  return WITHHELD_HEADERS.has(key) ? undefined : headers[key];
+}
+
+function split(token: string): readonly [string, string] {
+  const dot = token.indexOf('.');
+  return [token.slice(0, dot), token.slice(dot + 1)];
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Only where a document has the token: what others send may be anything. */
+function bodyText(body: Uint8Array): string {
+  try {
+    return utf8.decode(body);
+  } catch {
+    throw new RefusedError('bad_config', 'the body is not valid UTF-8');
+  }
+}

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { CheckedTriggers } from '../../features/triggers/check-triggers.ts';
 import { canonicalPaths, localFiles } from '../../document/text/local-file.ts';
 import { ConfigError } from '../../lib/errors.ts';
+import type { Target } from '../../features/triggers/trigger-file.ts';
 import { count } from '../../lib/text/count.ts';
 import type { CliContext } from '../framework/context.ts';
 import { defineCommand } from '../framework/command.ts';
@@ -16,7 +17,7 @@ export const triggersCheckCommand = defineCommand({
   summary: 'Check a file of triggers with the documents that they run.',
   description:
     'Reads the file, and every document that it names, with values that the tokens of its trigger may have. All problems are reported at once, ' +
-    'each with its place. Nothing is contacted, and nothing runs. This version of Headgate checks such files, and does not yet start runs from them.',
+    'each with its place. Nothing is contacted, and nothing runs.',
   arguments: [
     { name: 'file', completes: 'file', description: 'The file: `.yaml`, `.yml` or `.json`.' },
   ],
@@ -65,22 +66,29 @@ export const triggersCheckCommand = defineCommand({
 });
 
 function listed({ triggers }: CheckedTriggers): object[] {
-  return triggers.map(({ name, enabled, definition, config, document }) => ({
+  return triggers.map(({ name, enabled, definition, config, target }) => ({
     name,
     type: definition.type,
     enabled,
     starts: definition.starts(config, name),
-    config: typeof document === 'string' ? document : null,
+    config:
+      target.kind === 'document' && typeof target.document === 'string' ? target.document : null,
+    ...(target.kind === 'template' ? { template: target.template.id } : {}),
   }));
 }
 
 function print({ terminal }: CliContext, { triggers }: CheckedTriggers): void {
-  const rows = triggers.map(({ name, enabled, definition, config, document }) => [
+  const rows = triggers.map(({ name, enabled, definition, config, target }) => [
     name,
     enabled ? definition.starts(config, name) : 'disabled',
-    typeof document === 'string' ? document : 'written out',
+    runs(target),
   ]);
   terminal.print(`${terminal.ink('green', 'valid')}: ${count(triggers.length, 'trigger')}`);
   if (rows.length > 0)
     for (const line of table(['trigger', 'starts a run', 'document'], rows)) terminal.print(line);
+}
+
+function runs(target: Target): string {
+  if (target.kind === 'template') return `template ${target.template.id}`;
+  return typeof target.document === 'string' ? target.document : 'written out';
 }

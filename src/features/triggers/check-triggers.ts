@@ -7,6 +7,7 @@ import { stepsOf } from '../../document/parse/steps.ts';
 import { withPlaces, type Locate } from '../../document/text/locate.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { TriggerDefinition } from '../../kit/trigger.ts';
+import type { VariableAccess } from '../../lib/access.ts';
 import { ConfigError, type Issue } from '../../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
@@ -20,6 +21,8 @@ export interface CheckOptions {
   readonly cpus: number;
   /** How documents are read; the tokens of secrets managers stay as they are. */
   readonly reading: FileOptions;
+  /** Which variables documents may read, where that is less than the file itself may. */
+  readonly variableAccess?: VariableAccess;
 }
 
 export interface CheckedTriggers {
@@ -30,20 +33,19 @@ export interface CheckedTriggers {
 
 /** `file` is absolute. Throws `ConfigError` with every issue of the file and its documents. */
 export function checkTriggers(file: string, options: CheckOptions): CheckedTriggers {
-  const { triggers, issues, locate } = readTriggerFile(
-    file,
-    options.definitions,
-    options.reading.readFile,
-  );
+  const { triggers, issues, locate } = readTriggerFile(file, options.definitions, options.reading);
   const found = withPlaces(
     issues.map((issue) => ({ ...issue, file })),
     locate,
   );
   const warnings: Issue[] = [];
   for (const trigger of triggers) {
-    const place = placeOf(trigger, file, locate);
+    const { target } = trigger;
+    if (target.kind === 'template') continue;
+    const place = placeOf(trigger, target.document, { file, locate });
     try {
-      warnings.push(...checkDocument(trigger, place, options));
+      const loaded = loadOf(target.document, place.file, options);
+      warnings.push(...checkDocument(trigger, loaded, { place, options }));
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       found.push(...error.issues.map(place.of));
@@ -62,7 +64,11 @@ interface DocumentPlace {
 }
 
 /** A document in a file of its own names its places itself; one written out stands in ours. */
-function placeOf({ path, name, document }: Trigger, file: string, locate: Locate): DocumentPlace {
+function placeOf(
+  { path, name }: Trigger,
+  document: string | JsonObject,
+  { file, locate }: { readonly file: string; readonly locate: Locate },
+): DocumentPlace {
   const at = joinPath(path, 'config');
   if (typeof document === 'string') {
     const own = resolve(dirname(file), document);
@@ -91,10 +97,10 @@ function missing(name: string, document: string, { message }: Issue): string {
 /** The warnings of its plan. */
 function checkDocument(
   trigger: Trigger,
-  place: DocumentPlace,
-  { parts, cpus, reading }: CheckOptions,
+  loaded: Document,
+  { place, options }: { readonly place: DocumentPlace; readonly options: CheckOptions },
 ): readonly Issue[] {
-  const loaded = loadOf(trigger, place.file, reading);
+  const { parts, cpus } = options;
   const tokens = tokensOf(trigger);
   const issues = [...refusedBlocks(loaded.tree), ...unknownTokens(loaded.tree, tokens)];
   if (issues.length > 0) throw new ConfigError(withPlaces(issues, loaded.locate));
@@ -102,8 +108,17 @@ function checkDocument(
   return planDocument(document, parts, { cpus }).warnings.map(place.of);
 }
 
-function loadOf({ document }: Trigger, file: string, reading: FileOptions): Document {
-  const options = { ...reading, secrets: 'keep', paramMode: 'placeholders' } as const;
+function loadOf(
+  document: string | JsonObject,
+  file: string,
+  { reading, variableAccess }: CheckOptions,
+): Document {
+  const options = {
+    ...reading,
+    ...(variableAccess === undefined ? {} : { variableAccess }),
+    secrets: 'keep',
+    paramMode: 'placeholders',
+  } as const;
   return typeof document === 'string'
     ? loadDocumentFile(file, options)
     : loadDocument(stringifyJson(document), {

@@ -7,12 +7,11 @@ import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.t
 import { suggestion } from '../../lib/text/nearest.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
 import { parseText } from '../../document/parse/parse.ts';
-import {
-  extensionFault,
-  formatOf,
-  readFileText,
-  type ReadFile,
-} from '../../document/text/file-text.ts';
+import { stepsOf } from '../../document/parse/steps.ts';
+import { extensionFault, formatOf, readFileText } from '../../document/text/file-text.ts';
+import { interpolate } from '../../document/tokens/interpolate.ts';
+import type { TokenSources } from '../../document/tokens/outside-values.ts';
+import { restoreEscapes } from '../../document/tokens/tokens.ts';
 import type { Locate } from '../../document/text/locate.ts';
 
 /** A trigger with what its kind knows of it. */
@@ -24,10 +23,17 @@ export interface Trigger {
   readonly definition: TriggerDefinition;
   /** The fields of its kind, parsed. */
   readonly config: unknown;
-  /** The document: a file, relative to that of the triggers, or written out. */
-  readonly document: string | JsonObject;
+  readonly target: Target;
   readonly run: z.output<ReturnType<typeof runSchema>>;
 }
+
+/** What its runs execute. */
+export type Target =
+  /** A file, relative to that of the triggers, or a document that is written out. */
+  | { readonly kind: 'document'; readonly document: string | JsonObject }
+  | { readonly kind: 'template'; readonly template: TemplateTarget };
+
+export type TemplateTarget = z.output<ReturnType<typeof templateSchema>>;
 
 export interface TriggerFile {
   readonly triggers: readonly Trigger[];
@@ -53,6 +59,27 @@ const runSchema = () =>
     }),
   });
 
+const version = () => optional(z.union([text(), z.int().positive()]));
+
+const templateSchema = () =>
+  z.strictObject({
+    id: text().meta({ description: 'Id of the template.' }),
+    version: version().meta({ description: 'Number or channel; `stable` when absent.' }),
+    params: optional(z.record(text(), json())).meta({
+      description: 'Values of its parameters; they may hold `${trigger.…}`.',
+    }),
+    env: optional(z.record(text(), z.string())).meta({
+      description:
+        'Variables that `${env:…}` of its runs sees first; they may hold `${trigger.…}`.',
+    }),
+    sink: optional(text()).meta({ description: 'Id of a sink template.' }),
+    sink_version: version().meta({ description: 'Its version; `stable` when absent.' }),
+    overlay: optional(z.union([text(), inlineDocument])).meta({
+      description: 'Id of a deployment, or one as a mapping.',
+    }),
+    overlay_version: version().meta({ description: 'Its version; `stable` when absent.' }),
+  });
+
 const inlineDocument = z.custom<JsonObject>((value) => isObject(value));
 
 /** The fields of every trigger. */
@@ -69,8 +96,11 @@ const commonFields = (type: string, description: string) => ({
     .meta({ description: 'Name of the trigger; unique.' }),
   type: z.literal(type).meta({ description }),
   enabled: boolean().default(true).meta({ description: 'Whether it starts runs.' }),
-  config: z.union([text(), inlineDocument]).meta({
+  config: optional(z.union([text(), inlineDocument])).meta({
     description: 'The document to run: a file, relative to this one, or the document itself.',
+  }),
+  template: optional(templateSchema()).meta({
+    description: 'The registered template to run, instead of `config`.',
   }),
   run: optional(runSchema()).meta({
     description: 'What its runs are called, and how long they may take.',
@@ -98,15 +128,18 @@ const headSchema = z.strictObject({
   triggers: z.array(json()).meta({ description: 'What starts runs.' }),
 });
 
-/** Throws `ConfigError` when the file cannot be read as YAML or JSON. */
+/**
+ * Throws `ConfigError` when the file cannot be read as YAML or JSON. Tokens such as `${env:…}` are
+ * filled in where they stand in fields of a kind; those of documents stay.
+ */
 export function readTriggerFile(
   file: string,
   definitions: readonly TriggerDefinition[],
-  readFile: ReadFile,
+  sources: TokenSources,
 ): TriggerFile {
   const format = formatOf(file);
   if (format === undefined) throw refusal(file, extensionFault(file));
-  const read = readFileText(file, readFile);
+  const read = readFileText(file, sources.readFile);
   if (!read.ok) throw refusal(file, read.fault);
   const { tree, locate } = parseText(read.text, format, { kind: 'file', path: file });
   const issues: Issue[] = [];
@@ -115,7 +148,7 @@ export function readTriggerFile(
   const entries = Array.isArray(tree['triggers']) ? tree['triggers'] : [];
   const triggers = entries.flatMap((entry, index) => {
     const path = joinPath('triggers', index);
-    return readTrigger(entry, { path, definitions, issues }) ?? [];
+    return readTrigger(entry, { path, definitions, sources, issues }) ?? [];
   });
   issues.push(...duplicates(entries));
   return { triggers, issues, locate };
@@ -128,12 +161,15 @@ function refusal(file: string, found: Omit<Issue, 'path'>): ConfigError {
 interface Reading {
   readonly path: string;
   readonly definitions: readonly TriggerDefinition[];
+  readonly sources: TokenSources;
   readonly issues: Issue[];
 }
 
+type Report = (this: void, issue: Issue) => void;
+
 function readTrigger(
   entry: JsonValue,
-  { path, definitions, issues }: Reading,
+  { path, definitions, sources, issues }: Reading,
 ): Trigger | undefined {
   const own = isObject(entry) && typeof entry['name'] === 'string' ? entry['name'] : undefined;
   /** Whoever reads one line of a log knows which trigger it is about. */
@@ -147,25 +183,58 @@ function readTrigger(
   }
   const definition = definitions.find(({ type }) => type === entry['type']);
   const kind = definition ?? unknownKind(entry['type'], { path, definitions, report });
-  const checked = check(entrySchema(kind), { ...entry, type: kind.type }, path);
+  const filled = withValues({ ...entry, type: kind.type }, { path, sources, report });
+  const checked = check(entrySchema(kind), filled, path);
   if (!checked.ok)
     for (const issue of checked.issues)
       // The fields of a kind that is not known are not known either.
       if (definition !== undefined || issue.code !== 'unknown_key') report(issue);
-  if (!checked.ok || definition === undefined) return undefined;
-  const { name, enabled, config, run, type: _type, ...fields } = checked.value;
+  if (!checked.ok) return undefined;
+  const { name, enabled, config, template, run, type: _type, ...fields } = checked.value;
+  const target = targetOf(config, template, { path, report });
+  if (definition === undefined || target === undefined) return undefined;
   const parsed = definition.fields().parse(fields);
-  const trigger = {
-    path,
-    name,
-    enabled,
-    definition,
-    config: parsed,
-    document: config,
-    run: run ?? {},
-  };
+  for (const secret of definition.secrets(parsed)) sources.redactor.register(secret);
+  const trigger = { path, name, enabled, definition, config: parsed, target, run: run ?? {} };
   checkRunName(trigger, report);
   return trigger;
+}
+
+/** The entry with what its own fields refer to: addresses and secrets need not stand in the file. */
+function withValues(
+  entry: JsonObject,
+  { path, sources, report }: Pick<Reading, 'path' | 'sources'> & { readonly report: Report },
+): JsonObject {
+  const fields = Object.fromEntries(
+    Object.entries(entry).filter(([key]) => !Object.hasOwn(commonFields('', ''), key)),
+  );
+  const { tree, issues } = interpolate(fields, sources);
+  for (const issue of issues) report({ ...issue, path: joinPath(path, ...stepsOf(issue.path)) });
+  return { ...entry, ...restoreEscapes(tree) };
+}
+
+function targetOf(
+  document: string | JsonObject | undefined,
+  template: TemplateTarget | undefined,
+  { path, report }: { readonly path: string; readonly report: Report },
+): Target | undefined {
+  if (document !== undefined && template === undefined) return { kind: 'document', document };
+  if (template !== undefined && document === undefined) return { kind: 'template', template };
+  if (document === undefined)
+    report({
+      code: 'missing_key',
+      path: joinPath(path, 'config'),
+      message: '`config` is required',
+      hint: 'name a document, or a `template`',
+    });
+  else
+    report({
+      code: 'invalid_value',
+      path: joinPath(path, 'template'),
+      message: 'a trigger runs a document or a template, not both',
+      hint: 'leave `config` or `template` out',
+    });
+  return undefined;
 }
 
 /** Reports the type, and gives a kind without fields, so that the other fields are checked. */
@@ -175,7 +244,7 @@ function unknownKind(
     path,
     definitions,
     report,
-  }: Omit<Reading, 'issues'> & { report(this: void, issue: Issue): void },
+  }: Pick<Reading, 'path' | 'definitions'> & { readonly report: Report },
 ): TriggerDefinition {
   const types = definitions.map((one) => one.type);
   const at = joinPath(path, 'type');
@@ -204,14 +273,12 @@ function unknownKind(
     examples: [],
     tokens: () => [],
     starts: () => '',
+    secrets: () => [],
   };
 }
 
 /** A placeholder that this trigger never fills in would stand in the name of every run. */
-function checkRunName(
-  { path, run, definition, config }: Trigger,
-  report: (issue: Issue) => void,
-): void {
+function checkRunName({ path, run, definition, config }: Trigger, report: Report): void {
   const known = new Set(['name', 'object_key', 'bucket']);
   const filled = new Set(
     definition.tokens(config).flatMap(({ name, inRunName }) => (inRunName === true ? [name] : [])),
