@@ -40,10 +40,12 @@ import { createRollback } from './features/rollback/rollback-run.ts';
 import { createRuns } from './runs/service/run-service.ts';
 import type { Caller } from './runs/service/runs.ts';
 import { createTemplates } from './features/templates/templates.ts';
+import { createTriggers } from './features/triggers/triggers.ts';
 import { createVerify } from './features/verify/verify-service.ts';
 import { createWorkerPool } from './runs/worker/worker-pool.ts';
 import { loadAuth } from './server/auth/auth-settings.ts';
 import type { Authenticator } from './server/auth/auth.ts';
+import { readTriggers, triggersFile } from './serve-triggers.ts';
 import { createServer } from './server/http/http.ts';
 import { isLoopback, parseListen } from './server/http/listen.ts';
 
@@ -96,6 +98,9 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       ? undefined
       : await openDefaults(options.defaultConfig, env, access);
   const base = (): BaseDocument | undefined => defaults?.now();
+  const surroundings = { env, access, base };
+  const loadedTriggers =
+    options.triggers === undefined ? undefined : readTriggers(options.triggers, surroundings);
   const history = await openHistory(
     options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`,
     env,
@@ -161,6 +166,16 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     isLevelChosen: options.isLevelChosen,
     listen: options.listen,
   });
+  const services = { jobs, base, audit: runs.audit };
+  const templates = createTemplates({ ...services, env, store: history.templates, runs });
+  const triggers = createTriggers({
+    env,
+    audit: runs.audit,
+    runs,
+    runTemplate: (id, request, { caller, signal, how }) =>
+      templates.run(id, request, caller, signal, how),
+    loaded: loadedTriggers,
+  });
   const { authConfig } = options.auth;
   const reload = createReload({
     env,
@@ -169,8 +184,10 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     ...(authConfig === undefined
       ? {}
       : { auth: { path: authConfig, load: async () => reopenDoors(doors, options, env, host) } }),
+    ...(options.triggers === undefined
+      ? {}
+      : { triggers: triggersFile(options.triggers, triggers, surroundings) }),
   });
-  const services = { jobs, base, audit: runs.audit };
   const server = await createServer({
     version,
     env,
@@ -190,7 +207,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     rollback: createRollback({ ...services, runs }),
     verify: createVerify(services),
     replay: createReplay(services),
-    templates: createTemplates({ ...services, env, store: history.templates, runs }),
+    templates,
+    triggers,
     catalog,
     deadLetters: createDeadLetterFiles(jobs),
     localOutputs,
@@ -230,6 +248,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
           () => {},
         ),
       drain: async (graceSecs) => {
+        await triggers.close();
         await runs.drain(graceSecs * 1000);
         await close();
         closed.resolve();
@@ -275,6 +294,8 @@ function openDoors(options: ServeOptions, env: Env, host: string): Doors {
       .map(([name]) => name),
   ];
   if (history.kind === 'sqlite') files.push(history.path);
+  // It may hold what senders sign with.
+  if (options.triggers !== undefined) files.push(options.triggers);
   const access: Access = {
     variables: {
       credentials: [...new Set(credentials)],

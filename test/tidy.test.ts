@@ -77,6 +77,7 @@ const TOP_FILES_MAY_IMPORT_ALL = [
   'main.ts',
   'parts.ts',
   'serve.ts',
+  'serve-triggers.ts',
   'worker.ts',
   'worker-jobs.ts',
   'crash-attempt.ts',

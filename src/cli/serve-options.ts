@@ -32,6 +32,8 @@ export interface ServeOptions {
   readonly dataDir: string;
   /** Absolute path of the document merged beneath every submission. */
   readonly defaultConfig: string | undefined;
+  /** Absolute path of the file of triggers. */
+  readonly triggers: string | undefined;
   readonly maxConcurrentRuns: number;
   readonly maxQueuedRuns: number;
   readonly corsOrigins: readonly string[];

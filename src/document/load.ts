@@ -147,6 +147,11 @@ export function composeFile(path: string, options: ComposeFileOptions): Composed
   return { ...file, ...composeDocument(file, compositionOf(options)) };
 }
 
+/** As `composeFile`, of a text that stands somewhere in the file. */
+export function composeText(document: DocumentText, options: ComposeFileOptions): Composed {
+  return composeDocument(document, compositionOf(options));
+}
+
 function readDocument(
   path: string,
   readFile: ReadFile,

@@ -11,6 +11,7 @@ const API_VERSION = '1.0.0';
 const TAGS: Readonly<Record<Route['tag'], string>> = {
   runs: 'Submission, tracking and logs of runs.',
   templates: 'Pipelines and connectors that are registered, versioned and run by name.',
+  triggers: 'What starts runs when something happens.',
   schemas: 'What documents may contain.',
   catalog: 'Data sets, their lineage, and the files that sinks wrote.',
   operations: 'Health, identity, audit and this description.',
@@ -67,18 +68,20 @@ function operation(route: Route): object {
     ...(route.description === undefined ? {} : { description: route.description }),
     ...(route.permission === 'public'
       ? { security: [] }
-      : { security: [{ bearer: [] }], 'x-permission': route.permission }),
+      : {
+          security: route.isOpenTo === undefined ? [{ bearer: [] }] : [{ bearer: [] }, {}],
+          'x-permission': route.permission,
+        }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.body === undefined
-      ? {}
-      : { requestBody: requestBody(route.body, route.bodyOptional !== true) }),
+    ...requestOf(route),
     responses: { ...successes(route), ...failures(route) },
   };
 }
 
 /** `run.submit` reads `runSubmit`; where one label serves two methods, the second names its own. */
-function operationId({ label }: Route): string {
-  return label.replaceAll(/[._](\w)/g, (_, letter: string) => letter.toUpperCase());
+function operationId({ label, method }: Route): string {
+  const name = label.replaceAll(/[._](\w)/g, (_, letter: string) => letter.toUpperCase());
+  return method === 'PUT' ? `${name}ByPut` : name;
 }
 
 function pathParameters(route: Route): object[] {
@@ -114,6 +117,11 @@ function parameter(
     ...style,
     schema: shape,
   };
+}
+
+function requestOf({ anyBody, body, bodyOptional }: Route): object {
+  if (anyBody === true) return { requestBody: { required: false, content: { '*/*': {} } } };
+  return body === undefined ? {} : { requestBody: requestBody(body, bodyOptional !== true) };
 }
 
 function requestBody(schema: ZodType, required: boolean): object {

@@ -25,6 +25,16 @@ export interface ResponseSpec {
   readonly otherContentTypes?: readonly string[];
 }
 
+/** A request as it came, for routes that take what others send. */
+export interface RawRequest {
+  readonly method: string;
+  /** By name in lower case; values of a repeated name are joined with commas. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** What stands behind the `?`. */
+  readonly search: string;
+  readonly body: Uint8Array;
+}
+
 /** One request, checked: parameters, query and body are what their schemas say. */
 export interface RouteCall<P, Q, B> {
   readonly params: P;
@@ -32,6 +42,9 @@ export interface RouteCall<P, Q, B> {
   readonly body: B;
   readonly caller: Caller;
   readonly principal: Principal;
+  /** Let in without a credential (`isOpenTo`). */
+  readonly isNobody: boolean;
+  readonly raw: RawRequest;
   /** The client is a browser that wants to show a page: its `Accept` names `text/html`. */
   readonly wantsPage: boolean;
   /** The number in `Last-Event-ID`: the last event of a stream that the client has seen. */
@@ -78,7 +91,7 @@ export interface RouteDefinition<P, Q, B, S extends ServiceName> {
   readonly permission: Permission | 'public';
   /** Names the action in the audit log; with the method, the operation in the API description. */
   readonly label: string;
-  readonly tag: 'runs' | 'templates' | 'schemas' | 'catalog' | 'operations';
+  readonly tag: 'runs' | 'templates' | 'triggers' | 'schemas' | 'catalog' | 'operations';
   readonly summary: string;
   readonly description?: string;
   /** A value that does not fit is a 404: there is no such path. */
@@ -90,6 +103,13 @@ export interface RouteDefinition<P, Q, B, S extends ServiceName> {
   readonly body?: ZodType<B>;
   /** An absent body reads as `{}`. */
   readonly bodyOptional?: boolean;
+  /** It takes bodies of any type, as `raw`. */
+  readonly anyBody?: true;
+  /**
+   * Whether this resource checks by itself who asks: then a request without a token reaches
+   * `handle`, as nobody.
+   */
+  isOpenTo?(params: Readonly<Record<string, string>>, services: Pick<Services, S>): boolean;
   /** Names of the services `handle` is given; it sees no others. */
   readonly uses?: readonly S[];
   readonly responses: Readonly<Record<number, ResponseSpec>>;

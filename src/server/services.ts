@@ -10,6 +10,7 @@ import type { ShowRunPlan } from '../features/plan-view/run-plan.ts';
 import type { Rerun } from '../features/rerun/rerun.ts';
 import type { Rollback } from '../features/rollback/rollback-run.ts';
 import type { Templates } from '../features/templates/templates.ts';
+import type { Triggers } from '../features/triggers/triggers.ts';
 import type { Verify } from '../features/verify/verify-service.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
@@ -61,6 +62,7 @@ export interface Services {
    */
   readonly audit: Pick<Audit, 'record' | 'list'>;
   readonly templates: Templates;
+  readonly triggers: Pick<Triggers, 'fire' | 'needsNoToken' | 'health' | 'list'>;
   /** The Prometheus text of everything measured. */
   readonly metricsText: () => Promise<string>;
   /** The static files of the server. */

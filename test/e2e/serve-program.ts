@@ -82,7 +82,10 @@ export function workshop(): {
 }
 
 async function startServe({ cwd, args = [], variables = {} }: ProgramOptions): Promise<Program> {
-  const auth = args.some((arg) => /auth|token/.test(arg)) ? [] : ['--no-auth'];
+  const isChosen =
+    args.some((arg) => /auth|token/.test(arg)) ||
+    Object.keys(variables).some((name) => /SERVE_\w*TOKEN/.test(name));
+  const auth = isChosen ? [] : ['--no-auth'];
   const child = spawn(
     process.execPath,
     [LAUNCHER, 'serve', '--listen', '127.0.0.1:0', ...auth, ...args],

@@ -10,6 +10,8 @@ import { createRunPlan } from '../../src/features/plan-view/run-plan.ts';
 import { createRerun } from '../../src/features/rerun/rerun.ts';
 import { createTemplates } from '../../src/features/templates/templates.ts';
 import { createLocalOutputs } from '../../src/features/local-outputs/local-outputs.ts';
+import type { LoadedTriggers } from '../../src/features/triggers/load-triggers.ts';
+import { createTriggers } from '../../src/features/triggers/triggers.ts';
 import { MemoryCatalog } from '../../src/history/memory/memory-catalog.ts';
 import { MemoryTemplates } from '../../src/history/memory/memory-templates.ts';
 import { MemoryOutputs } from '../../src/history/memory/memory-outputs.ts';
@@ -279,6 +281,7 @@ export interface FixtureOptions extends Partial<
   readonly outputs?: OutputStore;
   /** Whether rows of outputs may be looked at. */
   readonly showsRows?: boolean;
+  readonly triggers?: LoadedTriggers;
 }
 
 export async function startFixture(options: FixtureOptions = {}): Promise<Fixture> {
@@ -288,6 +291,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
     cwd = process.cwd(),
     outputs = new MemoryOutputs(),
     showsRows = false,
+    triggers,
     ...given
   } = options;
   const script = newScript();
@@ -361,6 +365,17 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
         'row `row-0` has no key by which its records could be matched',
       );
     },
+    triggers: createTriggers({
+      env,
+      audit,
+      runs: fakeRuns(script),
+      runTemplate: async () =>
+        fakeRuns(script).submit(
+          { config: '', config_format: 'yaml' },
+          { principal: 'x', role: 'admin' },
+        ),
+      loaded: triggers,
+    }),
     reload: async () => ({ reloaded: false, reason: 'there is nothing to read' }),
     templates: createTemplates({
       env,

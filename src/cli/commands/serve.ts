@@ -77,6 +77,11 @@ const options = withVariables('SERVE', {
     completes: 'file',
     description: 'Document with defaults for every submission.',
   }),
+  triggers: textOption({
+    value: 'FILE',
+    completes: 'file',
+    description: 'What starts runs: webhooks, objects that arrive, queues that grow long.',
+  }),
   dataDir: textOption({
     value: 'DIR',
     completes: 'directory',
@@ -163,7 +168,6 @@ const options = withVariables('SERVE', {
   cluster: unavailableOption('cluster mode'),
   clusterPollSecs: unavailableOption('cluster mode', 'N'),
   clusterMaxAttempts: unavailableOption('cluster mode', 'N'),
-  triggers: unavailableOption('triggers', 'FILE'),
   templatesSync: unavailableOption('template registry', 'FILE'),
   mcp: unavailableOption('tool-protocol endpoint'),
   mcpAllowMutations: unavailableOption('tool-protocol endpoint'),
@@ -218,7 +222,7 @@ export const serveCommand = defineCommand({
     'Accepts runs over HTTP, executes them, and stores their results and logs. Choose exactly one way to authenticate: ' +
     '`--auth-token`, `--auth-config`, any of `--read-token`, `--write-token` and `--admin-token`, or `--no-auth`.\n\n' +
     'The first SIGTERM or SIGINT lets runs finish within `--shutdown-grace-secs`; a second one ends the server at once. ' +
-    'SIGHUP makes it read `--default-config` and `--auth-config` again, like `POST /v1/reload`.',
+    'SIGHUP makes it read `--default-config`, `--auth-config` and `--triggers` again, like `POST /v1/reload`.',
   options,
   examples: [
     { command: 'headgate serve --no-auth', description: 'Try it on this machine' },
@@ -265,16 +269,14 @@ export function readServeOptions(
     auth,
     history: historyOf(values.history, dataDir, world.cwd),
     dataDir,
-    defaultConfig:
-      values.defaultConfig === undefined
-        ? undefined
-        : path.resolve(world.cwd, values.defaultConfig),
+    defaultConfig: absolute(values.defaultConfig, world.cwd),
+    triggers: absolute(values.triggers, world.cwd),
     maxConcurrentRuns: values.maxConcurrentRuns,
     maxQueuedRuns: values.maxQueuedRuns ?? 8 * values.maxConcurrentRuns,
     corsOrigins: values.corsOrigin,
     credentialVariables: credentialVariables(options),
     allowEnv: values.allowEnv.length === 0 ? undefined : values.allowEnv,
-    dataRoot: values.dataRoot === undefined ? undefined : path.resolve(world.cwd, values.dataRoot),
+    dataRoot: absolute(values.dataRoot, world.cwd),
     bodyLimitBytes: values.bodyLimitBytes,
     shutdownGraceSecs: values.shutdownGraceSecs,
     retainTerminalRunsSecs: values.retainTerminalRunsSecs,
@@ -294,6 +296,10 @@ export function readServeOptions(
       },
     },
   };
+}
+
+function absolute(file: string | undefined, cwd: string): string | undefined {
+  return file === undefined ? undefined : path.resolve(cwd, file);
 }
 
 function authOf(values: ServeValues): ServeAuth {

@@ -21,6 +21,8 @@ export interface ReloadOptions {
   readonly defaultConfig?: SettingsFile;
   /** The file of principals. */
   readonly auth?: SettingsFile;
+  /** The file of triggers. */
+  readonly triggers?: SettingsFile;
 }
 
 /**
@@ -39,12 +41,12 @@ export function createReload(options: ReloadOptions): Reload {
 }
 
 async function reload(
-  { env, audit, defaultConfig, auth }: ReloadOptions,
+  { env, audit, defaultConfig, auth, triggers }: ReloadOptions,
   caller: Caller,
 ): Promise<ReloadReport> {
   const record = (result: string): Promise<void> =>
     audit.record({ ...actionOf(caller, 'config.reload'), result });
-  const files = [defaultConfig, auth].filter((file) => file !== undefined);
+  const files = [defaultConfig, auth, triggers].filter((file) => file !== undefined);
   const log = env.log.at('headgate::reload');
   try {
     const changes = await loadAll(files);
@@ -63,6 +65,9 @@ async function reload(
       ? { reloaded: false, reason: 'the server was started without --default-config' }
       : { reloaded: true, path: defaultConfig.path }),
     ...(auth === undefined ? {} : { auth: { reloaded: true as const, path: auth.path } }),
+    ...(triggers === undefined
+      ? {}
+      : { triggers: { reloaded: true as const, path: triggers.path } }),
   };
 }
 

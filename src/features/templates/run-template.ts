@@ -22,11 +22,15 @@ export interface RunServices {
   readonly find: (id: string, version: string | number | null | undefined) => Promise<FoundVersion>;
 }
 
+/** What whoever runs a template may hear of it. */
+export type RunTemplateHow = Pick<How, 'onPrepared' | 'onAdmitted'>;
+
 export interface TemplateCall {
   readonly id: string;
   readonly request: RunTemplate;
   readonly caller: Caller;
   readonly signal: AbortSignal;
+  readonly how?: RunTemplateHow;
 }
 
 /** The document of one run, and what the answer and the labels say of where it came from. */
@@ -45,7 +49,7 @@ export interface ChosenDocument extends Chosen {
 }
 
 export async function chooseDocument(
-  { id, request, signal }: Omit<TemplateCall, 'caller'>,
+  { id, request, signal }: Omit<TemplateCall, 'caller' | 'how'>,
   services: Omit<RunServices, 'runs'>,
 ): Promise<ChosenDocument> {
   const main = await services.find(id, request.version);
@@ -59,16 +63,18 @@ export async function chooseDocument(
 }
 
 export async function runTemplate(
-  { id, request, caller, signal }: TemplateCall,
+  { id, request, caller, signal, how: heard = {} }: TemplateCall,
   services: RunServices,
 ): Promise<TemplateRun> {
   const { main, ...chosen } = await chooseDocument({ id, request, signal }, services);
   const { submission, how } = submissionOf(main, chosen, request);
   let summary: PlanSummary | undefined;
   const receipt = await services.runs.submit(submission, caller, {
+    ...heard,
     ...how,
     onPrepared: (prepared) => {
       summary = prepared;
+      heard.onPrepared?.(prepared);
     },
   });
   return {

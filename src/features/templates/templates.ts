@@ -35,7 +35,12 @@ import {
   type Act,
   type TemplateStatus,
 } from './release.ts';
-import { chooseDocument, runTemplate, type ChosenDocument } from './run-template.ts';
+import {
+  chooseDocument,
+  runTemplate,
+  type ChosenDocument,
+  type RunTemplateHow,
+} from './run-template.ts';
 import { checkTemplateJob, templateMatrixJob, type CheckedTemplate } from './template-jobs.ts';
 
 type Selector = string | number | null | undefined;
@@ -76,7 +81,13 @@ export interface Templates {
     request: Deprecating,
     caller: Caller,
   ): Promise<{ readonly id: string; readonly version: number; readonly deprecated: boolean }>;
-  run(id: string, request: RunTemplate, caller: Caller, signal: AbortSignal): Promise<TemplateRun>;
+  run(
+    id: string,
+    request: RunTemplate,
+    caller: Caller,
+    signal: AbortSignal,
+    how?: RunTemplateHow,
+  ): Promise<TemplateRun>;
   /** The document of a run, for whoever executes it himself. */
   choose(id: string, request: RunTemplate, signal: AbortSignal): Promise<ChosenDocument>;
   matrix(signal: AbortSignal): Promise<TemplateMatrix>;
@@ -287,10 +298,11 @@ class Registry implements Templates {
     request: RunTemplate,
     caller: Caller,
     signal: AbortSignal,
+    how: RunTemplateHow = {},
   ): Promise<TemplateRun> {
     const { jobs, runs } = this.#options;
     const answer = await runTemplate(
-      { id, request, caller, signal },
+      { id, request, caller, signal, how },
       { jobs, runs, find: (one, selector) => this.#versionOf(one, selector) },
     );
     await this.#options.audit.record(actionOf(caller, 'template.run', answer.run_id));

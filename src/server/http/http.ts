@@ -27,7 +27,7 @@ import { allowHeader, indexPaths, nothingHere, readParams, type PathIndex } from
 import { readQuery } from './query.ts';
 import { readBody, tooLarge, type BodySource } from './request-body.ts';
 import { countRequest, UNMATCHED } from './request-metrics.ts';
-import type { Answer, Route, RouteCall } from '../route.ts';
+import type { Answer, RawRequest, Route, RouteCall } from '../route.ts';
 import { pickServices, type Services } from '../services.ts';
 import { ROUTES } from '../routes/index.ts';
 
@@ -223,7 +223,10 @@ function register(app: FastifyInstance, route: Route, scope: Scope): void {
         sourceIp: request.ip,
         params: request.params as Record<string, string>,
       };
-      const admitted = admit(route, approach, scope.options.authenticate);
+      const admitted = admit(route, approach, {
+        authenticate: scope.options.authenticate,
+        services,
+      });
       if (!('denied' in admitted)) {
         request.principal = admitted;
         return done();
@@ -250,6 +253,10 @@ function callOf(
     query: route.query && readQuery(route.query, searchOf(request.url)),
     body: route.body && readBody(route.body, bodyOf(request), route.bodyOptional === true),
     principal,
+    isNobody: principal === NOBODY,
+    get raw() {
+      return rawOf(request);
+    },
     wantsPage: request.headers.accept?.includes('text/html') === true,
     lastEventId: lastEventId(request),
     caller: { principal: principal.name, role: principal.role, sourceIp: request.ip },
@@ -275,6 +282,19 @@ function searchOf(url: string): string {
   const mark = url.indexOf('?');
   return mark < 0 ? '' : url.slice(mark + 1);
 }
+
+function rawOf({ method, headers, url, body }: FastifyRequest): RawRequest {
+  return {
+    method,
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]),
+    ),
+    search: searchOf(url),
+    body: (body as Uint8Array | undefined) ?? NO_BYTES,
+  };
+}
+
+const NO_BYTES = new Uint8Array();
 
 function bodyOf({ body, headers }: FastifyRequest): BodySource {
   return {

@@ -1,5 +1,6 @@
 /** For load balancers and scrapers: open to all, outside `/v1/`. */
 import { z } from 'zod';
+import { triggerHealthSchema } from '../../wire/triggers.ts';
 import { defineRoute, empty, json, text, type Route } from '../route.ts';
 
 const METRICS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
@@ -9,6 +10,10 @@ const readinessSchema = z.object({
   history_ok: z.boolean().meta({ description: 'False while the history backend is degraded.' }),
   queue_ok: z.boolean().meta({ description: 'False while the run queue is full.' }),
   cluster: z.object({ enabled: z.boolean(), instances: z.int() }),
+  triggers: z
+    .array(triggerHealthSchema)
+    .optional()
+    .meta({ description: 'Those that are switched on, where the server has a file of triggers.' }),
 });
 
 const healthz = defineRoute({
@@ -29,7 +34,7 @@ const readyz = defineRoute({
   label: 'readyz',
   tag: 'operations',
   summary: 'Whether the server accepts work',
-  uses: ['runs', 'clustered'],
+  uses: ['runs', 'clustered', 'triggers'],
   responses: {
     200: { description: 'Yes.', schema: readinessSchema },
     503: {
@@ -38,14 +43,16 @@ const readyz = defineRoute({
       schema: readinessSchema,
     },
   },
-  async handle(_call, { runs, clustered }) {
+  async handle(_call, { runs, clustered, triggers }) {
     const { historyOk, queueOk, draining, instances } = await runs.readiness();
+    const health = triggers.health();
     const ready = historyOk && queueOk && !draining;
     return json(ready ? 200 : 503, {
       status: ready ? 'ready' : 'not_ready',
       history_ok: historyOk,
       queue_ok: queueOk,
       cluster: { enabled: clustered, instances },
+      ...(health === undefined ? {} : { triggers: health }),
     });
   },
 });

@@ -17,6 +17,7 @@ import { runLogRoutes } from './run-logs.ts';
 import { runRoutes } from './runs.ts';
 import { schemaRoutes } from './schemas.ts';
 import { templateRoutes } from './templates.ts';
+import { triggerRoutes } from './triggers.ts';
 import { verifyRoutes } from './verify.ts';
 
 export const ROUTES: readonly Route[] = Object.freeze([
@@ -32,6 +33,7 @@ export const ROUTES: readonly Route[] = Object.freeze([
   ...catalogRoutes,
   ...localOutputRoutes,
   ...templateRoutes,
+  ...triggerRoutes,
   ...identityRoutes,
   ...auditRoutes,
   ...reloadRoutes,

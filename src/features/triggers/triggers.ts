@@ -1,0 +1,136 @@
+/** The triggers of a server: all that are switched on, and what happens when one fires. */
+import type { RequestedEvents } from '../../kit/trigger.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { actionOf, type Audit } from '../../runs/service/audit.ts';
+import type { Caller } from '../../runs/service/runs.ts';
+import type { SubmissionReceipt } from '../../wire/run.ts';
+import type { TriggerHealth, TriggerListing } from '../../wire/triggers.ts';
+import type { ActiveOptions, ActiveTrigger } from './active-trigger.ts';
+import type { LoadedTrigger, LoadedTriggers } from './load-triggers.ts';
+import * as metrics from './metrics.ts';
+import { RequestedTrigger, type Arrival } from './requested-trigger.ts';
+
+/** Who asked for a trigger to fire; undefined for one that proved it by a signature. */
+export interface FireCall extends Arrival {
+  readonly caller: Caller | undefined;
+}
+
+export interface Triggers {
+  /**
+   * The run of a request to a trigger; undefined when the request has none of its own. Rejects with
+   * `RefusedError`: 404 for a name that no such trigger has, and as `Runs.submit` does.
+   */
+  fire(name: string, call: FireCall): Promise<SubmissionReceipt | undefined>;
+  /** Whether a request without a token is to be given to `fire`, which checks its signature. */
+  needsNoToken(name: string): boolean;
+  /** Of those that are switched on, by name; undefined where the server has no file of triggers. */
+  health(): readonly TriggerHealth[] | undefined;
+  list(): readonly TriggerListing[];
+  /** Takes the place of the triggers before; what did not change goes on undisturbed. */
+  replace(loaded: LoadedTriggers): void;
+  /** Nothing fires after. */
+  close(): Promise<void>;
+}
+
+export interface TriggersOptions extends ActiveOptions {
+  readonly audit: Pick<Audit, 'record'>;
+  /** None: the server was started without a file of triggers. */
+  readonly loaded: LoadedTriggers | undefined;
+}
+
+type Running = RequestedTrigger;
+
+export function createTriggers(options: TriggersOptions): Triggers {
+  return new TriggerSet(options);
+}
+
+class TriggerSet implements Triggers {
+  readonly #options: TriggersOptions;
+  #loaded: readonly LoadedTrigger[] | undefined;
+  #running: ReadonlyMap<string, Running> = new Map();
+
+  constructor(options: TriggersOptions) {
+    this.#options = options;
+    if (options.loaded !== undefined) this.replace(options.loaded);
+  }
+
+  async fire(name: string, call: FireCall): Promise<SubmissionReceipt | undefined> {
+    const running = this.#running.get(name);
+    if (running === undefined)
+      throw new RefusedError('not_found', `there is no webhook trigger \`${name}\``);
+    const receipt = await running.fire(call);
+    if (call.caller !== undefined)
+      await this.#options.audit.record(actionOf(call.caller, 'trigger.fire', receipt?.run_id));
+    return receipt;
+  }
+
+  needsNoToken(name: string): boolean {
+    return this.#running.get(name)?.receiver.needsNoToken === true;
+  }
+
+  health(): readonly TriggerHealth[] | undefined {
+    if (this.#loaded === undefined) return undefined;
+    return [...this.#running.values()].map(({ active }) => active.health);
+  }
+
+  list(): readonly TriggerListing[] {
+    return (this.#loaded ?? []).map((trigger) => {
+      const { name, enabled, definition, config } = trigger;
+      const active = this.#running.get(name)?.active;
+      return {
+        ...(active?.health ?? resting(trigger)),
+        enabled,
+        starts: definition.starts(config, name),
+        last_run_id: active?.lastRunId ?? null,
+      };
+    });
+  }
+
+  replace({ triggers, warnings }: LoadedTriggers): void {
+    const { env } = this.#options;
+    for (const warning of warnings) env.log.at('headgate::triggers').warn(warning);
+    const before = this.#running;
+    this.#running = new Map(
+      triggers
+        .filter(({ enabled }) => enabled)
+        .map((trigger) => [trigger.name, this.#open(trigger, before.get(trigger.name))]),
+    );
+    this.#loaded = triggers;
+    env.metrics.set(metrics.triggersActive, {}, this.#running.size);
+  }
+
+  async close(): Promise<void> {
+    this.#running = new Map();
+  }
+
+  #open(trigger: LoadedTrigger, before: Running | undefined): Running {
+    if (before !== undefined && isSameKind(trigger, before.active.trigger)) {
+      before.active.trigger = trigger;
+      return before;
+    }
+    const { env } = this.#options;
+    const events = trigger.definition.events as RequestedEvents<unknown>;
+    const receiver = events.open(trigger.config, { ...env, name: trigger.name });
+    return new RequestedTrigger(trigger, receiver, this.#options);
+  }
+}
+
+/** Whether it listens to the same events. */
+function isSameKind(one: LoadedTrigger, other: ActiveTrigger['trigger']): boolean {
+  return (
+    one.definition === other.definition &&
+    stringifyJson(one.config as JsonValue) === stringifyJson(other.config as JsonValue)
+  );
+}
+
+function resting({ name, definition }: LoadedTrigger): TriggerHealth {
+  return {
+    name,
+    type: definition.type,
+    healthy: true,
+    consecutive_failures: 0,
+    last_fire: null,
+    last_error: null,
+  };
+}
