@@ -89,13 +89,20 @@ export function isDate(bytes: Uint8Array, start: number, end: number): boolean {
   return year >= 0 && day >= 1 && day <= days;
 }
 
-/** `2024-02-29T07:08:09.5`, and `Z` at the end of an instant. */
+export interface MomentForm {
+  /** Whether `Z` ends it. */
+  readonly isInstant: boolean;
+  /** Most digits behind the second. */
+  readonly digits: number;
+}
+
+/** `2024-02-29T07:08:09.5` */
 // oxlint-disable-next-line max-params
 export function isMoment(
   bytes: Uint8Array,
   start: number,
   end: number,
-  isInstant: boolean,
+  { isInstant, digits }: MomentForm,
 ): boolean {
   const stop = isInstant ? end - 1 : end;
   if (stop - start < CLOCK_END || (isInstant && bytes[stop] !== LETTER_Z)) return false;
@@ -108,6 +115,7 @@ export function isMoment(
   if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59) return false;
   const point = start + CLOCK_END;
   if (stop === point) return true;
+  if (stop - point - 1 > digits) return false;
   return bytes[point] === POINT && stop > point + 1 && digitsEnd(bytes, point + 1, stop) === stop;
 }
 

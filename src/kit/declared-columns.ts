@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { knownSchema, type RecordSchema } from './record-schema.ts';
 import { boolean, finding, nullAsAbsent, text } from './schema.ts';
+import type { SourceCapabilities } from './source.ts';
 import { parseType, TYPE_FORMS } from './type-text.ts';
 
 function typeName() {
@@ -38,6 +39,29 @@ export function declaredColumns() {
       [{ name: 'id', type: 'int64', nullable: false }],
     ],
   });
+}
+
+export function inferTypes() {
+  return boolean().default(false).meta({
+    description:
+      'Whether fields that `columns` does not name get the types that the first values have; `plan` shows which, and why. A later value that does not fit fails the run.',
+  });
+}
+
+/** What a source is told of the types of its fields. */
+export interface TypesConfig {
+  readonly columns?: RecordSchema | undefined;
+  readonly infer_types: boolean;
+}
+
+/** The encodings of a source whose bytes have no types. */
+export function encodingsOf(
+  { columns, infer_types: infers }: TypesConfig,
+  encodings: readonly string[],
+): Pick<SourceCapabilities, 'encodings' | 'without'> {
+  if (columns === undefined && !infers) return { encodings };
+  const why = `\`${infers ? 'infer_types' : 'columns'}\` gives fields types`;
+  return { encodings: [], without: { encodings, why } };
 }
 
 interface ListedColumn {

@@ -97,6 +97,17 @@ export interface RecordField {
   /** Whether null may occur. */
   readonly nullable: boolean;
   readonly native?: NativeType;
+  /** For a type that was inferred from values: what was seen of them. */
+  readonly evidence?: TypeEvidence;
+}
+
+export interface TypeEvidence {
+  /** Values that were looked at. */
+  readonly values: number;
+  /** Nulls, and empty texts where those mean null. */
+  readonly empty: number;
+  /** The record that decided, where one did. */
+  readonly because?: string;
 }
 
 /** Made once for a run and shared by all its pages. */

@@ -247,6 +247,11 @@ export interface SourceDefinition<C = any> {
   probe?(config: C, context: SourceContext): Promise<ProbeFinding[]>;
   /** What its config says of the fields, without contacting anything. */
   declares?(config: C): RecordSchema | undefined;
+  /**
+   * Whether pages get types that are found in the first records. Then a read shows them, whatever
+   * its limit.
+   */
+  infersTypes?(config: C): boolean;
   /** The columns of the result, found without reading it; for sources whose columns have types. */
   describe?(config: C, context: SourceContext): Promise<ResultShape>;
   readonly slices?: Slices<C>;

@@ -5,6 +5,7 @@ import { isDate, isDecimal, isFraction, isInteger, isMoment, reads } from './cel
 import { ColumnBuilder, valuesOf } from './cells.ts';
 import { FALSE, MISSING, NULL, NUMBER, TEXT, TRUE, type Column, type Columns } from './columns.ts';
 import type { RecordField, RecordType } from './record-schema.ts';
+import { UNIT_DIGITS } from './typed-conversion.ts';
 
 /** The kind that a cell gets without being changed; `MISSING` when it has to be converted. */
 // Called for single cells: an object for the arguments would cost time.
@@ -162,9 +163,9 @@ export function cellKinds(type: RecordType, forms: CellForms): KindOf {
       return (bytes, start, end, kind) =>
         kind === TEXT && isDate(bytes, start, end) ? TEXT : MISSING;
     case 'timestamp': {
-      const isInstant = type.zone !== undefined;
+      const form = { isInstant: type.zone !== undefined, digits: UNIT_DIGITS[type.unit] };
       return (bytes, start, end, kind) =>
-        kind === TEXT && isMoment(bytes, start, end, isInstant) ? TEXT : MISSING;
+        kind === TEXT && isMoment(bytes, start, end, form) ? TEXT : MISSING;
     }
     case 'json':
       return (_bytes, _start, _end, kind) => (forms.fromText ? MISSING : kind);

@@ -18,6 +18,24 @@ export function valueConverter(type: RecordType, fromText: boolean): Convert {
   };
 }
 
+/**
+ * The same, for a type that nobody declared: a value that would not be written back as it was does
+ * not fit. Times may be written with a space instead of `T`.
+ */
+export function exactConverter(type: RecordType, fromText: boolean): Convert {
+  const convert = valueConverter(type, fromText);
+  return (value) => {
+    const converted = convert(value);
+    if (converted === undefined || converted === value || converted === null) return converted;
+    if (typeof value !== 'string') return undefined;
+    if (type.kind === 'timestamp')
+      return converted === value.replace(' ', 'T') ? converted : undefined;
+    return fromText && typeof converted !== 'object' && String(converted) === value
+      ? converted
+      : undefined;
+  };
+}
+
 function converterFor(type: RecordType, fromText: boolean): Convert {
   switch (type.kind) {
     case 'utf8':
@@ -70,7 +88,7 @@ const DECIMAL = /^([+-]?)(\d+)(?:\.(\d*))?$/;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 function toFloat(value: JsonValue): JsonValue | undefined {
-  if (typeof value === 'bigint') return Number(value);
+  if (typeof value === 'bigint') return BigInt(Number(value)) === value ? Number(value) : undefined;
   if (typeof value !== 'string' || NOT_FINITE.has(value)) return value;
   const parsed = NUMBER.test(value) ? Number(value) : Number.NaN;
   return Number.isFinite(parsed) ? parsed : undefined;
@@ -93,10 +111,14 @@ function toDecimal(value: JsonValue, { precision, scale = 0 }: DecimalType): Jso
 const MOMENT =
   /^(\d{4}-\d{2}-\d{2})[Tt ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(\.\d+)?(?:([Zz])|([+-]\d{2}:\d{2}))?$/;
 
-function toTimestamp(value: JsonValue, { zone }: TimestampType): JsonValue | undefined {
+/** Digits of a second; further ones do not fit, unless they are zeros. */
+export const UNIT_DIGITS = { s: 0, ms: 3, us: 6, ns: 9 } as const;
+
+function toTimestamp(value: JsonValue, { unit, zone }: TimestampType): JsonValue | undefined {
   if (typeof value !== 'string') return undefined;
   const [, date, hour, minute, second, fraction = '', utc, offset] = MOMENT.exec(value) ?? [];
   if (date === undefined || !isCalendarDate(date)) return undefined;
+  if (fraction.replace(/0+$/, '').length - 1 > UNIT_DIGITS[unit]) return undefined;
   const clock = `${date}T${hour}:${minute}:${second}${fraction}`;
   if (zone === undefined) return utc === undefined && offset === undefined ? clock : undefined;
   if (offset !== undefined) return `${clock}${offset}`;

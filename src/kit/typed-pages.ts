@@ -1,33 +1,51 @@
-/** Gives the fields of pages the types that they are said to have. */
+/** Gives the fields of pages the types that they are said to have, or that their values show. */
 import { ConnectorError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
+import { count } from '../lib/text/count.ts';
 import { hasField, isObject, type JsonValue } from '../lib/text/json.ts';
+import type { TypesConfig } from './declared-columns.ts';
+import { TypeInference } from './infer-types.ts';
 import { Page } from './page.ts';
-import type { RecordSchema, RecordType } from './record-schema.ts';
+import type { RecordField, RecordSchema } from './record-schema.ts';
 import { cellKinds, typedColumns, type TypedField } from './typed-columns.ts';
-import { valueConverter } from './typed-conversion.ts';
-import { typeText } from './type-text.ts';
-
-/** Why a source with declared columns gives no bytes of its file. */
-export const TYPES_CHANGE = '`columns` gives fields types';
+import { exactConverter, valueConverter } from './typed-conversion.ts';
+import { schemaText, typeText } from './type-text.ts';
 
 export interface TypedPagesOptions {
   /** Name of the input in errors. */
   readonly name: string;
   /** Values are texts, of which an empty one is no value of other types than utf8. */
   readonly fromText: boolean;
+  /** Whether this holds for inferred types as well: texts of a sheet are no numbers. */
+  readonly infersFromText?: boolean;
+}
+
+export interface PagesWithTypes extends TypedPagesOptions {
+  readonly config: TypesConfig;
+  readonly limit: number | undefined;
+  readonly log: Log;
+}
+
+/** `read` gives at most this many records. */
+export function pagesWithTypes(
+  read: (limit: number | undefined) => AsyncIterable<Page>,
+  options: PagesWithTypes,
+): AsyncIterable<Page> {
+  const { columns, infer_types: infers } = options.config;
+  if (infers) return inferredPages(read, options);
+  const pages = read(options.limit);
+  return columns === undefined ? pages : typedPages(pages, columns, options);
 }
 
 /** Pages keep their form. */
 export async function* typedPages(
   pages: AsyncIterable<Page>,
   schema: RecordSchema,
-  { name, fromText }: TypedPagesOptions,
+  { name, fromText, infersFromText = fromText }: TypedPagesOptions,
 ): AsyncGenerator<Page, void> {
-  const fields = schema.fields.map((field) => ({
-    field,
-    convert: valueConverter(field.type, fromText),
-    kindOf: cellKinds(field.type, { fromText, texts: true }),
-  }));
+  const fields = schema.fields.map((field) =>
+    typedField(field, field.evidence === undefined ? fromText : infersFromText),
+  );
   let before = 0;
   for await (const page of pages) {
     const columns = page.columns === undefined ? undefined : typedColumns(page.columns, fields);
@@ -40,6 +58,21 @@ export async function* typedPages(
     } else yield Page.ofColumns(columns, { ...options, release: () => page.release() });
     before += page.count;
   }
+}
+
+function typedField(field: RecordField, fromText: boolean): TypedField {
+  const { type, evidence } = field;
+  if (evidence === undefined)
+    return {
+      field,
+      convert: valueConverter(type, fromText),
+      kindOf: cellKinds(type, { fromText, texts: true }),
+    };
+  return {
+    field,
+    convert: exactConverter(type, fromText),
+    kindOf: cellKinds(type, { fromText, texts: fromText }),
+  };
 }
 
 function optionsOf({ bytes, bookmark }: Page): { bytes: number; bookmark?: JsonValue } {
@@ -67,14 +100,88 @@ function typed(
   return changed;
 }
 
-function misfit({ name, type }: { name: string; type: RecordType }, place: string): ConnectorError {
-  return new ConnectorError('data', `\`${name}\` in ${place} is no ${typeText(type)}`, {
-    hint: 'declare the column as `utf8` and convert it with a `cast` transform that may fail, or correct the data',
-  });
+function misfit({ name, type, evidence }: RecordField, place: string): ConnectorError {
+  const told = `\`${name}\` in ${place} is no ${typeText(type)}`;
+  if (evidence === undefined)
+    return new ConnectorError('data', told, {
+      hint: 'declare the column as `utf8` and convert it with a `cast` transform that may fail, or correct the data',
+    });
+  return new ConnectorError(
+    'data',
+    `${told}, as ${count(evidence.values, 'value')} before it are`,
+    {
+      hint: `declare its type, which no longer is inferred then: \`columns: {${JSON.stringify(name)}: utf8}\``,
+    },
+  );
 }
 
 function lacking({ name }: { name: string }, place: string): ConnectorError {
   return new ConnectorError('data', `\`${name}\` in ${place} has no value`, {
     hint: 'set `nullable: true` in `columns`, or correct the data',
   });
+}
+
+/** The sample from which types are inferred ends with the first of these. */
+const SAMPLE = { records: 10_000, letters: 8_000_000 };
+
+/**
+ * The limit does not decide the types: the whole sample is read, and records beyond the limit are
+ * not given.
+ */
+async function* inferredPages(
+  read: (limit: number | undefined) => AsyncIterable<Page>,
+  { config, limit = Infinity, log, ...options }: PagesWithTypes,
+): AsyncGenerator<Page, void> {
+  if (limit <= 0) return;
+  const most = limit === Infinity ? undefined : Math.max(limit, SAMPLE.records);
+  const pages = read(most)[Symbol.asyncIterator]();
+  try {
+    const fromText = options.infersFromText ?? options.fromText;
+    const inference = new TypeInference({ fromText, declared: config.columns });
+    const sample = await sampleOf(pages, inference);
+    const schema = inference.schema();
+    log.info(`types are inferred from ${count(inference.records, 'record')}`, {
+      input: options.name,
+      types: schemaText(schema),
+    });
+    const all = limited(chained(sample, pages), limit);
+    yield* typedPages(all, schema, options);
+  } finally {
+    await pages.return?.();
+  }
+}
+
+async function sampleOf(pages: AsyncIterator<Page>, inference: TypeInference): Promise<Page[]> {
+  const sample: Page[] = [];
+  let letters = 0;
+  for (;;) {
+    const next = await pages.next();
+    if (next.done === true) return sample;
+    sample.push(next.value);
+    for (const record of next.value.records()) {
+      letters += inference.add(record);
+      if (inference.records >= SAMPLE.records || letters >= SAMPLE.letters) return sample;
+    }
+  }
+}
+
+async function* chained(
+  first: readonly Page[],
+  rest: AsyncIterator<Page>,
+): AsyncGenerator<Page, void> {
+  yield* first;
+  for (;;) {
+    const next = await rest.next();
+    if (next.done === true) return;
+    yield next.value;
+  }
+}
+
+async function* limited(pages: AsyncIterable<Page>, limit: number): AsyncGenerator<Page, void> {
+  let left = limit;
+  for await (const page of pages) {
+    yield page.slice(0, left);
+    left -= page.count;
+    if (left <= 0) return;
+  }
 }

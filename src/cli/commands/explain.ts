@@ -15,7 +15,7 @@ export const explainCommand = defineCommand({
   name: 'explain',
   summary: 'Describe in plain words what a document does and guarantees.',
   description:
-    'Tells where records come from, what happens to them, where they and the rejected ones go, and what is guaranteed; with `--sample` also what each stage does to some records. Nothing is contacted.',
+    'Tells where records come from, what happens to them, where they and the rejected ones go, and what is guaranteed; with `--sample` also what each stage does to some records. Nothing is contacted; for `infer_types` the first records of a local file are read.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     json: switchOption({ description: 'Print JSON.' }),
@@ -60,9 +60,16 @@ export const explainCommand = defineCommand({
       onlyChecked: true,
       keepSecrets: true,
     });
+    const { inferredTypes } = await import('../documents/inferred-types.ts');
+    const shown = options.rows || options.json ? plan.rows : plan.rows.slice(0, ROWS_SHOWN);
+    const typesOf = await inferredTypes(context, { plan, parts, rows: shown });
     if (options.json) {
       const graph = plan.topology === undefined ? {} : topologyDocument(plan.topology);
-      const document = { ...explainDocument(plan), ...graph, ...notificationsDocument(plan) };
+      const document = {
+        ...explainDocument(plan, typesOf),
+        ...graph,
+        ...notificationsDocument(plan),
+      };
       if (options.sample === undefined) {
         terminal.json(document);
         return EXIT.ok;
@@ -85,11 +92,10 @@ export const explainCommand = defineCommand({
     }
     for (const row of plan.fanOuts)
       terminal.print(`\n${terminal.ink('bold', row.id)}\n  - ${formatFanOut(row)}`);
-    const shown = options.rows ? plan.rows : plan.rows.slice(0, ROWS_SHOWN);
     for (const row of shown) {
       terminal.print('');
       if (plan.rows.length + plan.fanOuts.length > 1) terminal.print(terminal.ink('bold', row.id));
-      for (const sentence of formatRow(row, plan.topology)) {
+      for (const sentence of formatRow(row, plan.topology, typesOf(row))) {
         const [first = '', ...more] = wrap(sentence, WIDTH);
         terminal.print([`  - ${first}`, ...more.map((line) => `    ${line}`)].join('\n'));
       }

@@ -207,3 +207,56 @@ describe('a comparison of two documents', () => {
     });
   });
 });
+
+describe('types that are inferred', () => {
+  const document = (source: string): string => `version: 1
+name: people
+pipeline:
+  source: ${source}
+  transforms: [{ type: cast, config: { fields: { age: float } } }]
+  sink: { type: jsonl, config: { path: out.jsonl } }
+`;
+  const CSV = '{ type: csv, config: { path: in.csv, infer_types: true, columns: { zip: utf8 } } }';
+
+  it('are shown with what they were found in', async () => {
+    write('headgate.yaml', document(CSV));
+    write('in.csv', 'age,code,zip\n36,7,1\n40,07,2\n,8,3\n');
+    const { out, err } = await cli('plan');
+    expect(err).toBe('');
+    expect(out).toContain('types         source: age: int64, code: utf8, zip: utf8, …');
+    expect(out).toContain('transform cast: age: float64, code: utf8, zip: utf8, …');
+    expect(out).toContain('inferred      age is int64 in 2 values, 1 empty\n');
+    expect(out).toContain('code is utf8 in 3 values: record 2 has a leading zero');
+    expect(out).not.toContain('zip is utf8 in');
+    expect((await cli('explain')).out).toContain('Inferred: age is int64 in 2 values, 1 empty.');
+    expect((await cli('preview --stages --limit 1')).out).toContain(
+      'inferred: code is utf8 in 3 values: record 2 has a leading zero',
+    );
+    const [plan, explained] = [await cli('plan --json'), await cli('explain --json')].map(
+      ({ out: text }) => JSON.parse(text) as { types?: unknown; rows?: [{ types: unknown }] },
+    );
+    const types = plan?.types ?? [];
+    expect(types).toMatchObject([
+      { fields: [{ name: 'age', inferred: { values: 2, empty: 1 } }, {}, {}] },
+      {},
+    ]);
+    expect(explained?.rows?.[0]?.types).toEqual(types);
+  });
+
+  it('are not known where nothing can be read', async () => {
+    write('headgate.yaml', document(CSV));
+    const { code, out } = await cli('plan');
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /types {9}source: inferred from records that cannot be read now: .*in\.csv/,
+    );
+    write(
+      'headgate.yaml',
+      document('{ type: rest, config: { base_url: "http://127.0.0.1:1", infer_types: true } }'),
+    );
+    expect((await cli('plan')).out).toContain(
+      'source: inferred from the first records when they are read; `plan --live` shows them',
+    );
+    expect(JSON.parse((await cli('plan --json')).out)).toHaveProperty('types_pending');
+  });
+});

@@ -11,8 +11,11 @@ import { count } from '../../lib/text/count.ts';
 import { factsAbout } from '../../features/plan-view/row-checks.ts';
 import { rowDocument, topologyDocument } from '../../features/plan-view/plan-view.ts';
 import { factsOf } from '../../features/plan-view/row-facts.ts';
-import { formatTypes } from '../../features/plan-view/stage-types.ts';
-import { typesAfterStages } from '../../engine/stages/row-types.ts';
+import {
+  formatEvidence,
+  formatTypes,
+  type RowTypes,
+} from '../../features/plan-view/stage-types.ts';
 import { formatFanOut, timesOf } from '../render/row-times.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 
@@ -20,7 +23,7 @@ export const planCommand = defineCommand({
   name: 'plan',
   summary: 'Show how each matrix row would run, before any record moves.',
   description:
-    'Shows connectors, write mode, delivery guarantee and lane of each matrix row that would run, with the reasons. Nothing is contacted, except with `--live`.\n\n' +
+    'Shows connectors, write mode, delivery guarantee and lane of each matrix row that would run, with the reasons. Nothing is contacted, except with `--live`; for `infer_types` the first records of a local file are read.\n\n' +
     'With `--sample` or `--live` some records go through the stages of one row, and are shown before and after each; what masking hides is hidden ' +
     'everywhere. With `--diff` two documents are compared: rows, parts, settings, guarantees, and bookmarks that the next run would not find.',
   arguments: [CONFIG_ARGUMENT],
@@ -103,6 +106,8 @@ export const planCommand = defineCommand({
         limit: options.limit,
       });
     }
+    const { inferredTypes } = await import('../documents/inferred-types.ts');
+    const typesOf = await inferredTypes(context, { plan, parts, rows });
     const { topology } = plan;
     const graph =
       topology === undefined || options.row !== undefined
@@ -111,20 +116,21 @@ export const planCommand = defineCommand({
     if (options.json) {
       const one =
         rows.length === 1 && rows[0] !== undefined
-          ? rowDocument(rows[0], plan)
-          : rows.map((row) => rowDocument(row, plan));
+          ? rowDocument(rows[0], plan, typesOf(rows[0]))
+          : rows.map((row) => rowDocument(row, plan, typesOf(row)));
       const whole =
         topology === undefined || options.row !== undefined
           ? one
           : {
               ...topologyDocument(topology),
-              rows: rows.map((row) => rowDocument(row, plan)),
+              rows: rows.map((row) => rowDocument(row, plan, typesOf(row))),
             };
       context.terminal.json(whole);
     } else
       printPlan(context, {
         plan,
         rows,
+        typesOf,
         drawing: topology === undefined ? undefined : graph?.drawGraph(topology, plan.rows),
       });
     return EXIT.ok;
@@ -150,11 +156,12 @@ function rowCalled(id: string, plan: Plan): PlannedRow {
 interface PrintedPlan {
   readonly plan: Plan;
   readonly rows: readonly PlannedRow[];
+  readonly typesOf: (row: PlannedRow) => RowTypes;
   /** The graph, for a plan of nodes. */
   readonly drawing: readonly string[] | undefined;
 }
 
-function printPlan({ terminal }: CliContext, { plan, rows, drawing }: PrintedPlan): void {
+function printPlan({ terminal }: CliContext, { plan, rows, typesOf, drawing }: PrintedPlan): void {
   const order = plan.schedule === 'lpt' ? 'heaviest first' : 'as declared';
   const what =
     plan.topology === undefined
@@ -166,18 +173,20 @@ function printPlan({ terminal }: CliContext, { plan, rows, drawing }: PrintedPla
     terminal.print(`\n${terminal.ink('bold', row.id)}\n  ${formatFanOut(row)}`);
   for (const row of rows) {
     terminal.print(`\n${terminal.ink('bold', row.id)}`);
-    for (const [name, text] of linesOf(row))
+    for (const [name, text] of linesOf(row, typesOf(row)))
       terminal.print(`  ${terminal.ink('dim', name.padEnd(14))}${text}`);
   }
 }
 
 /** The types after each stage of which something is known. */
-function typeLines(row: PlannedRow): (readonly [string, string])[] {
-  const lines = formatTypes(typesAfterStages(row));
-  return lines.map((line, index) => [index === 0 ? 'types' : '', line] as const);
+function typeLines(types: RowTypes): (readonly [string, string])[] {
+  const titled = (title: string, lines: readonly string[]) =>
+    lines.map((line, index) => [index === 0 ? title : '', line] as const);
+  const evidence = formatEvidence(types.stages[0]?.schema);
+  return [...titled('types', formatTypes(types)), ...titled('inferred', evidence)];
 }
 
-function linesOf(row: PlannedRow): (readonly [string, string])[] {
+function linesOf(row: PlannedRow, types: RowTypes): (readonly [string, string])[] {
   const facts = factsOf(row);
   const listed = (topic: FactTopic): (readonly [string, string])[] => {
     const told = factsAbout(topic, row);
@@ -202,7 +211,7 @@ function linesOf(row: PlannedRow): (readonly [string, string])[] {
     ...listed('expects'),
     ...listed('undo'),
     ['lane', row.lane.reason],
-    ...typeLines(row),
+    ...typeLines(types),
     ...(row.parent === undefined
       ? []
       : [

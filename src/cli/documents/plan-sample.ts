@@ -8,7 +8,7 @@ import path from 'node:path';
 import { columnsOf } from '../../engine/stages/drift-columns.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import { schemaText } from '../../kit/type-text.ts';
-import { typesDocument } from '../../features/plan-view/stage-types.ts';
+import { formatEvidence, typesDocument } from '../../features/plan-view/stage-types.ts';
 import type { StageTypes } from '../../engine/stages/row-types.ts';
 import type { SampleTrace, StageTrace } from '../../engine/preview/trace-stages.ts';
 import type { Parts } from '../../kit/parts.ts';
@@ -126,7 +126,7 @@ function sampleDocument(trace: SampleTrace, source: string): Record<string, unkn
       types: [...types],
       nullable: nulls,
     })),
-    ...typesDocument(trace.types),
+    ...typesDocument({ stages: trace.types }),
     stages: trace.stages,
     ...(trace.error === undefined ? {} : { error: trace.error }),
   };
@@ -150,6 +150,8 @@ function printTrace(
   };
   for (const record of trace.input) line(`    ${stringifyJson(record)}`);
   printTypes(trace.types[0]);
+  for (const text of formatEvidence(trace.types[0]?.schema))
+    line(`    ${terminal.ink('dim', `inferred: ${text}`)}`);
   for (const [index, stage] of trace.stages.entries()) {
     line(`\n  ${terminal.ink('bold', stage.stage)}  ${countsOf(stage)}`);
     for (const text of changesOf(stage)) line(`    ${text}`);

@@ -6,8 +6,13 @@ import { count } from '../../lib/text/count.ts';
 import { timesOf } from './row-times.ts';
 import { factsAbout } from '../../features/plan-view/row-checks.ts';
 import { factsOf, laneName, type RowFacts } from '../../features/plan-view/row-facts.ts';
-import { formatTypes, typesDocument } from '../../features/plan-view/stage-types.ts';
-import { typesAfterStages } from '../../engine/stages/row-types.ts';
+import {
+  formatEvidence,
+  formatTypes,
+  rowTypes,
+  typesDocument,
+  type RowTypes,
+} from '../../features/plan-view/stage-types.ts';
 
 export function introduce(plan: Plan): string[] {
   return [...parts(plan), ...occasions(plan)];
@@ -43,7 +48,11 @@ function occasions({ blocks }: Plan): string[] {
 }
 
 /** One sentence or two for each thing a reader may wonder about. */
-export function formatRow(row: PlannedRow, topology?: TopologyPlan): string[] {
+export function formatRow(
+  row: PlannedRow,
+  topology?: TopologyPlan,
+  types: RowTypes = rowTypes(row),
+): string[] {
   const facts = factsOf(row);
   return [
     ...(topology === undefined
@@ -59,7 +68,8 @@ export function formatRow(row: PlannedRow, topology?: TopologyPlan): string[] {
     ...words(factsAbout('expects', row)),
     ...words(factsAbout('undo', row)),
     travels(row),
-    ...formatTypes(typesAfterStages(row)).map((line) => `Types after ${line}`),
+    ...formatTypes(types).map((line) => `Types after ${line}`),
+    ...formatEvidence(types.stages[0]?.schema).map((line) => `Inferred: ${line}.`),
   ];
 }
 
@@ -125,8 +135,11 @@ function list(names: readonly string[], word = 'and'): string {
   return `${names.slice(0, -1).join(', ')}${comma}${word} ${names.at(-1)}`;
 }
 
-export function explainDocument(plan: Plan): Record<string, unknown> {
-  const rows = plan.rows.map(rowDocument);
+export function explainDocument(
+  plan: Plan,
+  typesOf: (row: PlannedRow) => RowTypes = rowTypes,
+): Record<string, unknown> {
+  const rows = plan.rows.map((row) => rowDocument(row, typesOf(row)));
   return {
     pipeline: plan.name,
     rows_total: rows.length,
@@ -145,7 +158,7 @@ export function explainDocument(plan: Plan): Record<string, unknown> {
   };
 }
 
-function rowDocument(row: PlannedRow): Record<string, unknown> {
+function rowDocument(row: PlannedRow, types: RowTypes): Record<string, unknown> {
   const facts = factsOf(row);
   return {
     id: row.id,
@@ -165,6 +178,6 @@ function rowDocument(row: PlannedRow): Record<string, unknown> {
     dead_letters: row.dlq === undefined ? null : row.dlq.sink.type,
     lane: laneName(row),
     lane_reason: row.lane.reason,
-    ...typesDocument(typesAfterStages(row)),
+    ...typesDocument(types),
   };
 }

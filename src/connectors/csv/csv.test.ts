@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Page, RECORDS_LANE } from '../../kit/page.ts';
+import { COLUMNS_LANE, Page, RECORDS_LANE } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
+import { schemaText } from '../../kit/type-text.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
@@ -245,5 +246,76 @@ describe('both', () => {
       for (const example of definition.examples)
         expect(check(definition.config, example)).toMatchObject({ ok: true });
     }
+  });
+});
+
+describe('types that are inferred', () => {
+  const lines = (rows: number): string[] =>
+    Array.from(
+      { length: rows },
+      (_, row) => `${row},0${row},${row}.50,2024-02-29,${row % 2 ? '' : 'x'}`,
+    );
+
+  async function read(value: JsonObject, request: { columns?: true; limit?: number } = {}) {
+    const source = await csvSource.open(
+      sourceConfig({ path: 'in.csv', infer_types: true, ...value }),
+      testContext(folder),
+    );
+    const pages: Page[] = [];
+    const lane = request.columns === true ? COLUMNS_LANE : RECORDS_LANE;
+    const limit = request.limit === undefined ? {} : { limit: request.limit };
+    for await (const page of source.pages({ lane, ...limit })) {
+      expect(page.form).toEqual(lane);
+      pages.push(page);
+    }
+    return pages;
+  }
+
+  it('are those of all values, in every lane and whatever the limit', async () => {
+    await writeFile(
+      join(folder, 'in.csv'),
+      `id,code,price,day,note\n${lines(25).join('\n')}\n9,9,x,,\n`,
+    );
+    const types = 'id: int64, code: utf8, price: utf8, day: date, note: utf8, …';
+    const all = await read({ batch_size: 10 });
+    expect(all.map((page) => page.schema && schemaText(page.schema))).toEqual([
+      types,
+      types,
+      types,
+    ]);
+    expect(all[0]?.records()[1]).toEqual({
+      id: 1,
+      code: '01',
+      price: '1.50',
+      day: '2024-02-29',
+      note: '',
+    });
+    expect(all[2]?.records().at(-1)).toEqual({ id: 9, code: '9', price: 'x', day: null, note: '' });
+    const columns = await read({ batch_size: 10 }, { columns: true });
+    expect(columns.map((page) => page.records())).toEqual(all.map((page) => page.records()));
+    const some = await read({ batch_size: 10 }, { columns: true, limit: 13 });
+    expect(some.map((page) => page.count)).toEqual([10, 3]);
+    expect(some.map((page) => page.schema && schemaText(page.schema))).toEqual([types, types]);
+    expect(some[1]?.records()).toEqual(all[1]?.records().slice(0, 3));
+  });
+
+  it('are those of the first records, and a later value that does not fit is told', async () => {
+    await writeFile(
+      join(folder, 'in.csv'),
+      `id,code,price,day,note\n${lines(10_005).join('\n')}\n007,,,,\n`,
+    );
+    for (const columns of [{}, { columns: true }] as const)
+      expect(await failureOf(read({}, columns))).toMatchObject({
+        message: '`id` in record 10006 of in.csv is no int64, as 10,000 values before it are',
+      });
+    const [page] = await read({ columns: { id: 'utf8', price: 'float64' } });
+    expect(page?.records()[7]).toMatchObject({ id: '7', code: '07', price: 7.5 });
+    expect(page?.schema?.fields.map(({ evidence }) => evidence?.values)).toEqual([
+      undefined,
+      10_000,
+      undefined,
+      10_000,
+      5000,
+    ]);
   });
 });

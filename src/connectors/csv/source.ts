@@ -3,9 +3,11 @@ import { otherName } from '../../kit/other-name.ts';
 import { batchSize, boolean, finding, integer } from '../../kit/schema.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
 import type { SourceContext } from '../../kit/context.ts';
-import { declaredColumns } from '../../kit/declared-columns.ts';
+import { declaredColumns, encodingsOf, inferTypes } from '../../kit/declared-columns.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
-import { typedPages, TYPES_CHANGE } from '../../kit/typed-pages.ts';
+import { pagesWithTypes } from '../../kit/typed-pages.ts';
+import type { Page } from '../../kit/page.ts';
+import type { CsvShape } from '../_files/csv/csv-page-maker.ts';
 import { readBlocks } from '../_files/lines/blocks.ts';
 import { chooseCodec } from '../_files/compression/compression.ts';
 import { byteCode, compression, filePath } from '../_files/config.ts';
@@ -72,6 +74,7 @@ const config = z.lazy(() =>
           .default([])
           .meta({ description: 'Cell texts read as null.', examples: [['', 'NULL']] }),
         columns: declaredColumns(),
+        infer_types: inferTypes(),
         batch_size: batchSize(),
         compression: compression('the file'),
       })
@@ -91,12 +94,13 @@ const LINES = [JSON_LINES.name];
 export const csvSource = defineSource<CsvSourceConfig>({
   type: 'csv',
   description:
-    'Reads a file of delimited text, row by row; values are strings where `columns` gives no types.',
+    'Reads a file of delimited text, row by row; values are strings where neither `columns` nor `infer_types` gives types.',
   config,
   examples: [
     { path: 'orders.csv' },
     { path: 'inventory.tsv.gz', delimiter: 9, has_headers: false },
     { path: 'orders.csv', columns: { id: 'int64', price: 'decimal(12, 2)' } },
+    { path: 'orders.csv', infer_types: true, columns: { zip: 'utf8' } },
     {
       path: 'ragged.csv',
       delimiter: ';',
@@ -105,15 +109,14 @@ export const csvSource = defineSource<CsvSourceConfig>({
       batch_size: 5000,
     },
   ],
-  capabilities: ({ columns }) => ({
+  capabilities: (value) => ({
     replay: 'none',
     bookmarks: false,
     columns: true,
-    ...(columns === undefined
-      ? { encodings: LINES }
-      : { encodings: [], without: { encodings: LINES, why: TYPES_CHANGE } }),
+    ...encodingsOf(value, LINES),
   }),
   declares: ({ columns }) => columns,
+  infersTypes: ({ infer_types: infers }) => infers,
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
   open: async (value, context) => openCsv(value, context),
@@ -124,27 +127,29 @@ function openCsv(value: CsvSourceConfig, context: SourceContext): Source {
   const file = resolvePath(context.env.cwd, value.path);
   const codec = chooseCodec(value.compression, value.path, context.env.log);
   return {
-    async *pages({ lane, limit }) {
-      const stored = readBlocks({ path: file, codec, signal: context.signal, borrowed: true });
-      const { line, blocks } = await peek(textOf(stored, value));
-      const pages = csvPages(blocks, {
-        shape: {
-          dialect: { delimiter: delimiterOf(value, line, context), quote: value.quote },
-          hasHeaders: value.has_headers,
-          flexible: value.flexible,
-          nullValues: value.null_values,
-        },
-        lane,
-        bounds: pageBounds(value.batch_size, context.pageBytes),
-        limit,
-        signal: context.signal,
-        name: value.path,
-      });
-      yield* value.columns === undefined
-        ? pages
-        : typedPages(pages, value.columns, { name: value.path, fromText: true });
+    pages: ({ lane, limit: wanted }) => {
+      const { env, signal } = context;
+      const bounds = pageBounds(value.batch_size, context.pageBytes);
+      const read = async function* (limit: number | undefined): AsyncGenerator<Page> {
+        const stored = readBlocks({ path: file, codec, signal, borrowed: true });
+        const { line, blocks } = await peek(textOf(stored, value));
+        const shape = shapeOf(value, delimiterOf(value, line, context));
+        yield* csvPages(blocks, { shape, lane, bounds, limit, signal, name: value.path });
+      };
+      const { path: name } = value;
+      const types = { config: value, name, fromText: true, limit: wanted, log: env.log };
+      return pagesWithTypes(read, types);
     },
     close: async () => {},
+  };
+}
+
+function shapeOf(value: CsvSourceConfig, delimiter: number): CsvShape {
+  return {
+    dialect: { delimiter, quote: value.quote },
+    hasHeaders: value.has_headers,
+    flexible: value.flexible,
+    nullValues: value.null_values,
   };
 }
 

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { JSON_LINES } from '../../kit/json-lines.ts';
-import { Page, RECORDS_LANE, type Lane } from '../../kit/page.ts';
+import { COLUMNS_LANE, Page, RECORDS_LANE, type Lane } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
+import { schemaText } from '../../kit/type-text.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
@@ -315,4 +316,23 @@ describe('both', () => {
         expect(check(definition.config, example)).toMatchObject({ ok: true });
     }
   });
+});
+
+it('types that are inferred leave values as they are, in every lane', async () => {
+  const text =
+    '{"id":1,"at":"2024-02-29T07:08:09","x":1,"n":null,"f":[1]}\n{"id":2,"at":null,"x":"a"}\n';
+  await writeFile(join(folder, 'f.jsonl'), text);
+  const expected = [
+    { id: 1, at: '2024-02-29T07:08:09', x: 1, n: null, f: [1] },
+    { id: 2, at: null, x: 'a' },
+  ];
+  expect(await readAll({ infer_types: true })).toEqual(expected);
+  expect(await readAll({ infer_types: true }, COLUMNS_LANE)).toEqual(expected);
+  const checked = check(jsonlSource.config, { path: 'f.jsonl', infer_types: true });
+  if (!checked.ok) throw new Error('cannot happen');
+  const source = await jsonlSource.open(checked.value, testContext(folder));
+  for await (const read of source.pages({ lane: COLUMNS_LANE }))
+    expect(read.schema && schemaText(read.schema)).toBe(
+      'id: int64, at: timestamp(us), x: json, f: json, …',
+    );
 });

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { SourceContext } from '../../kit/context.ts';
-import { declaredColumns } from '../../kit/declared-columns.ts';
+import { declaredColumns, encodingsOf, inferTypes } from '../../kit/declared-columns.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
-import { typedPages, TYPES_CHANGE } from '../../kit/typed-pages.ts';
+import { pagesWithTypes } from '../../kit/typed-pages.ts';
 import type { Lane, Page } from '../../kit/page.ts';
 import { batchSize } from '../../kit/schema.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
@@ -20,6 +20,7 @@ const config = z.lazy(() =>
   z.strictObject({
     path: filePath('File to read; relative paths start at the folder the process runs in.'),
     columns: declaredColumns(),
+    infer_types: inferTypes(),
     batch_size: batchSize(),
     compression: compression('the file'),
     encryption: encryption(),
@@ -40,15 +41,14 @@ export const jsonlSource = defineSource<JsonlSourceConfig>({
     { path: 'orders.jsonl', columns: { amount: 'float64', paid_at: 'timestamp(us, UTC)' } },
     { path: 'encrypted.jsonl', encryption: { key: 'a long key text' } },
   ],
-  capabilities: ({ columns }) => ({
+  capabilities: (value) => ({
     replay: 'none',
     bookmarks: false,
     columns: true,
-    ...(columns === undefined
-      ? { encodings: LINES }
-      : { encodings: [], without: { encodings: LINES, why: TYPES_CHANGE } }),
+    ...encodingsOf(value, LINES),
   }),
   declares: ({ columns }) => columns,
+  infersTypes: ({ infer_types: infers }) => infers,
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
   open: async (value, context) => openJsonl(value, context),
@@ -59,16 +59,18 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
   const codec = chooseCodec(value.compression, value.path, context.env.log);
   const keys = readingKeys(value.encryption);
   return {
-    pages: ({ lane, limit }) => {
-      const { signal } = context;
+    pages: ({ lane, limit: wanted }) => {
+      const { env, signal } = context;
       const stored = readBlocks({ path: file, codec, signal, borrowed: true });
       const plain =
         keys === undefined ? stored : decryptedLines(stored, { name: value.path, keys });
       const bounds = pageBounds(value.batch_size, context.pageBytes);
-      const pages = linePages(plain, lane, { name: value.path, bounds, limit, signal });
-      return value.columns === undefined
-        ? pages
-        : typedPages(pages, value.columns, { name: value.path, fromText: false });
+      const { path: name } = value;
+      const types = { config: value, name, fromText: false, limit: wanted, log: env.log };
+      return pagesWithTypes(
+        (limit) => linePages(plain, lane, { name, bounds, limit, signal }),
+        types,
+      );
     },
     close: async () => {},
   };

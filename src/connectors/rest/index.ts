@@ -1,4 +1,5 @@
-import { typedPages } from '../../kit/typed-pages.ts';
+import type { SourceContext } from '../../kit/context.ts';
+import { pagesWithTypes } from '../../kit/typed-pages.ts';
 import { defineSource, type ReadRequest, type Source } from '../../kit/source.ts';
 import { bareUrl, joinUrl } from '../_http/url.ts';
 import { keepsPosition, restConfig, type RestConfig } from './config/config.ts';
@@ -7,13 +8,25 @@ import { setUp } from './request/setup.ts';
 import { shapeOf } from './request/shape.ts';
 import { RestSource } from './read/source.ts';
 
-function typed(source: Source, { columns, response_format: format, base_url: name }: RestConfig) {
-  if (columns === undefined) return source;
-  const fromText = format === 'csv' || format === 'excel';
+function typed(source: Source, config: RestConfig, { env }: SourceContext): Source {
+  const { columns, response_format: format, base_url: name } = config;
+  if (columns === undefined && !config.infer_types) return source;
   return {
-    pages: (request: ReadRequest) => typedPages(source.pages(request), columns, { name, fromText }),
+    pages: (request: ReadRequest) =>
+      pagesWithTypes((limit) => source.pages(limited(request, limit)), {
+        config,
+        name,
+        fromText: format === 'csv' || format === 'excel',
+        infersFromText: format === 'csv',
+        limit: request.limit,
+        log: env.log,
+      }),
     close: () => source.close(),
   };
+}
+
+function limited({ limit: _all, ...request }: ReadRequest, limit: number | undefined): ReadRequest {
+  return limit === undefined ? request : { ...request, limit };
 }
 
 export const restSource = defineSource<RestConfig>({
@@ -62,6 +75,8 @@ export const restSource = defineSource<RestConfig>({
   }),
   datasetUri: (config) => bareUrl(joinUrl(config.base_url, shapeOf(config).path)),
   declares: ({ columns }) => columns,
-  open: async (config, context) => typed(new RestSource(await setUp(config, context)), config),
+  infersTypes: ({ infer_types: infers }) => infers,
+  open: async (config, context) =>
+    typed(new RestSource(await setUp(config, context)), config, context),
   discover: discoverEntities,
 });

@@ -2,6 +2,8 @@
  * What the first records of a row look like after transforms and masking. Opens no sink and no
  * state store.
  */
+import { onlyBlocks } from '../../blocks/define-block.ts';
+import { resilienceBlock } from '../../blocks/resilience/index.ts';
 import { governanceOf } from '../stages/governance.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { createCredentials } from '../../credentials/index.ts';
@@ -25,6 +27,23 @@ export interface PreviewOptions extends Pick<
   readonly limit: number;
   /** Told what the source knows of its fields, before its first record. */
   readonly onSchema?: (schema: RecordSchema | undefined) => void;
+}
+
+/** What the source of a row knows of its fields when it is read. */
+export async function firstSchema(
+  options: Omit<PreviewOptions, 'limit' | 'onSchema'>,
+): Promise<RecordSchema | undefined> {
+  // The records as the source gives them: nothing of the row stands between.
+  const row = {
+    ...options.row,
+    transforms: [],
+    blocks: onlyBlocks(options.row, [resilienceBlock]),
+  };
+  let schema: RecordSchema | undefined;
+  const first = preview({ ...options, row, limit: 1, onSchema: (known) => (schema = known) });
+  await first.next();
+  await first.return(undefined);
+  return schema;
 }
 
 export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValue> {

@@ -2,13 +2,16 @@
 import { blockOf } from '../../blocks/define-block.ts';
 import { lineageBlock } from '../../blocks/lineage/index.ts';
 import { partitionDocument } from '../../blocks/partition/explain.ts';
-import { typesAfterStages } from '../../engine/stages/row-types.ts';
 import type { Plan, PlannedRow, TopologyPlan } from '../../plan/plan.ts';
 import { factsAbout, listedBlocks } from './row-checks.ts';
 import { factsOf, laneName } from './row-facts.ts';
-import { typesDocument } from './stage-types.ts';
+import { rowTypes, typesDocument, type RowTypes } from './stage-types.ts';
 
-export function rowDocument(row: PlannedRow, plan: Plan): Record<string, unknown> {
+export function rowDocument(
+  row: PlannedRow,
+  plan: Plan,
+  types: RowTypes = rowTypes(row),
+): Record<string, unknown> {
   const facts = factsOf(row);
   const lineage = blockOf(plan, lineageBlock);
   return {
@@ -29,7 +32,7 @@ export function rowDocument(row: PlannedRow, plan: Plan): Record<string, unknown
     undo: factsAbout('undo', row)[0]?.short ?? null,
     lane: laneName(row),
     lane_reason: row.lane.reason,
-    ...typesDocument(typesAfterStages(row)),
+    ...typesDocument(types),
     parent: row.parent?.row ?? null,
     for_each: row.forEach,
     partition: partitionDocument(row.partition),

@@ -1,4 +1,4 @@
-import { declaredColumns } from '../../../kit/declared-columns.ts';
+import { declaredColumns, inferTypes } from '../../../kit/declared-columns.ts';
 import { z } from 'zod';
 import { otherName } from '../../../kit/other-name.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../../kit/schema.ts';
@@ -146,6 +146,7 @@ export const sourceConfig = z.lazy(() =>
       }),
       encryption: encryption(),
       columns: declaredColumns(),
+      infer_types: inferTypes(),
       batch_size: batchSize().meta({
         description: 'Records a page holds at most; 0 gives one page per file.',
       }),

@@ -357,6 +357,22 @@ describe('the file source', () => {
     );
   });
 
+  it('infers one schema for all files', async () => {
+    await put('in/a.csv', 'id,zip\n1,01\n');
+    await put('in/b.csv', 'id,zip\n2,\n');
+    const pages = await readPages({ path: 'in', infer_types: true }, { limit: 2 });
+    expect(pages.flatMap((page) => [...page.records()])).toEqual([
+      { id: 1, zip: '01' },
+      { id: 2, zip: '' },
+    ]);
+    expect(new Set(pages.map((page) => page.schema)).size).toBe(1);
+    await put('in/c.jsonl', '{"id":"3","day":"2024-02-29"}\n');
+    const mixed = await readPages({ path: 'in', infer_types: true, columns: { id: 'int64' } });
+    expect(mixed.map((page) => page.schema && schemaText(page.schema))[2]).toBe(
+      'id: int64, zip: utf8, day: date, …',
+    );
+  });
+
   it('fills in values of the parent record, but none that lead elsewhere', async () => {
     await put('in/7.jsonl', '1\n');
     const at = (parent: JsonValue) => testContext(folder, { parent });

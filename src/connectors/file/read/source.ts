@@ -1,4 +1,5 @@
-import { typedPages, TYPES_CHANGE } from '../../../kit/typed-pages.ts';
+import { encodingsOf } from '../../../kit/declared-columns.ts';
+import { pagesWithTypes, typedPages } from '../../../kit/typed-pages.ts';
 import type { SourceContext } from '../../../kit/context.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { Page } from '../../../kit/page.ts';
@@ -37,16 +38,16 @@ export const fileSource = defineSource<FileSourceConfig>({
   capabilities: (config) => ({
     replay: 'none',
     bookmarks: config.incremental !== undefined,
-    ...(config.columns === undefined
-      ? { encodings: LINES }
-      : { encodings: [], without: { encodings: LINES, why: TYPES_CHANGE } }),
+    ...encodingsOf(config, LINES),
   }),
   declares: ({ columns }) => columns,
+  infersTypes: ({ infer_types: infers }) => infers,
   datasetUri: (config) => (isUrl(config.path) ? withoutSecrets(config.path) : fileUri(config.path)),
   localPath: (config) => (isUrl(config.path) ? undefined : config.path),
   open: async (config, context) =>
     ({
-      pages: (request) => pages(config, context, request),
+      pages: (request) =>
+        config.infer_types ? inferred(config, context, request) : pages(config, context, request),
       close: async () => {},
     }) satisfies Source,
   discover,
@@ -66,12 +67,43 @@ async function discover(config: FileSourceConfig, context: SourceContext): Promi
   }));
 }
 
+/** One schema for the records of all files. */
+async function* inferred(
+  config: FileSourceConfig,
+  context: SourceContext,
+  { limit, ...request }: ReadRequest,
+): AsyncGenerator<Page> {
+  const inputs = newInputs(await inputsOf(config, context), config, request.bookmark);
+  const read = (most: number | undefined): AsyncIterable<Page> =>
+    pagesOfAll(inputs, { config, context, request, limit: most });
+  yield* pagesWithTypes(read, {
+    config,
+    name: config.path,
+    fromText: inputs.every(({ format }) => TEXT_FORMATS.has(format)),
+    infersFromText: inputs.every(({ format }) => format === 'csv' || format === 'xml'),
+    limit,
+    log: context.env.log,
+  });
+}
+
 async function* pages(
   config: FileSourceConfig,
   context: SourceContext,
-  request: ReadRequest,
+  { limit, ...request }: ReadRequest,
 ): AsyncGenerator<Page> {
   const inputs = newInputs(await inputsOf(config, context), config, request.bookmark);
+  yield* pagesOfAll(inputs, { config, context, request, limit });
+}
+
+interface ReadingAll extends Pick<Reading, 'config' | 'context'> {
+  readonly request: Omit<ReadRequest, 'limit'>;
+  readonly limit: number | undefined;
+}
+
+async function* pagesOfAll(
+  inputs: readonly Input[],
+  { config, context, request, limit }: ReadingAll,
+): AsyncGenerator<Page> {
   const columnar = inputs.filter((input) => input.format === 'parquet');
   await requireOneSchema(columnar, {
     concurrency: config.concurrency,
@@ -81,7 +113,7 @@ async function* pages(
     config,
     context,
     lane: request.lane,
-    left: request.limit ?? Infinity,
+    left: limit ?? Infinity,
     avroSchema: config.avro.schema,
   };
   for (const input of inputs) {
@@ -98,9 +130,9 @@ const TEXT_FORMATS: ReadonlySet<string> = new Set(['csv', 'xml', 'xlsx']);
 function typed(
   read: AsyncIterable<Page>,
   { name, format }: Input,
-  { columns }: FileSourceConfig,
+  { columns, infer_types: infers }: FileSourceConfig,
 ): AsyncIterable<Page> {
-  return columns === undefined
+  return columns === undefined || infers
     ? read
     : typedPages(read, columns, { name, fromText: TEXT_FORMATS.has(format) });
 }

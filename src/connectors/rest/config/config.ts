@@ -1,4 +1,4 @@
-import { declaredColumns } from '../../../kit/declared-columns.ts';
+import { declaredColumns, inferTypes } from '../../../kit/declared-columns.ts';
 import { z } from 'zod';
 import { boolean, integer, json, number, optional, text } from '../../../kit/schema.ts';
 import { byteCode } from '../../_files/config.ts';
@@ -103,6 +103,7 @@ const reading = () => ({
       'Pages read at most for one result; a run that is cut by it stores no bookmark. Unset: no limit.',
   }),
   columns: declaredColumns(),
+  infer_types: inferTypes(),
   batch_size: optional(integer({ min: 0, max: 1_000_000 })).meta({
     description:
       'Most records of a page; 0: everything up to the next bookmark in one page; unset: one answer is one page.',

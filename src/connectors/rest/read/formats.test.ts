@@ -84,6 +84,22 @@ describe('files as answers', () => {
     await expect(run({ ...base(), columns })).rejects.toThrow('`price` in record 1 of');
   });
 
+  it('infers types of cells and of values', async () => {
+    server.respond([
+      { body: 'id;zip\n1;01\n2;\n' },
+      { body: '[{"id":1,"at":"2024-02-29"},{"id":"2"}]' },
+    ]);
+    const csv = { ...base(), response_format: 'csv', csv_delimiter: ';', infer_types: true };
+    expect((await run(csv)).records).toEqual([
+      { id: 1, zip: '01' },
+      { id: 2, zip: '' },
+    ]);
+    expect((await run({ ...base(), infer_types: true })).records).toEqual([
+      { id: 1, at: '2024-02-29' },
+      { id: '2' },
+    ]);
+  });
+
   it('names the columns of CSV without headers by position', async () => {
     server.respond([{ body: '1,x\n' }]);
     expect(
