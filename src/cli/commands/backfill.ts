@@ -1,5 +1,6 @@
 import { defineCommand } from '../framework/command.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { rowIds } from '../framework/offers.ts';
 import { integerOption, switchOption, textOption } from '../framework/option.ts';
 import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 
@@ -35,6 +36,7 @@ export const backfillCommand = defineCommand({
     }),
     row: textOption({
       value: 'ID',
+      offers: rowIds,
       description:
         'The matrix row to run again, where the document has several root rows; rows that depend on its records run too.',
     }),

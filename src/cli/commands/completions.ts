@@ -15,6 +15,11 @@ export function completionsCommand(commands: () => readonly Command[]): Command 
         choices: SHELLS,
         description: `One of ${SHELLS.join(', ')}.`,
       },
+      {
+        name: 'words',
+        variadic: true,
+        description: 'For the scripts: with `candidates`, the line that is typed.',
+      },
     ],
     options: {},
     examples: [
@@ -27,7 +32,22 @@ export function completionsCommand(commands: () => readonly Command[]): Command 
         description: 'Fish',
       },
     ],
-    run({ terminal }, { positionals: [named = ''] }) {
+    async run({ terminal, world, wiring }, { positionals: [named = '', ...words] }) {
+      if (named === 'candidates') {
+        const { candidatesOf, printedCandidate } = await import('../framework/candidates.ts');
+        const line = {
+          before: words.slice(0, -1),
+          current: (words.at(-1) ?? '').replace(/^:/, ''),
+        };
+        const found = await candidatesOf(
+          { cwd: world.cwd, parts: () => wiring.parts() },
+          commands(),
+          line,
+        );
+        for (const candidate of found) terminal.print(printedCandidate(candidate));
+        return EXIT.ok;
+      }
+      if (words.length > 0) throw usageError('`headgate completions` takes one shell');
       const shell = SHELLS.find((one): one is Shell => one === named);
       if (shell === undefined)
         throw usageError(
@@ -35,7 +55,7 @@ export function completionsCommand(commands: () => readonly Command[]): Command 
           `shells: ${SHELLS.join(', ')}`,
         );
       terminal.data(completionScript(shell, commands()));
-      return Promise.resolve(EXIT.ok);
+      return EXIT.ok;
     },
   });
 }

@@ -4,6 +4,7 @@ import type { CliContext } from '../framework/context.ts';
 import { KEY_OPTIONS, keysOf, REASON_OPTION } from './dlq-options.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT, signalExit, usageError } from '../framework/exit.ts';
+import { rowIds } from '../framework/offers.ts';
 import { switchOption, textOption } from '../framework/option.ts';
 import { count } from '../../lib/text/count.ts';
 import { reportFailure } from '../render/run-report.ts';
@@ -26,6 +27,7 @@ export const dlqReplayCommand = defineCommand({
     reason: REASON_OPTION,
     row: textOption({
       value: 'ID',
+      offers: rowIds,
       description:
         'The root row to replay them through (default: the first). Dead letters of other rows are skipped.',
     }),

@@ -1,6 +1,7 @@
 import { defineCommand } from '../framework/command.ts';
 import { CATALOG_OPTIONS, readCatalog, whichDocument } from '../documents/document-catalog.ts';
 import { EXIT } from '../framework/exit.ts';
+import { rowIds } from '../framework/offers.ts';
 import { integerOption, textOption } from '../framework/option.ts';
 import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 import { thousands } from '../../lib/text/count.ts';
@@ -20,7 +21,7 @@ export const historyCommand = defineCommand({
       default: 20,
       description: 'Movements to show.',
     }),
-    row: textOption({ value: 'ID', description: 'Only those of this row.' }),
+    row: textOption({ value: 'ID', offers: rowIds, description: 'Only those of this row.' }),
     ...CATALOG_OPTIONS,
   },
   examples: [

@@ -6,6 +6,7 @@ import type { CliContext } from '../framework/context.ts';
 import { defineCommand } from '../framework/command.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
+import { rowIds } from '../framework/offers.ts';
 import { integerOption, switchOption, textOption } from '../framework/option.ts';
 import { count } from '../../lib/text/count.ts';
 import { factsAbout } from '../../features/plan-view/row-checks.ts';
@@ -28,7 +29,7 @@ export const planCommand = defineCommand({
     'everywhere. With `--diff` two documents are compared: rows, parts, settings, guarantees, and bookmarks that the next run would not find.',
   arguments: [CONFIG_ARGUMENT],
   options: {
-    row: textOption({ value: 'ID', description: 'Show this row only.' }),
+    row: textOption({ value: 'ID', offers: rowIds, description: 'Show this row only.' }),
     json: switchOption({ description: 'Print JSON: an object for one row, a list for several.' }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,

@@ -4,6 +4,7 @@ import { defineCommand } from '../framework/command.ts';
 import type { CliContext } from '../framework/context.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { countedExit, EXIT, signalExit, usageError } from '../framework/exit.ts';
+import { rowIds } from '../framework/offers.ts';
 import { switchOption, textOption } from '../framework/option.ts';
 import { count, thousands } from '../../lib/text/count.ts';
 import { table } from '../render/render.ts';
@@ -26,7 +27,7 @@ export const rollbackCommand = defineCommand({
       description: 'Invocation to undo; `--list` shows which there are.',
     }),
     list: switchOption({ description: 'Show what can be undone, and change nothing.' }),
-    row: textOption({ value: 'ID', description: 'Look at this row only.' }),
+    row: textOption({ value: 'ID', offers: rowIds, description: 'Look at this row only.' }),
     dryRun: switchOption({ description: 'Count what would be done, and change nothing.' }),
     force: switchOption({ description: 'Undo although a later run changed the same records.' }),
     json: switchOption({ description: 'Print JSON.' }),

@@ -5,6 +5,7 @@ import { jsonSchemaOf } from '../../kit/schema.ts';
 import type { BlockGrammar } from '../../document/block.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
+import { partNames } from '../framework/offers.ts';
 import { switchOption } from '../framework/option.ts';
 
 const KINDS = ['source', 'sink', 'transform', 'state', 'credential'] as const;
@@ -20,10 +21,16 @@ export const schemaCommand = defineCommand({
     {
       name: 'what',
       choices: ['config', ...KINDS],
+      offers: async () =>
+        (await import('../../blocks/index.ts')).DESCRIBED_BLOCKS.map(({ name }) => name),
       description:
         '`config`, the name of a block, or source, sink, transform, state or credential.',
     },
-    { name: 'type', description: 'Which source, sink, …' },
+    {
+      name: 'type',
+      offers: partNames(({ positionals }) => positionals[0]),
+      description: 'Which source, sink, …',
+    },
   ],
   options: {
     list: switchOption({ description: 'List everything that has a schema.' }),

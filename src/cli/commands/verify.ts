@@ -4,6 +4,7 @@ import { defineCommand } from '../framework/command.ts';
 import type { CliContext } from '../framework/context.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { countedExit, signalExit } from '../framework/exit.ts';
+import { rowIds } from '../framework/offers.ts';
 import { integerOption, switchOption, textOption } from '../framework/option.ts';
 import { count, thousands } from '../../lib/text/count.ts';
 import { type Style } from '../render/render.ts';
@@ -23,6 +24,7 @@ export const verifyCommand = defineCommand({
   options: {
     row: textOption({
       value: 'ID',
+      offers: rowIds,
       description: 'The matrix row (default: the first root row).',
     }),
     repair: switchOption({ description: 'Write missing and changed records again.' }),

@@ -2,6 +2,7 @@
 import type { Binding } from '../../document/params/bind-params.ts';
 import { VARIABLES } from '../../lib/variables.ts';
 import { usageError } from '../framework/exit.ts';
+import { paramNames, profileNames, type Offers } from '../framework/offers.ts';
 import type { Given, Option, Values } from '../framework/option.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -9,6 +10,7 @@ type Assignments = ReadonlyMap<string, string | undefined>;
 
 const profileOption: Option<string | undefined> = {
   value: 'NAME',
+  offers: profileNames,
   env: VARIABLES.profile,
   description: 'Apply this overlay of `profiles`.',
   read: (given) => {
@@ -22,7 +24,11 @@ const profileOption: Option<string | undefined> = {
 export const DOCUMENT_OPTIONS = {
   profile: profileOption,
   param: assignmentsOption(
-    { value: 'NAME=VALUE', description: 'Value of a parameter of the document.' },
+    {
+      value: 'NAME=VALUE',
+      description: 'Value of a parameter of the document.',
+      offers: paramNames,
+    },
     'with value',
   ),
   paramEnv: assignmentsOption(
@@ -65,7 +71,7 @@ function callersValue(name: string, variables: Variables): string {
 }
 
 function assignmentsOption(
-  about: { readonly value: string; readonly description: string },
+  about: { readonly value: string; readonly description: string; readonly offers?: Offers },
   form: 'with value' | 'value optional',
 ): Option<Assignments> {
   return { ...about, repeatable: true, read: (given) => readAssignments(given, form) };

@@ -3,6 +3,7 @@
  * page walk it.
  */
 import type { CliContext } from './context.ts';
+import type { Offers } from './offers.ts';
 import type { Option, Options, Values } from './option.ts';
 
 export interface ArgumentDefinition {
@@ -13,6 +14,7 @@ export interface ArgumentDefinition {
   readonly variadic?: boolean;
   readonly choices?: readonly string[];
   readonly completes?: 'file' | 'directory';
+  readonly offers?: Offers;
 }
 
 export interface Example {

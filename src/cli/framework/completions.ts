@@ -1,39 +1,40 @@
-/** Completion scripts, made from the command data. */
-import { groupsOf, shownOptions, type ArgumentDefinition, type Command } from './command.ts';
-import { SHARED_OPTIONS } from './shared-options.ts';
-import { flagOf, type Option, type Options } from './option.ts';
+/**
+ * Completion scripts. They know the commands; what may follow one depends on the place and often on
+ * the document, so they ask the program for it (`candidates.ts`).
+ */
+import { groupsOf, type Command } from './command.ts';
 
 export const SHELLS = ['bash', 'zsh', 'fish', 'powershell', 'elvish'] as const;
 export type Shell = (typeof SHELLS)[number];
+
+/** How scripts ask: the words before the one that is typed follow, then that word behind a colon. */
+export const ASKING = 'completions candidates --';
+
+interface FirstWord {
+  readonly name: string;
+  readonly summary: string;
+}
 
 export function completionScript(shell: Shell, commands: readonly Command[]): string {
   return `${SCRIPTS[shell](firstWords(commands)).join('\n')}\n`;
 }
 
-/** Commands by their first word: a group offers its second words and what any of them takes. */
-function firstWords(commands: readonly Command[]): Command[] {
+/** Commands by their first word; a group is described by all of its members. */
+export function firstWords(commands: readonly Command[]): FirstWord[] {
   const groups = groupsOf(commands);
-  const named = new Map(
-    commands.map((command) => [command.name.split(' ')[0] ?? command.name, command]),
-  );
-  return [...named].map(([name, command]) => {
-    const group = groups.get(name);
-    if (group === undefined) return command;
-    const choices = group.map((member) => member.name.slice(name.length + 1));
-    return {
-      ...command,
-      name,
-      summary: group.map((member) => member.summary).join(' '),
-      arguments: [
-        { name: 'what', description: 'What to do.', choices },
-        ...group.flatMap((member) => member.arguments ?? []),
-      ],
-      options: Object.assign({}, ...group.map((member) => member.options)) as Options,
-    };
-  });
+  const first = new Map<string, FirstWord>();
+  for (const { name, summary } of commands) {
+    const word = name.split(' ')[0] ?? name;
+    const group = groups.get(word);
+    first.set(word, {
+      name: word,
+      summary: group === undefined ? summary : group.map((member) => member.summary).join(' '),
+    });
+  }
+  return [...first.values()];
 }
 
-const SCRIPTS: Readonly<Record<Shell, (commands: readonly Command[]) => string[]>> = {
+const SCRIPTS: Readonly<Record<Shell, (commands: readonly FirstWord[]) => string[]>> = {
   bash,
   zsh,
   fish,
@@ -41,185 +42,114 @@ const SCRIPTS: Readonly<Record<Shell, (commands: readonly Command[]) => string[]
   elvish,
 };
 
-interface Flag {
-  readonly flag: string;
-  readonly option: Option<unknown>;
-}
-
-function flagsOf(command: Command): Flag[] {
-  return [...shownOptions(command.options), ...shownOptions(SHARED_OPTIONS)].map(
-    ([key, option]) => ({ flag: flagOf(key), option }),
-  );
-}
-
-/** Fixed words that may stand as an argument of the command. */
-function wordsOf(command: Command): readonly string[] {
-  return (command.arguments ?? []).flatMap((argument) => argument.choices ?? []);
-}
-
-function takesFiles(command: Command): boolean {
-  return (command.arguments ?? []).some(
-    (argument: ArgumentDefinition) => argument.completes !== undefined,
-  );
-}
-
-function bash(commands: readonly Command[]): string[] {
-  const names = commands.map((command) => command.name).join(' ');
-  const branches = commands.flatMap((command) => {
-    const words = [...flagsOf(command).map(({ flag }) => flag), '--help', ...wordsOf(command)].join(
-      ' ',
-    );
-    return [`    ${command.name}) words="${words}" files=${takesFiles(command) ? 1 : 0} ;;`];
-  });
-  const values = [
-    ...new Map(commands.flatMap(flagsOf).map((flag) => [flag.flag, flag])).values(),
-  ].flatMap(({ flag, option }) => {
-    if (option.choices !== undefined)
-      return [
-        `    ${flag}) COMPREPLY=($(compgen -W "${option.choices.join(' ')}" -- "$current")); return ;;`,
-      ];
-    if (option.completes !== undefined)
-      return [
-        `    ${flag}) COMPREPLY=($(compgen -${option.completes === 'file' ? 'f' : 'd'} -- "$current")); return ;;`,
-      ];
-    return option.value === undefined ? [] : [`    ${flag}) COMPREPLY=(); return ;;`];
-  });
+function bash(commands: readonly FirstWord[]): string[] {
+  const names = commands.map(({ name }) => name).join(' ');
   return [
     '_headgate() {',
-    '  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" words="" files=0',
-    '  case "$previous" in',
-    ...values,
-    '  esac',
+    '  local current="${COMP_WORDS[COMP_CWORD]}" line',
+    '  COMPREPLY=()',
     '  if [ "$COMP_CWORD" -eq 1 ]; then',
     `    COMPREPLY=($(compgen -W "${names} --help --version" -- "$current"))`,
     '    return',
     '  fi',
-    '  case "${COMP_WORDS[1]}" in',
-    ...branches,
-    '  esac',
-    '  COMPREPLY=($(compgen -W "$words" -- "$current"))',
-    '  if [ "$files" -eq 1 ]; then COMPREPLY+=($(compgen -f -- "$current")); fi',
+    '  while IFS= read -r line; do',
+    '    case "$line" in',
+    '      :file) compopt -o filenames 2>/dev/null; while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "${current#=}") ;;',
+    '      :directory) compopt -o filenames 2>/dev/null; while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "${current#=}") ;;',
+    `      *) COMPREPLY+=("\${line%%$'\\t'*}") ;;`,
+    '    esac',
+    `  done < <("\${COMP_WORDS[0]}" ${ASKING} "\${COMP_WORDS[@]:1:COMP_CWORD-1}" ":$current" 2>/dev/null)`,
     '}',
-    'complete -o filenames -F _headgate headgate',
+    'complete -F _headgate headgate',
   ];
 }
 
-function zsh(commands: readonly Command[]): string[] {
+function zsh(commands: readonly FirstWord[]): string[] {
   const described = commands.map(
-    (command) => `    ${zshQuote(`${command.name}:${command.summary.replaceAll(':', '\\:')}`)}`,
+    ({ name, summary }) => `    ${zshQuote(`${name}:${summary.replaceAll(':', '\\:')}`)}`,
   );
-  const branches = commands.flatMap((command) => {
-    const specs = flagsOf(command).map(({ flag, option }) => zshQuote(zshOption(flag, option)));
-    const rest =
-      wordsOf(command).length > 0
-        ? [zshQuote(`*:word:(${wordsOf(command).join(' ')})`)]
-        : takesFiles(command)
-          ? [zshQuote('*:file:_files')]
-          : [];
-    return [
-      `      ${command.name}) _arguments ${[...specs, zshQuote('--help[Help]'), ...rest].join(' ')} ;;`,
-    ];
-  });
   return [
     '#compdef headgate',
     '_headgate() {',
     '  local -a commands=(',
     ...described,
     '  )',
-    '  local context state line',
-    '  local -A opt_args',
-    "  _arguments -C '1: :->command' '*:: :->argument'",
-    '  case "$state" in',
-    "    command) _describe 'command' commands ;;",
-    '    argument) case "$line[1]" in',
-    ...branches,
-    '      esac ;;',
-    '  esac',
+    '  if (( CURRENT == 2 )); then',
+    "    _describe 'command' commands",
+    '    return',
+    '  fi',
+    '  local line',
+    '  local -a found=()',
+    `  for line in "\${(@f)$("\${words[1]}" ${ASKING} "\${(@)words[2,CURRENT-1]}" ":\${words[CURRENT]}" 2>/dev/null)}"; do`,
+    '    case "$line" in',
+    '      :file) _files ;;',
+    '      :directory) _files -/ ;;',
+    `      ?*) found+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}") ;;`,
+    '    esac',
+    '  done',
+    "  (( $#found )) && _describe 'headgate' found",
     '}',
     'if [ "$funcstack[1]" = "_headgate" ]; then _headgate "$@"; else compdef _headgate headgate; fi',
   ];
 }
 
-function zshOption(flag: string, option: Option<unknown>): string {
-  const text = `${flag}[${option.description.replaceAll(/[[\]:]/g, String.raw`\$&`)}]`;
-  const repeat = option.repeatable === true ? '*' : '';
-  if (option.value === undefined) return repeat + text;
-  if (option.choices !== undefined)
-    return `${repeat}${text}:${option.value}:(${option.choices.join(' ')})`;
-  const action =
-    option.completes === undefined ? ' ' : option.completes === 'file' ? '_files' : '_files -/';
-  return `${repeat}${text}:${option.value}:${action}`;
-}
-
-function fish(commands: readonly Command[]): string[] {
-  const lines = [
+function fish(commands: readonly FirstWord[]): string[] {
+  return [
+    'function __headgate_candidates',
+    '  set -l words (commandline -opc)',
+    '  set -l current (commandline -ct)',
+    `  for line in ($words[1] ${ASKING} $words[2..-1] ":$current" 2>/dev/null)`,
+    '    switch $line',
+    "      case ':file'",
+    '        __fish_complete_path $current',
+    "      case ':directory'",
+    '        __fish_complete_directories $current',
+    "      case '*'",
+    '        echo $line',
+    '    end',
+    '  end',
+    'end',
     'complete -c headgate -f',
-    "complete -c headgate -n __fish_use_subcommand -l version -s V -d 'The version'",
+    ...commands.map(
+      ({ name, summary }) =>
+        `complete -c headgate -n __fish_use_subcommand -a ${name} -d ${single(summary)}`,
+    ),
+    "complete -c headgate -n 'not __fish_use_subcommand' -a '(__headgate_candidates)'",
   ];
-  for (const command of commands) {
-    const here = `-n '__fish_seen_subcommand_from ${command.name}'`;
-    lines.push(
-      `complete -c headgate -n __fish_use_subcommand -a ${command.name} -d ${single(command.summary)}`,
-    );
-    if (wordsOf(command).length > 0)
-      lines.push(`complete -c headgate ${here} -a ${single(wordsOf(command).join(' '))}`);
-    if (takesFiles(command)) lines.push(`complete -c headgate ${here} -F`);
-    for (const { flag, option } of flagsOf(command))
-      lines.push(
-        `complete -c headgate ${here} -l ${flag.slice(2)}${fishValue(option)} -d ${single(option.description)}`,
-      );
-  }
-  return lines;
 }
 
-function fishValue(option: Option<unknown>): string {
-  if (option.value === undefined) return '';
-  if (option.choices !== undefined) return ` -x -a ${single(option.choices.join(' '))}`;
-  return option.completes === undefined ? ' -x' : ' -r -F';
-}
-
-function powershell(commands: readonly Command[]): string[] {
-  const table = commands.map((command) => {
-    const words = [...flagsOf(command).map(({ flag }) => flag), '--help', ...wordsOf(command)];
-    return `    ${doubled(command.name)} = @(${words.map(doubled).join(', ')})`;
-  });
+function powershell(commands: readonly FirstWord[]): string[] {
   return [
     'Register-ArgumentCompleter -Native -CommandName headgate -ScriptBlock {',
     '  param($wordToComplete, $commandAst, $cursorPosition)',
-    '  $words = @{',
-    ...table,
-    '  }',
-    '  $given = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { $_.ToString() })',
-    "  $offered = if ($given.Count -gt 0 -and $words.ContainsKey($given[0])) { $words[$given[0]] } else { @($words.Keys) + '--help' + '--version' }",
-    '  $offered | Where-Object { $_ -like "$wordToComplete*" } | Sort-Object |',
+    `  $commands = @(${commands.map(({ name }) => doubled(name)).join(', ')}, '--help', '--version')`,
+    '  $given = @($commandAst.CommandElements | Where-Object { $_.Extent.EndOffset -lt $cursorPosition } | ForEach-Object { $_.ToString() })',
+    '  $before = @($given | Select-Object -Skip 1)',
+    `  $lines = if ($before.Count -eq 0) { $commands } else { & $given[0] ${ASKING.replace('--', "'--'")} @before ":$wordToComplete" 2>$null }`,
+    '  $lines | ForEach-Object { ($_ -split "`t")[0] } | Where-Object { $_ -like "$wordToComplete*" } |',
     "    ForEach-Object { [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_) }",
     '}',
   ];
 }
 
-function elvish(commands: readonly Command[]): string[] {
-  const branches = commands.flatMap((command) => [
-    `    &${single(command.name)}= {`,
-    ...flagsOf(command).map(
-      ({ flag, option }) =>
-        `      edit:complex-candidate ${single(flag)} &display=${doubled(`${flag}  ${option.description}`)}`,
-    ),
-    ...wordsOf(command).map((word) => `      put ${single(word)}`),
-    '    }',
-  ]);
+function elvish(commands: readonly FirstWord[]): string[] {
   return [
+    'use str',
     'set edit:completion:arg-completer[headgate] = {|@words|',
-    '  var by-command = [',
-    ...branches,
-    '  ]',
+    '  var current = $words[-1]',
     '  if (== (count $words) 2) {',
     ...commands.map(
-      (command) =>
-        `    edit:complex-candidate ${single(command.name)} &display=${doubled(`${command.name}  ${command.summary}`)}`,
+      ({ name, summary }) =>
+        `    edit:complex-candidate ${single(name)} &display=${doubled(`${name}  ${summary}`)}`,
     ),
-    '  } elif (has-key $by-command $words[1]) {',
-    '    $by-command[$words[1]]',
-    '    edit:complete-filename $words[-1]',
+    '  } else {',
+    `    (external $words[0]) ${ASKING} $@words[1..-1] ":"$current 2>/dev/null | from-lines | each {|line|`,
+    "      if (or (eq $line ':file') (eq $line ':directory')) {",
+    '        edit:complete-filename $current',
+    '      } else {',
+    '        put (str:split &max=2 "\\t" $line) | take 1',
+    '      }',
+    '    }',
     '  }',
     '}',
   ];

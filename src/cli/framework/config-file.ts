@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../../lib/errors.ts';
 import type { CliContext } from './context.ts';
-
-const NAMES = ['headgate.yaml', 'headgate.yml', 'headgate.json'] as const;
+import { DOCUMENT_NAMES as NAMES } from './offers.ts';
 
 /** The document to work on: the one named, or the one lying here. */
 export function configFile(context: CliContext, named: string | undefined): string {

@@ -7,6 +7,7 @@ import { suggestion } from '../../lib/text/nearest.ts';
 import { findVariable, variable, type Variable, type Variables } from '../../lib/variables.ts';
 import { parseWhole } from '../../lib/whole-number.ts';
 import { usageError } from './exit.ts';
+import type { Offers } from './offers.ts';
 
 /** Raw texts of an option and where they came from, for messages: `--tag` or `HEADGATE_TAGS`. */
 export interface Given {
@@ -29,6 +30,7 @@ export interface Option<T> {
   readonly repeatable?: boolean;
   /** What a shell offers for the value. */
   readonly completes?: 'file' | 'directory';
+  readonly offers?: Offers;
   /** Recognised only to be refused; left out of help. */
   readonly refused?: boolean;
   /** Its value lets somebody in: no document may read its variables. */
@@ -66,6 +68,7 @@ interface Valued<D> extends Described {
   /** Printed instead of the default, when that depends on the machine. */
   readonly defaultText?: string;
   readonly completes?: 'file' | 'directory';
+  readonly offers?: Offers;
 }
 
 export function textOption<D extends string | undefined = undefined>(
@@ -105,7 +108,12 @@ export function choiceOption<const C extends string>(
  * once.
  */
 export function listOption(
-  about: Described & { readonly value: string; readonly completes?: 'file' | 'directory' },
+  about: Described & {
+    readonly value: string;
+    readonly choices?: readonly string[];
+    readonly completes?: 'file' | 'directory';
+    readonly offers?: Offers;
+  },
 ): Option<readonly string[]> {
   return {
     ...about,

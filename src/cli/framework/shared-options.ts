@@ -1,6 +1,7 @@
 import { LOG_LEVELS } from '../../lib/log.ts';
 import { VARIABLES } from '../../lib/variables.ts';
 import { choiceOption, listOption, switchOption, textOption } from './option.ts';
+import { rowIds, rowTags } from './offers.ts';
 import type { ArgumentDefinition } from './command.ts';
 
 /** Understood by every command, before or after its name. */
@@ -32,32 +33,38 @@ export const CONFIG_ARGUMENT: ArgumentDefinition = {
 export const SELECTION_OPTIONS = {
   select: listOption({
     value: 'ID',
+    offers: rowIds,
     env: VARIABLES.select,
     description: 'Run this matrix row, whatever its status.',
   }),
   only: listOption({
     value: 'GLOB',
+    offers: rowIds,
     env: VARIABLES.only,
     description:
       'Run the matrix rows whose id matches (`*` matches any text), whatever their status.',
   }),
   skip: listOption({
     value: 'GLOB',
+    offers: rowIds,
     env: VARIABLES.skip,
     description: 'Skip the matrix rows whose id matches.',
   }),
   status: listOption({
     value: 'TIER',
+    offers: () => Promise.resolve(['available', 'draft', 'archived']),
     env: VARIABLES.status,
     description: 'Also run matrix rows of this status.',
   }),
   tag: listOption({
     value: 'TAG',
+    offers: rowTags,
     env: VARIABLES.tags,
     description: 'Run only matrix rows with this tag.',
   }),
   includeParents: textOption({
     value: 'POLICY',
+    offers: () => Promise.resolve(['off', 'eligible', 'all']),
     env: VARIABLES.includeParents,
     description: 'Whether to add rows that the selected ones depend on: off, eligible or all.',
   }),
