@@ -2,7 +2,8 @@
  * The bundle that is published: Node does not strip types below `node_modules`, a checkout needs no
  * build.
  */
-import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { noteOfBundle, stateOfSources } from '../bin/bundle.mjs';
@@ -109,9 +110,37 @@ export async function buildBundle(folder: string): Promise<void> {
         basename(file),
       );
   }
+  await buildClient(join(outdir, 'client'));
   cpSync(join(ROOT, 'src/server/assets'), join(outdir, 'assets'), { recursive: true });
   // A source that changed meanwhile may or may not be in it.
   if (stateOfSources(ROOT) === state) writeFileSync(noteOfBundle(folder), state);
+}
+
+/** `headgate/client`: one module that browsers load, too, and its types. */
+async function buildClient(outdir: string): Promise<void> {
+  await build({
+    entryPoints: [join(ROOT, 'src/client/index.ts')],
+    outfile: join(outdir, 'index.js'),
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    logLevel: 'warning',
+  });
+  execFileSync(
+    join(ROOT, 'node_modules/.bin/tsc'),
+    [
+      '--ignoreConfig --declaration --emitDeclarationOnly --skipLibCheck --strict',
+      '--allowImportingTsExtensions --module nodenext --target esnext --types node',
+    ]
+      .flatMap((words) => words.split(' '))
+      .concat('--outDir', outdir, join(ROOT, 'src/client/index.ts')),
+    { stdio: 'inherit' },
+  );
+  for (const name of readdirSync(outdir, { recursive: true, encoding: 'utf8' })) {
+    if (!name.endsWith('.d.ts')) continue;
+    const text = readFileSync(join(outdir, name), 'utf8');
+    writeFileSync(join(outdir, name), text.replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'"));
+  }
 }
 
 /** `file` lies in the same folder as the starter. */

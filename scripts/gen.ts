@@ -21,17 +21,20 @@ import { parts } from '../src/parts.ts';
 import { describeApi } from '../src/server/openapi.ts';
 import { ROUTES } from '../src/server/routes/index.ts';
 import { RUN_CODES } from '../src/wire/run-codes.ts';
+import { clientTypes } from './gen/client-types.ts';
 import { errorsPage, partPages, type GeneratedFile } from './gen/reference.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 /** Folders that hold generated files only: what is not generated any more is removed. */
-const OWNED = ['docs/reference', 'schemas'];
+const OWNED = ['docs/reference', 'schemas', 'src/client/generated'];
 
+const api = describeApi(ROUTES);
 const files: GeneratedFile[] = [
   ...partPages(parts, DESCRIBED_BLOCKS, ROOT),
   { path: 'docs/reference/cli.md', text: cliReference(COMMANDS) },
   { path: 'docs/reference/errors.md', text: errorsPage(ISSUES, RUN_CODES) },
-  { path: 'docs/reference/openapi.json', text: json(describeApi(ROUTES)) },
+  { path: 'docs/reference/openapi.json', text: json(api) },
+  await clientTypes(api),
   { path: 'schemas/headgate.schema.json', text: json(editorSchema(parts, GRAMMAR)) },
 ];
 

@@ -55,7 +55,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'kit',
     'lib',
   ],
+  // Is used without the rest: what it needs to know is generated from the API description.
+  client: [],
   cli: [
+    'client',
     'features',
     'triggers',
     'runs',
@@ -103,6 +106,7 @@ describe('the tree', () => {
 
   it('keeps files short', () => {
     const long = files
+      .filter((path) => !path.includes('/generated/'))
       .map((path) => ({
         path: relative(ROOT, path),
         lines: readFileSync(path, 'utf8').split('\n').length,

@@ -24,10 +24,12 @@ export const VARIABLES = {
   only: variable('ONLY'),
   profile: variable('PROFILE', ['FAUCET_PROFILE', 'SVC_PROFILE']),
   select: variable('SELECT'),
+  server: variable('SERVER', []),
   skip: variable('SKIP'),
   status: variable('STATUS'),
   tags: variable('TAGS'),
   templateStore: variable('TEMPLATE_STORE'),
+  token: variable('TOKEN', []),
 } as const;
 
 export interface FoundVariable {

@@ -20,6 +20,11 @@ import { notifyTestCommand } from './notify-test.ts';
 import { planCommand } from './plan.ts';
 import { previewCommand } from './preview.ts';
 import { rollbackCommand } from './rollback.ts';
+import { cancelCommand } from './cancel.ts';
+import { logsCommand } from './logs.ts';
+import { rerunCommand } from './rerun.ts';
+import { runsCommand } from './runs.ts';
+import { submitCommand } from './submit.ts';
 import { runCommand } from './run.ts';
 import { scheduleCommand } from './schedule.ts';
 import { schemaCommand } from './schema.ts';
@@ -73,6 +78,11 @@ export const COMMANDS: readonly Command[] = [
   catalogLineageCommand,
   historyCommand,
   serveCommand,
+  submitCommand,
+  runsCommand,
+  logsCommand,
+  cancelCommand,
+  rerunCommand,
   demoCommand,
   fmtCommand,
   listCommand,

@@ -1,0 +1,153 @@
+/** The commands that speak with a server, against a real one. */
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { HeadgateClient, HeadgateError } from '../../src/client/index.ts';
+import { silentApi } from './serve-documents.ts';
+import { workshop, type Program } from './serve-program.ts';
+
+const LAUNCHER = resolve(import.meta.dirname, '../../bin/headgate.js');
+const TOKEN = 'a-token-of-the-tests';
+const shop = workshop();
+let program: Program;
+
+beforeAll(async () => {
+  writeFileSync(shop.path('in.csv'), 'id\n1\n2\n3\n');
+  writeFileSync(shop.path('orders.yaml'), document(shop.path('in.csv'), shop.path('out.jsonl')));
+  program = await shop.start({
+    args: ['--data-dir', shop.path('data'), '--auth-token', TOKEN],
+  });
+});
+afterAll(() => shop.dispose());
+
+const document = (from: string, to: string): string => `version: 1
+name: orders
+pipeline:
+  source: { type: csv, config: { path: ${from} } }
+  sink: { type: jsonl, config: { path: ${to} } }
+`;
+
+interface Said {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function headgate(
+  words: readonly string[],
+  variables: Readonly<Record<string, string>> = {
+    HEADGATE_SERVER: program.url,
+    HEADGATE_TOKEN: TOKEN,
+  },
+): Promise<Said> {
+  const env = { PATH: process.env['PATH'], HOME: shop.dir, ...variables };
+  return new Promise((done) => {
+    execFile(process.execPath, [LAUNCHER, ...words], { cwd: shop.dir, env }, (error, out, err) =>
+      done({ code: error === null ? 0 : Number(error.code), out, err }),
+    );
+  });
+}
+
+test('a document is run on the server and watched from here', { timeout: 60_000 }, async () => {
+  const submitted = await headgate(['submit', 'orders.yaml', '--follow', '--label', 'team=a']);
+  expect(submitted.code, submitted.err).toBe(0);
+  const id = submitted.out.trim();
+  expect(submitted.err).toContain('completed');
+  expect(submitted.err).toContain('3 records written');
+  expect(readFileSync(shop.path('out.jsonl'), 'utf8').split('\n')).toHaveLength(4);
+
+  const shown = await headgate(['runs', id, '--json']);
+  expect(JSON.parse(shown.out)).toMatchObject({ run_id: id, labels: { team: 'a' } });
+  const listed = await headgate(['runs', '--status', 'completed']);
+  expect(listed.out).toMatch(new RegExp(`^run .*\\n${id} +orders +completed .* 3$`, 'm'));
+  const stored = await headgate(['logs', id]);
+  expect(stored.out).toContain('orders');
+  expect((await headgate(['logs', id, '--follow'])).code).toBe(0);
+
+  const again = await headgate(['rerun', id, '--json']);
+  expect(JSON.parse(again.out)).toMatchObject({ rerun_of: id });
+  expect(await headgate(['cancel', id])).toMatchObject({
+    code: 0,
+    out: `${id} had ended already\n`,
+  });
+});
+
+test('a run that fails fails the command that waits for it', { timeout: 60_000 }, async () => {
+  writeFileSync(shop.path('bad.yaml'), document(shop.path('missing.csv'), shop.path('o.jsonl')));
+  const said = await headgate(['submit', 'bad.yaml', '--wait', '--json']);
+  expect(said.code).toBe(1);
+  expect(JSON.parse(said.out)).toMatchObject({ status: 'failed' });
+});
+
+test('a running run is cancelled', { timeout: 60_000 }, async () => {
+  const api = await silentApi();
+  writeFileSync(shop.path('slow.json'), JSON.stringify(api.document(shop.path('slow.jsonl'))));
+  const id = (await headgate(['submit', 'slow.json'])).out.trim();
+  await api.asked();
+  expect((await headgate(['cancel', id])).out).toBe(`${id} was asked to stop\n`);
+  const { code, err } = await headgate(['logs', id, '-f']);
+  expect(code).toBe(1);
+  expect(err).toContain('cancelled');
+  api.close();
+});
+
+test('problems of a document are shown where they stand in the file', async () => {
+  writeFileSync(
+    shop.path('wrong.yaml'),
+    'version: 1\npipeline:\n  source: { type: cvs, config: {} }\n  sink: { type: jsonl, config: { paht: x } }\n',
+  );
+  const { code, err } = await headgate(['submit', 'wrong.yaml']);
+  expect(code).toBe(1);
+  expect(err).toContain('wrong.yaml:3:');
+  expect(err).toContain('wrong.yaml:4:');
+  expect(err).not.toContain('    at ');
+});
+
+test('servers have names and tokens in a file of the user', async () => {
+  const folder = shop.path('.config/headgate');
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, 'servers.yaml');
+  const write = (text: string): void => {
+    writeFileSync(file, text);
+    chmodSync(file, 0o600);
+  };
+  write(`default: test\nservers: { test: { url: '${program.url}', token: ${TOKEN} } }\n`);
+  expect(await headgate(['runs'], {})).toMatchObject({ code: 0, err: '' });
+  expect((await headgate(['runs', '--server', 'prod'], {})).err).toContain('names there: test');
+  chmodSync(file, 0o644);
+  expect(statSync(file).mode & 0o777).toBe(0o644);
+  expect((await headgate(['runs'], {})).err).toContain('chmod 600');
+  write(`default: test\nservers: { test: { url: '${program.url}', token_env: MINE } }\n`);
+  expect((await headgate(['runs'], { MINE: TOKEN })).code).toBe(0);
+  expect((await headgate(['runs'], {})).err).toContain('MINE');
+  write(`servers: { test: { adress: 'x' } }\n`);
+  expect(await headgate(['runs'], {})).toMatchObject({ code: 2 });
+});
+
+test('what is wrong with server and token is said', async () => {
+  const refused = await headgate(['runs'], {
+    HEADGATE_SERVER: program.url,
+    HEADGATE_TOKEN: 'not-the-token',
+  });
+  expect(refused.code).toBe(1);
+  expect(refused.err).toContain('token');
+  expect(refused.err).not.toContain('not-the-token');
+  const nobody = await headgate(['runs', '--server', 'http://127.0.0.1:9']);
+  expect(nobody.err).toContain('there is no server at http://127.0.0.1:9');
+  expect((await headgate(['runs'], { HEADGATE_TOKEN: TOKEN })).code).toBe(2);
+  expect((await headgate(['submit', 'nothing.yaml'])).err).toContain('nothing.yaml');
+});
+
+test('the client reaches every route by its type', async () => {
+  const client = new HeadgateClient({ server: `${program.url}/`, token: TOKEN });
+  const { data } = await client.routes.GET('/v1/whoami');
+  expect(data).toMatchObject({ role: 'admin' });
+  await expect(client.run('gone')).rejects.toMatchObject({ status: 404, code: 'not_found' });
+  await expect(client.submit({ config: 'a: [' })).rejects.toBeInstanceOf(HeadgateError);
+  const names: string[] = [];
+  for await (const { name } of client.runs({ limit: 1, status: ['completed', 'failed'] }))
+    names.push(name ?? '');
+  expect(names.length).toBeGreaterThan(1);
+  expect(() => new HeadgateClient({ server: 'nothing' })).toThrow('`nothing`');
+});
