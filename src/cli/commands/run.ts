@@ -1,4 +1,4 @@
-import { AppError, ConfigError, messageOf } from '../../lib/errors.ts';
+import { printRefusal } from '../framework/json-refusal.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 import { defineCommand } from '../framework/command.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
@@ -68,7 +68,8 @@ export const runCommand = defineCommand({
         }),
       )
       .catch((error: unknown) => {
-        printRefusal(context, error, options.output);
+        // A program that asked for JSON learns in JSON, too, that nothing ran.
+        if (options.output !== 'text') printRefusal(context, error, options.output);
         throw error;
       });
     return executePlan(context, { plan, parts }, options);
@@ -92,18 +93,4 @@ async function templatesOf(
   if (!isComposed) return undefined;
   const { composeTemplates } = await import('../documents/composed-templates.ts');
   return composeTemplates(context, options);
-}
-
-/** A program that asked for JSON learns in JSON, too, that nothing ran. */
-function printRefusal({ terminal, env }: CliContext, error: unknown, output: string): void {
-  if (output === 'text') return;
-  const { code, hint } = error instanceof AppError ? error : { code: 'internal' };
-  const message = env.redactor.text(messageOf(error));
-  const refusal = {
-    status: 'failed',
-    error: { code, message, ...(hint === undefined ? {} : { hint }) },
-    ...(error instanceof ConfigError ? { issues: error.issues } : {}),
-  };
-  if (output === 'json') terminal.json(refusal);
-  else terminal.jsonLine(refusal);
 }

@@ -50,10 +50,9 @@ async function failures(text: string): Promise<string[]> {
   write('people.yaml', DOCUMENT);
   write('people.test.yaml', text);
   const { out, err } = await cli('test --json');
-  if (out === '') throw new Error(err);
-  return (JSON.parse(out) as { tests: { failures: string[] }[] }).tests.flatMap(
-    (test) => test.failures,
-  );
+  const told = JSON.parse(out) as { tests?: { failures: string[] }[] };
+  if (told.tests === undefined) throw new Error(err);
+  return told.tests.flatMap((test) => test.failures);
 }
 
 const TWO = '[{ age: "36", mail: a@b.cd }, { age: "7", mail: e@f.gh }]';

@@ -174,6 +174,22 @@ describe('the document', () => {
     expect((await cli('preview --no-env-file')).err).toContain('FILE');
   });
 
+  it.each(['plan', 'explain', 'doctor', 'verify', 'masking', 'history', 'test'])(
+    'that cannot be read is told on stdout by `%s --json`, once',
+    async (command) => {
+      const { code, out, err } = await cli(`${command} gone.yaml --json`);
+      expect(code).toBe(1);
+      expect(JSON.parse(out)).toMatchObject({
+        status: 'failed',
+        error: {
+          code: expect.any(String) as string,
+          message: expect.stringContaining('gone.yaml') as string,
+        },
+      });
+      expect(err).toContain('gone.yaml');
+    },
+  );
+
   it('that cannot be used gives all problems, on stdout too when JSON was asked for', async () => {
     write(
       'bad.yaml',

@@ -5,6 +5,7 @@ import { createContext, type CliContext, type Wiring } from './context.ts';
 import { loadVariables } from './env-file.ts';
 import { EXIT, exitOf } from './exit.ts';
 import { givenFor, readOptions } from './option.ts';
+import { printRefusal } from './json-refusal.ts';
 import { reportError } from './report-error.ts';
 import { processWorld, type World } from './world.ts';
 
@@ -15,6 +16,7 @@ export async function runCli(
   world: World = processWorld(),
 ): Promise<number> {
   let context = createContext(world, wiring, { level: 'info', isChosen: false });
+  let wantsJson = false;
   try {
     if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V'))
       return printVersion(context);
@@ -32,8 +34,10 @@ export async function runCli(
       givenFor('logLevel', SHARED_OPTIONS.logLevel, line.flags, variables) !== undefined;
     context = createContext({ ...world, variables }, wiring, { level: logLevel, isChosen });
     const options = readOptions(line.command.options, line.flags, variables);
+    wantsJson = options['json'] === true;
     return await line.command.run(context, { options, positionals: line.positionals });
   } catch (error) {
+    if (wantsJson && !context.terminal.hasPrinted) printRefusal(context, error, 'json');
     reportError(error, {
       terminal: context.terminal,
       cwd: world.cwd,

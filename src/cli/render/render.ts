@@ -31,6 +31,7 @@ export class Terminal {
   readonly #redactor: Redactor;
   readonly #plain: boolean;
   #progressShown = false;
+  #hasPrinted = false;
 
   constructor({ stdout, stderr, variables, redactor }: TerminalOptions) {
     this.#stdout = stdout;
@@ -44,8 +45,14 @@ export class Terminal {
     return this.#stderr.isTTY === true;
   }
 
+  /** Whether anything was written to stdout. */
+  get hasPrinted(): boolean {
+    return this.#hasPrinted;
+  }
+
   /** Data, as it is: records are not redacted. */
   data(text: string): void {
+    this.#hasPrinted = true;
     this.#stdout.write(text);
   }
 
@@ -54,6 +61,7 @@ export class Terminal {
    * to stdout.
    */
   print(text: string): void {
+    this.#hasPrinted = true;
     this.#stdout.write(`${this.#redactor.text(text)}\n`);
   }
 
