@@ -98,7 +98,9 @@ test('what is served is what is described: types of logs, clamped limits, the le
     expect(at('/v1/runs/{id}/logs', 'get')).toContain(`"${type}":{"schema"`);
   expect(text).not.toContain('"maximum":500');
   expect(at('/v1/runs', 'get')).toContain('above 500 as 500');
-  expect(at('/v1/runs', 'post')).toMatch(/Overrides the connector concurrency[^}]*"minimum":1/);
+  expect(at('/v1/runs', 'post')).toMatch(
+    /Overrides the concurrency setting[^}]*"minimum":1,"maximum":256/,
+  );
 });
 
 test.each([

@@ -8,6 +8,9 @@ export function isTerminal(status: RunStatus): status is 'completed' | 'failed' 
   return status === 'completed' || status === 'failed' || status === 'cancelled';
 }
 
+/** What every connector with such a setting accepts. */
+export const MAX_CONCURRENCY = 256;
+
 const time = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC.' });
 
 export const callbackSchema = z
@@ -68,7 +71,12 @@ export const submissionSchema = z
     concurrency: z
       .int()
       .nullish()
-      .meta({ description: 'Overrides the connector concurrency of this run.', minimum: 1 }),
+      .meta({
+        description:
+          'Overrides the concurrency setting of every connector of this run that has one; `headgate plan` names them.',
+        minimum: 1,
+        maximum: MAX_CONCURRENCY,
+      }),
     callback: callbackSchema.nullish(),
   })
   .meta({ description: 'A run submission.' });

@@ -260,3 +260,20 @@ pipeline:
     expect(JSON.parse((await cli('plan --json')).out)).toHaveProperty('types_pending');
   });
 });
+
+it('a plan names the settings that the concurrency of a submission replaces', async () => {
+  write(
+    'headgate.yaml',
+    `version: 1
+name: c
+pipeline:
+  source: { type: file, config: { path: 'in/*.csv', concurrency: 9 } }
+  sink: { type: jsonl, config: { path: out.jsonl } }
+`,
+  );
+  expect((await cli('plan')).out).toContain(
+    'concurrency   `concurrency` of file (now 9); a run submitted with `concurrency` replaces it',
+  );
+  write('headgate.yaml', DOCUMENT.replace(/ {4}- \{ type: rename.*\n/, ''));
+  expect((await cli('plan')).out).not.toContain('concurrency ');
+});

@@ -179,6 +179,20 @@ function printPlan({ terminal }: CliContext, { plan, rows, typesOf, drawing }: P
   }
 }
 
+/** Settings that the `concurrency` of a submission replaces. */
+function concurrencyLine({ source, sink }: PlannedRow): (readonly [string, string])[] {
+  const keys = [source, sink].flatMap(({ type, config, definition }) =>
+    (definition.concurrencyKeys ?? []).map((key) => {
+      const value = config[key];
+      const now = typeof value === 'number' || typeof value === 'string' ? ` (now ${value})` : '';
+      return `\`${key}\` of ${type}${now}`;
+    }),
+  );
+  return keys.length === 0
+    ? []
+    : [['concurrency', `${keys.join(', ')}; a run submitted with \`concurrency\` replaces it`]];
+}
+
 /** The types after each stage of which something is known. */
 function typeLines(types: RowTypes): (readonly [string, string])[] {
   const titled = (title: string, lines: readonly string[]) =>
@@ -212,6 +226,7 @@ function linesOf(row: PlannedRow, types: RowTypes): (readonly [string, string])[
     ...listed('expects'),
     ...listed('undo'),
     ['lane', row.lane.reason],
+    ...concurrencyLine(row),
     ...typeLines(types),
     ...(row.parent === undefined
       ? []

@@ -139,6 +139,7 @@ describe('submitting', () => {
     ['a clock that is no time', { clock: 'yesterday' }, 'clock: "yesterday"'],
     ['a clock with a day that does not exist', { clock: '2026-02-30T00:00:00Z' }, 'clock:'],
     ['no concurrency at all', { concurrency: 0 }, 'concurrency is a count'],
+    ['more concurrency than connectors take', { concurrency: 257 }, 'must be at most 256, got 257'],
   ])('refuses %s, and keeps nothing', async (_what, over, text) => {
     const service = await testService();
     expect(await refusalOf(service.submit(over))).toMatchObject({

@@ -1,7 +1,7 @@
 /** What a submission says besides its document, checked. */
 import { RefusedError } from '../../lib/errors.ts';
 import { parseRfc3339 } from '../../lib/time/rfc3339.ts';
-import type { Submission } from '../../wire/run.ts';
+import { MAX_CONCURRENCY, type Submission } from '../../wire/run.ts';
 import { validateCallback, type CallbackRules } from '../callbacks/callback-rules.ts';
 
 /** Throws `unprocessable`. */
@@ -20,6 +20,12 @@ export function checkSettings(submission: Submission, callbacks: CallbackRules):
     throw new RefusedError(
       'unprocessable',
       `concurrency is a count of parallel requests: it must be at least 1, got ${concurrency}`,
+    );
+  }
+  if (concurrency != null && concurrency > MAX_CONCURRENCY) {
+    throw new RefusedError(
+      'unprocessable',
+      `concurrency is a count of parallel requests: it must be at most ${MAX_CONCURRENCY}, got ${concurrency}`,
     );
   }
   if (callback != null) validateCallback(callback, callbacks);
