@@ -68,15 +68,12 @@ export const submissionSchema = z
       .string()
       .nullish()
       .meta({ description: 'RFC 3339 timestamp that `${now.*}` renders.' }),
-    concurrency: z
-      .int()
-      .nullish()
-      .meta({
-        description:
-          'Overrides the concurrency setting of every connector of this run that has one; `headgate plan` names them.',
-        minimum: 1,
-        maximum: MAX_CONCURRENCY,
-      }),
+    concurrency: z.int().nullish().meta({
+      description:
+        'Overrides the concurrency setting of every connector of this run that has one; `headgate plan` names them.',
+      minimum: 1,
+      maximum: MAX_CONCURRENCY,
+    }),
     callback: callbackSchema.nullish(),
   })
   .meta({ description: 'A run submission.' });
