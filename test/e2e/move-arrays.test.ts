@@ -150,11 +150,11 @@ test('they are arrays in JSON, and their text in SQLite', async () => {
     type: 'sqlite',
     config: { database_url: path, table_name: 'held', column_mapping: 'auto_map' },
   });
-  const database = new DatabaseSync(path);
-  expect(database.prepare('SELECT words, numbers, typeof(words) AS type FROM held').get()).toEqual({
+  const written = new DatabaseSync(path);
+  expect(written.prepare('SELECT words, numbers, typeof(words) AS type FROM held').get()).toEqual({
     words,
     numbers: '[9007199254740993,null]',
     type: 'text',
   });
-  database.close();
+  written.close();
 });

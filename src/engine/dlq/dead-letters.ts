@@ -21,6 +21,7 @@ import type { HitFailpoint } from '../failpoints.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 import type { DeadRecord } from '../stages/stage.ts';
 import type { HideDeadLetter } from './hide-dead-letter.ts';
+import { describePayload } from './payload-types.ts';
 
 /** Which reason names a page that holds several. */
 const PAGE_REASONS: readonly DeadReason[] = [
@@ -155,6 +156,7 @@ export class DeadLetters {
       error: { kind: dead.kind, message: env.redactor.text(dead.message) },
       reason: dead.reason,
       payload: dead.payload,
+      ...describePayload(found.payload, dead.payload, found.schema),
       ts_ms: now,
       sink: sinkType,
       pipeline,

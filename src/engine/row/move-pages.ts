@@ -196,14 +196,15 @@ class PageMover {
     tally.breaches += worked.breaches ?? 0;
     if (worked.failure !== undefined) {
       const failure = withRecord(worked.failure, this.#invocation.row, tally.read - page.count);
-      return this.#giveUp(failure, dead);
+      return this.#giveUp(failure, withSchemas(dead, page, worked));
     }
     sampler?.written(worked.page);
     capture?.take(worked.page.records());
     if (worked.page.count === 0 && dead.length === 0 && page.bookmark === undefined) return;
     const fate = await this.#writer.write(worked.page, { readAt, dead });
     this.#unflushed = true;
-    await this.#divert(numbered(dead, worked, tally.read - page.count));
+    const numbers = numbered(dead, worked, tally.read - page.count);
+    await this.#divert(withSchemas(numbers, page, worked));
     if (page.bookmark !== undefined) await this.#checkpoint(page.bookmark);
     const ending = deadLetters?.budgetError(dead.length) ?? this.#breaker?.note(fate);
     if (ending !== undefined) throw ending;
@@ -281,4 +282,17 @@ function numbered(
       (isWhole && !hasLost && (ofStages.includes(one) || ofStages.length === 0));
     return isSure ? { ...one, number: before + one.index + 1 } : one;
   });
+}
+
+/** Records that a transform puts aside are as they were read; masking is the first stage behind. */
+function withSchemas(
+  dead: readonly DeadRecord[],
+  read: Page,
+  { page }: WorkedPage,
+): readonly DeadRecord[] {
+  if (read.schema === undefined && page.schema === undefined) return dead;
+  return dead.map((one) => ({
+    ...one,
+    schema: one.reason === 'transform' ? read.schema : page.schema,
+  }));
 }

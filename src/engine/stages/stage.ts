@@ -18,6 +18,8 @@ export interface DeadRecord {
   readonly index: number;
   /** Place among the records of the source, from 1, where it is known. */
   readonly number?: number;
+  /** What is known of the fields of the payload. */
+  readonly schema?: RecordSchema | undefined;
 }
 
 /** Why each record goes, by its position in the page. */

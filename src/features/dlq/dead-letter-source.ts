@@ -2,6 +2,8 @@
 import { z } from 'zod';
 import { Page } from '../../kit/page.ts';
 import { defineSource, type SourceDefinition } from '../../kit/source.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
+import { schemaText } from '../../kit/type-text.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { DeadLetter } from './dead-letters.ts';
 
@@ -32,13 +34,25 @@ async function* pagesOf(
 ): AsyncGenerator<Page> {
   let records: JsonValue[] = [];
   let bytes = 0;
-  for await (const { deadLetter, size } of deadLetters) {
-    records.push(deadLetter.payload);
-    bytes += size;
-    if (records.length < PAGE_RECORDS && bytes < most) continue;
-    yield Page.ofRecords(records, { bytes });
+  let schema: RecordSchema | undefined;
+  const take = (): Page => {
+    const page = Page.ofRecords(records, { bytes, schema });
     records = [];
     bytes = 0;
+    return page;
+  };
+  for await (const { deadLetter, size } of deadLetters) {
+    // A page has one schema; dead letters of one run mostly have the same.
+    if (records.length > 0 && !isSame(schema, deadLetter.schema)) yield take();
+    if (records.length === 0 && !isSame(schema, deadLetter.schema)) schema = deadLetter.schema;
+    records.push(deadLetter.payload);
+    bytes += size;
+    if (records.length >= PAGE_RECORDS || bytes >= most) yield take();
   }
-  if (records.length > 0) yield Page.ofRecords(records, { bytes });
+  if (records.length > 0) yield take();
+}
+
+function isSame(a: RecordSchema | undefined, b: RecordSchema | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return schemaText(a) === schemaText(b);
 }

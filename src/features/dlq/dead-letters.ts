@@ -6,6 +6,8 @@ import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { openRegular } from '../../lib/files/regular-file.ts';
 import { isEncrypted, decrypt } from '../../lib/crypto/encryption.ts';
+import { parsePayloadTypes, spelledPayload } from '../../engine/dlq/payload-types.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 
 /** What an envelope says; what it does not say, or says in another type, is null. */
@@ -18,6 +20,8 @@ export interface DeadLetter {
   readonly recordIndex: number | null;
   readonly tsMs: number | null;
   readonly payload: JsonValue;
+  /** Types of fields of the payload. */
+  readonly schema: RecordSchema | undefined;
 }
 
 export type Line =
@@ -99,7 +103,10 @@ function lineOf(bytes: Buffer, keys: readonly string[]): Line {
   try {
     const value = parseJson(opened);
     if (!isObject(value) || value['payload'] === undefined) return { kind: 'non_envelope', bytes };
-    return { kind: 'dead_letter', deadLetter: deadLetterOf(value, value['payload']), bytes };
+    const deadLetter = deadLetterOf(value, value['payload']);
+    return deadLetter === undefined
+      ? { kind: 'malformed', bytes }
+      : { kind: 'dead_letter', deadLetter, bytes };
   } catch {
     return { kind: 'malformed', bytes };
   }
@@ -117,8 +124,12 @@ function decrypted(line: string, keys: readonly string[]): string | undefined {
   }
 }
 
-function deadLetterOf(envelope: JsonObject, payload: JsonValue): DeadLetter {
+/** `undefined` when its types cannot be read: its values would be taken for others. */
+function deadLetterOf(envelope: JsonObject, payload: JsonValue): DeadLetter | undefined {
   const error = isObject(envelope['error']) ? envelope['error'] : {};
+  const types = text(envelope['types']);
+  const schema = types === null ? undefined : parsePayloadTypes(types);
+  if (types !== null && schema === undefined) return undefined;
   return {
     reason: text(envelope['reason']),
     errorKind: text(error['kind']),
@@ -127,7 +138,8 @@ function deadLetterOf(envelope: JsonObject, payload: JsonValue): DeadLetter {
     row: text(envelope['row']),
     recordIndex: number(envelope['record_index']),
     tsMs: number(envelope['ts_ms']),
-    payload,
+    payload: spelledPayload(payload, envelope['spellings']),
+    schema,
   };
 }
 
