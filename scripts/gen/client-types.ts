@@ -77,7 +77,10 @@ function operationLines(method: string, operation: Operation, named: NamedTypes)
   } else lines.push('      requestBody?: never;');
   lines.push('      responses: {');
   for (const [status, response] of Object.entries(responses)) {
-    const typeName = (): string => (status.startsWith('2') ? `${name}Answer` : `${name}${status}`);
+    const typeName = (schema: object): string =>
+      status.startsWith('2') && named.isFree(`${name}Answer`, schema)
+        ? `${name}Answer`
+        : `${name}${status}`;
     const content = contentOf(response.content, typeName, named);
     lines.push(`        ${/^\d+$/.test(status) ? status : `'${status}'`}: ${content};`);
   }
@@ -87,13 +90,15 @@ function operationLines(method: string, operation: Operation, named: NamedTypes)
 /** As `openapi-fetch` wants it. */
 function contentOf(
   content: Readonly<Record<string, Content>> | undefined,
-  typeName: () => string,
+  typeName: (schema: object) => string,
   named: NamedTypes,
 ): string {
   if (content === undefined) return '{ content?: never }';
   const kinds = Object.entries(content).map(([kind, { schema }]) => {
     const type =
-      schema === undefined || !kind.endsWith('json') ? 'string' : named.add(typeName(), schema);
+      schema === undefined || !kind.endsWith('json')
+        ? 'string'
+        : named.add(typeName(schema), schema);
     return `${JSON.stringify(kind)}: ${type}`;
   });
   return `{ content: { ${kinds.join('; ')} } }`;
@@ -136,9 +141,15 @@ class NamedTypes {
       this.#schemas.set(shared, this.#components[reference] ?? {});
       return shared;
     }
-    if (this.#schemas.has(name)) throw new Error(`two schemas are called ${name}`);
+    if (!this.isFree(name, schema)) throw new Error(`two schemas are called ${name}`);
     this.#schemas.set(name, schema);
     return name;
+  }
+
+  /** Whether the name stands for nothing else. */
+  isFree(name: string, schema: object): boolean {
+    const known = this.#schemas.get(name);
+    return known === undefined || JSON.stringify(known) === JSON.stringify(schema);
   }
 
   async declarations(): Promise<string> {

@@ -2622,6 +2622,79 @@ export interface TemplateVersionDeprecateAnswer {
   [k: string]: unknown;
 }
 
+export interface TriggerListAnswer {
+  /**
+   * By name.
+   */
+  triggers: {
+    name: string;
+    type: string;
+    /**
+     * False after three failures in a row.
+     */
+    healthy: boolean;
+    consecutive_failures: number;
+    /**
+     * RFC 3339, UTC; null before the first.
+     */
+    last_fire: string | null;
+    last_error: string | null;
+    enabled: boolean;
+    /**
+     * When it starts a run.
+     */
+    starts: string;
+    /**
+     * Of its last event.
+     */
+    last_run_id: string | null;
+    [k: string]: unknown;
+  }[];
+  [k: string]: unknown;
+}
+
+export interface TriggerFirePath {
+  /**
+   * Name of a webhook trigger.
+   */
+  name: string;
+}
+
+export interface TriggerFireAnswer {
+  status: 'coalesced';
+  [k: string]: unknown;
+}
+
+export interface TriggerFire202 {
+  run_id: string;
+  status: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
+  /**
+   * RFC 3339, UTC.
+   */
+  submitted_at: string;
+}
+
+export interface TriggerFireByPutPath {
+  /**
+   * Name of a webhook trigger.
+   */
+  name: string;
+}
+
+export interface TriggerFireByPutAnswer {
+  status: 'coalesced';
+  [k: string]: unknown;
+}
+
+export interface TriggerFireByPut202 {
+  run_id: string;
+  status: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
+  /**
+   * RFC 3339, UTC.
+   */
+  submitted_at: string;
+}
+
 export interface WhoamiAnswer {
   principal: string;
   role: 'viewer' | 'operator' | 'admin';
@@ -2741,6 +2814,14 @@ export interface ConfigReloadAnswer {
     path: string;
     [k: string]: unknown;
   };
+  /**
+   * The file of triggers, where the server was started with one.
+   */
+  triggers?: {
+    reloaded: true;
+    path: string;
+    [k: string]: unknown;
+  };
   [k: string]: unknown;
 }
 
@@ -2775,6 +2856,24 @@ export interface ReadyzAnswer {
     instances: number;
     [k: string]: unknown;
   };
+  /**
+   * Those that are switched on, where the server has a file of triggers.
+   */
+  triggers?: {
+    name: string;
+    type: string;
+    /**
+     * False after three failures in a row.
+     */
+    healthy: boolean;
+    consecutive_failures: number;
+    /**
+     * RFC 3339, UTC; null before the first.
+     */
+    last_fire: string | null;
+    last_error: string | null;
+    [k: string]: unknown;
+  }[];
   [k: string]: unknown;
 }
 
@@ -2793,6 +2892,24 @@ export interface Readyz503 {
     instances: number;
     [k: string]: unknown;
   };
+  /**
+   * Those that are switched on, where the server has a file of triggers.
+   */
+  triggers?: {
+    name: string;
+    type: string;
+    /**
+     * False after three failures in a row.
+     */
+    healthy: boolean;
+    consecutive_failures: number;
+    /**
+     * RFC 3339, UTC; null before the first.
+     */
+    last_fire: string | null;
+    last_error: string | null;
+    [k: string]: unknown;
+  }[];
   [k: string]: unknown;
 }
 
@@ -3389,6 +3506,57 @@ export interface paths {
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/v1/triggers": {
+    /** List triggers. */
+    get: {
+      parameters: { query?: never; header?: never; path?: never; cookie?: never };
+      requestBody?: never;
+      responses: {
+        200: { content: { "application/json": TriggerListAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/v1/triggers/{name}": {
+    /** Fire a webhook trigger. */
+    post: {
+      parameters: { query?: never; header?: never; path: TriggerFirePath; cookie?: never };
+      requestBody?: { content: { "*/*": string } };
+      responses: {
+        200: { content: { "application/json": TriggerFireAnswer } };
+        202: { content: { "application/json": TriggerFire202 } };
+        400: { content: { "application/json": ErrorAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        404: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        422: { content: { "application/json": ErrorAnswer } };
+        429: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+    /** Fire a webhook trigger. */
+    put: {
+      parameters: { query?: never; header?: never; path: TriggerFireByPutPath; cookie?: never };
+      requestBody?: { content: { "*/*": string } };
+      responses: {
+        200: { content: { "application/json": TriggerFireByPutAnswer } };
+        202: { content: { "application/json": TriggerFireByPut202 } };
+        400: { content: { "application/json": ErrorAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        404: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        422: { content: { "application/json": ErrorAnswer } };
+        429: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
