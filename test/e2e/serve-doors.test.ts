@@ -147,6 +147,15 @@ describe('a server with `--allow-env` and `--data-root`', () => {
     },
   );
 
+  test('tells a path outside when the document is submitted, with its place', async () => {
+    const config = csvToJsonl(shop.path('in.csv'), shop.path('stolen.jsonl'));
+    const answer = await submit(closed, config);
+    expect(answer.status).toBe(422);
+    expect(answer.text).toContain('pipeline.source.config.path');
+    expect(answer.text).toContain('pipeline.sink.config.path');
+    expect(answer.text).toContain(REFUSED);
+  });
+
   const query = 'select 1 as id';
   test.each<[string, () => Body]>([
     ['a source', () => csvToJsonl(shop.path('in.csv'), out())],

@@ -10,6 +10,7 @@ import type { Env } from '../../lib/env.ts';
 import { parseJson, type JsonObject } from '../../lib/text/json.ts';
 import type { Plan } from '../../plan/plan.ts';
 import { planDocument } from '../../plan/plan-document.ts';
+import { refuseFiles } from './refused-files.ts';
 import type { Bound, SubmittedDocument } from '../../wire/submission.ts';
 
 /** Name of a run whose submission and document give none. */
@@ -103,5 +104,7 @@ export async function openDocument(
 ): Promise<Plan> {
   const outside = { ...outsideOf(options), unnamed };
   const { document } = await readDocument(submitted, options.env, outside);
-  return planDocument(document, options.parts, { cpus: options.cpus, ...planning });
+  const plan = planDocument(document, options.parts, { cpus: options.cpus, ...planning });
+  refuseFiles(plan, options.env.cwd, document.locate);
+  return plan;
 }

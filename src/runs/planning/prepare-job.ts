@@ -9,6 +9,7 @@ import { defineJob } from '../worker/define-job.ts';
 import { configFingerprint } from './fingerprint.ts';
 import { outsideOf, readDocument, type OpenOptions } from './open-document.ts';
 import { OutsideWatch, type VariableReads } from './outside-watch.ts';
+import { refuseFiles } from './refused-files.ts';
 import { notifiedPlanOf, rangeSummaryOf } from './plan-summary.ts';
 
 export interface PreparedDocument {
@@ -62,6 +63,7 @@ export async function prepareDocument(
     ...(reads === undefined ? {} : { check: checked.check }),
     ...(isRange ? { backfill: 'kept' as const } : {}),
   });
+  refuseFiles(plan, env.cwd, read.document.locate);
   const notified = notifiedPlanOf(plan);
   const summary: PlanSummary = {
     name: plan.name,
