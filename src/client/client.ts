@@ -13,6 +13,8 @@ import type {
   RunRerunBody,
   RunSubmitAnswer,
   RunSubmitBody,
+  TemplateRunAnswer,
+  TemplateRunBody,
   paths,
 } from './generated/api.ts';
 
@@ -85,6 +87,13 @@ export class HeadgateClient {
   /** Queues a run of a document. */
   async submit(submission: RunSubmitBody): Promise<RunSubmitAnswer> {
     return present(await this.routes.POST('/v1/runs', { body: submission }));
+  }
+
+  /** Queues a run of a template; the slash of `owner/name` is part of the id. */
+  async runTemplate(id: string, how: TemplateRunBody = {}): Promise<TemplateRunAnswer> {
+    return present(
+      await this.routes.POST('/v1/templates/{id}/runs', { params: { path: { id } }, body: how }),
+    );
   }
 
   async run(id: string): Promise<RunGetAnswer> {

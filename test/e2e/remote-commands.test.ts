@@ -24,8 +24,8 @@ afterAll(() => shop.dispose());
 const document = (from: string, to: string): string => `version: 1
 name: orders
 pipeline:
-  source: { type: csv, config: { path: ${from} } }
-  sink: { type: jsonl, config: { path: ${to} } }
+  source: { type: csv, config: { path: '${from}' } }
+  sink: { type: jsonl, config: { path: '${to}' } }
 `;
 
 interface Said {
@@ -137,6 +137,46 @@ test('what is wrong with server and token is said', async () => {
   expect(nobody.err).toContain('there is no server at http://127.0.0.1:9');
   expect((await headgate(['runs'], { HEADGATE_TOKEN: TOKEN })).code).toBe(2);
   expect((await headgate(['submit', 'nothing.yaml'])).err).toContain('nothing.yaml');
+});
+
+test('templates of the server are registered, launched, run and taken away', async () => {
+  const file = shop.path('team.yaml');
+  writeFileSync(
+    file,
+    document(shop.path('in.csv'), shop.path('${param.to}')).replace(
+      'name: orders',
+      'name: team-orders\nparams: { to: { required: true } }',
+    ),
+  );
+  const say = async (...words: string[]): Promise<string> => {
+    const { code, out, err } = await headgate(['template', ...words]);
+    expect(code, err).toBe(0);
+    return out.trim();
+  };
+  expect(await say('register', file, '--id', 'team/orders', '--tag', 'canary')).toBe(
+    'team/orders version 1 is registered; status: draft',
+  );
+  expect(await say('launch', 'team/orders')).toBe('team/orders version 1 is launched');
+  expect(await say('show', 'team/orders')).toBe(readFileSync(file, 'utf8').trim());
+  expect(await say('list')).toMatch(/^team\/orders +pipeline +launched +1 +1/m);
+  expect(await say('promote', 'team/orders', '--tag', 'prod')).toContain('version 1');
+  const run = await headgate([
+    'submit',
+    '--template',
+    'team/orders',
+    '--param',
+    'to=by-template.jsonl',
+    '--wait',
+    '--json',
+  ]);
+  expect(run.code, run.err).toBe(0);
+  expect(readFileSync(shop.path('by-template.jsonl'), 'utf8')).toContain('"id":"3"');
+  expect(await say('deprecate', 'team/orders', '--reason', 'old')).toContain('deprecated');
+  expect(await say('delete', 'team/orders')).toContain('deleted');
+  const gone = await headgate(['template', 'show', 'team/orders']);
+  expect(gone.code).toBe(1);
+  expect(gone.err).toContain('team/orders');
+  expect((await headgate(['template', 'list', '--store', 'sqlite:x.db'])).code).toBe(2);
 });
 
 test('the client reaches every route by its type', async () => {

@@ -3,7 +3,7 @@ import {
   ID_ARGUMENT,
   STORE_OPTIONS,
   VERSION_OPTION,
-  withTemplates,
+  withRegistry,
 } from '../documents/template-store.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
@@ -25,7 +25,7 @@ export const templateDeleteCommand = defineCommand({
     if (id === undefined) throw usageError('say which template', 'see `headgate template list`');
     const { terminal } = context;
     const { version } = options;
-    await withTemplates(context, options, (templates) => templates.delete(id, version, CLI_CALLER));
+    await withRegistry(context, options, (templates) => templates.delete(id, version, CLI_CALLER));
     if (options.json) terminal.json({ id, ...(version === undefined ? {} : { version }) });
     else
       terminal.print(version === undefined ? `${id} is deleted` : `${version} of ${id} is deleted`);

@@ -3,7 +3,7 @@ import {
   ID_ARGUMENT,
   STORE_OPTIONS,
   VERSION_OPTION,
-  withTemplates,
+  withRegistry,
 } from '../documents/template-store.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
@@ -30,7 +30,7 @@ export const templateDeprecateCommand = defineCommand({
     if (id === undefined) throw usageError('say which template', 'see `headgate template list`');
     const { terminal } = context;
     const { reason, undo, version } = options;
-    const { what, result } = await withTemplates(context, options, async (templates) => {
+    const { what, result } = await withRegistry(context, options, async (templates) => {
       if (version === undefined)
         return {
           what: id,

@@ -3,7 +3,7 @@ import {
   ID_ARGUMENT,
   STORE_OPTIONS,
   VERSION_OPTION,
-  withTemplates,
+  withRegistry,
 } from '../documents/template-store.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
@@ -22,7 +22,7 @@ export const templateLaunchCommand = defineCommand({
   async run(context, { options, positionals: [id] }) {
     if (id === undefined) throw usageError('say which template', 'see `headgate template list`');
     const { terminal } = context;
-    const result = await withTemplates(context, options, (templates) =>
+    const result = await withRegistry(context, options, (templates) =>
       templates.launch(id, options.version, CLI_CALLER),
     );
     if (options.json) terminal.json(result);

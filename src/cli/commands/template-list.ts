@@ -1,4 +1,4 @@
-import { STORE_OPTIONS, withTemplates } from '../documents/template-store.ts';
+import { STORE_OPTIONS, withRegistry } from '../documents/template-store.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT } from '../framework/exit.ts';
 import { choiceOption } from '../framework/option.ts';
@@ -22,7 +22,7 @@ export const templateListCommand = defineCommand({
   async run(context, { options }) {
     const { terminal } = context;
     const { kind } = options;
-    const templates = await withTemplates(context, options, (registry) =>
+    const templates = await withRegistry(context, options, (registry) =>
       registry.list(kind === 'all' ? undefined : kind),
     );
     if (options.json) {

@@ -3,7 +3,7 @@ import {
   ID_ARGUMENT,
   STORE_OPTIONS,
   VERSION_OPTION,
-  withTemplates,
+  withRegistry,
 } from '../documents/template-store.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
@@ -34,7 +34,7 @@ export const templatePromoteCommand = defineCommand({
     if (id === undefined) throw usageError('say which template', 'see `headgate template list`');
     if (tag === undefined) throw usageError('say which channel', 'for example `--tag prod`');
     const { terminal } = context;
-    const result = await withTemplates(context, options, (templates) =>
+    const result = await withRegistry(context, options, (templates) =>
       templates.tag(id, { tag, version }, CLI_CALLER),
     );
     if (options.json) terminal.json(result);

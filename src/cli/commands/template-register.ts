@@ -1,5 +1,5 @@
 import { readTemplateFile } from '../documents/template-file.ts';
-import { CLI_CALLER, STORE_OPTIONS, withTemplates } from '../documents/template-store.ts';
+import { CLI_CALLER, STORE_OPTIONS, withRegistry } from '../documents/template-store.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import { listOption, switchOption, textOption } from '../framework/option.ts';
@@ -37,9 +37,10 @@ export const templateRegisterCommand = defineCommand({
         'for example `headgate template register orders.yaml`',
       );
     const { terminal, world } = context;
+    context.setDocument(file);
     const { body, format } = readTemplateFile(file, world.cwd);
     const { id, tag: tags, description, launch } = options;
-    const summary = await withTemplates(context, options, (templates, signal) =>
+    const summary = await withRegistry(context, options, (templates, signal) =>
       templates.register(
         {
           id,

@@ -2,7 +2,7 @@ import {
   CLI_CALLER,
   ID_ARGUMENT,
   STORE_OPTIONS,
-  withTemplates,
+  withRegistry,
 } from '../documents/template-store.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
@@ -18,7 +18,7 @@ export const templateRollbackCommand = defineCommand({
   async run(context, { options, positionals: [id] }) {
     if (id === undefined) throw usageError('say which template', 'see `headgate template list`');
     const { terminal } = context;
-    const result = await withTemplates(context, options, (templates) =>
+    const result = await withRegistry(context, options, (templates) =>
       templates.rollBack(id, CLI_CALLER),
     );
     if (options.json) terminal.json(result);

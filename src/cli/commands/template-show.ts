@@ -2,7 +2,7 @@ import {
   ID_ARGUMENT,
   STORE_OPTIONS,
   VERSION_OPTION,
-  withTemplates,
+  withRegistry,
 } from '../documents/template-store.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
@@ -23,7 +23,7 @@ export const templateShowCommand = defineCommand({
   async run(context, { options, positionals: [id] }) {
     if (id === undefined) throw usageError('say which template', 'see `headgate template list`');
     const { terminal } = context;
-    const detail = await withTemplates(context, options, (templates) =>
+    const detail = await withRegistry(context, options, (templates) =>
       templates.get(id, options.version),
     );
     if (options.json) {

@@ -38,7 +38,7 @@ export interface RunSubmitBody {
    */
   clock?: string | null;
   /**
-   * Overrides the connector concurrency of this run.
+   * Overrides the concurrency setting of every connector of this run that has one; `headgate plan` names them.
    */
   concurrency?: number | null;
   callback?: {
@@ -2379,7 +2379,7 @@ export interface TemplateRunBody {
    */
   clock?: string | null;
   /**
-   * Overrides the connector concurrency of this run.
+   * Overrides the concurrency setting of every connector of this run that has one; `headgate plan` names them.
    */
   concurrency?: number | null;
   callback?: {
