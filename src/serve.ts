@@ -37,14 +37,17 @@ import { createReload, type SettingsFile } from './features/reload/reload.ts';
 import { createRunPlan } from './features/plan-view/run-plan.ts';
 import { createRerun } from './features/rerun/rerun.ts';
 import { createRollback } from './features/rollback/rollback-run.ts';
+import { RunEnds } from './runs/service/run-ends.ts';
 import { createRuns } from './runs/service/run-service.ts';
 import type { Caller } from './runs/service/runs.ts';
+import { createSchedules } from './features/schedule/server/schedules.ts';
 import { createTemplates } from './features/templates/templates.ts';
 import { createTriggers } from './features/triggers/triggers.ts';
 import { createVerify } from './features/verify/verify-service.ts';
 import { createWorkerPool } from './runs/worker/worker-pool.ts';
 import { loadAuth } from './server/auth/auth-settings.ts';
 import type { Authenticator } from './server/auth/auth.ts';
+import { readSchedules, schedulesFolder } from './serve-schedules.ts';
 import { readTriggers, triggersFile } from './serve-triggers.ts';
 import { createServer } from './server/http/http.ts';
 import { isLoopback, parseListen } from './server/http/listen.ts';
@@ -139,6 +142,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     isRunning: async (runId) =>
       ['queued', 'running'].includes((await history.getRun(runId))?.status ?? ''),
   });
+  const notifier = createNotifier(env);
+  const ends = new RunEnds();
   const runs = createRuns({
     env,
     history,
@@ -151,7 +156,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       metricsListener(registry.apply),
       catalogListener(catalog),
       outputsListener({ ...ledger, retentionDays: options.localOutputs.retentionDays }),
-      createNotifier(env),
+      notifier,
+      ends,
     ],
     limits: {
       maxConcurrent: options.maxConcurrentRuns,
@@ -167,7 +173,22 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     listen: options.listen,
   });
   const services = { jobs, base, audit: runs.audit };
-  const templates = createTemplates({ ...services, env, store: history.templates, runs });
+  const schedules = createSchedules({
+    ...services,
+    env,
+    store: history.schedules,
+    templates: () => templates.scheduled(),
+    runs,
+    ends,
+    notifier,
+  });
+  const templates = createTemplates({
+    ...services,
+    env,
+    store: history.templates,
+    runs,
+    onChanged: () => void schedules.lookAtTemplates(),
+  });
   const triggers = createTriggers({
     env,
     audit: runs.audit,
@@ -187,6 +208,9 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     ...(options.triggers === undefined
       ? {}
       : { triggers: triggersFile(options.triggers, triggers, surroundings) }),
+    ...(options.schedules === undefined
+      ? {}
+      : { schedules: schedulesFolder(options.schedules, schedules, { env, jobs, base }) }),
   });
   const server = await createServer({
     version,
@@ -208,6 +232,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     verify: createVerify(services),
     replay: createReplay(services),
     templates,
+    schedules,
     triggers,
     catalog,
     deadLetters: createDeadLetterFiles(jobs),
@@ -234,7 +259,9 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     await history.close();
   };
   try {
+    const scheduled = await readSchedules(options.schedules, { env, jobs, base });
     await runs.start();
+    await schedules.begin(scheduled);
     const { address } = await server.listen(host, port);
     if (localOutputs.retentionDays > 0)
       collecting = keepCollecting(localOutputs, env, closing.signal);
@@ -248,8 +275,10 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
           () => {},
         ),
       drain: async (graceSecs) => {
+        schedules.close();
         await triggers.close();
         await runs.drain(graceSecs * 1000);
+        await schedules.settled();
         await close();
         closed.resolve();
       },
@@ -258,6 +287,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   } catch (error) {
     // Nothing runs yet; this ends what looks after leases and retention, which would keep the
     // process for ever.
+    schedules.close();
     await runs.drain(FAILED_START_GRACE_SECS * 1000);
     await close();
     throw error;

@@ -15,6 +15,7 @@ import {
 import { planJob } from './features/plan-view/plan-job.ts';
 import { rollbackJob } from './features/rollback/rollback-job.ts';
 import { runJob } from './features/run-job.ts';
+import { scheduleJob } from './features/schedule/server/schedule-job.ts';
 import { verifyJob } from './features/verify/verify-job.ts';
 import { OPEN_ACCESS, type Access } from './lib/access.ts';
 import { parts } from './parts.ts';
@@ -31,6 +32,7 @@ export async function startWorker(): Promise<void> {
       runJob,
       prepareJob,
       planJob,
+      scheduleJob,
       doctorJob,
       verifyJob,
       replayJob,

@@ -81,6 +81,7 @@ const TOP_FILES_MAY_IMPORT_ALL = [
   'parts.ts',
   'serve.ts',
   'serve-triggers.ts',
+  'serve-schedules.ts',
   'worker.ts',
   'worker-jobs.ts',
   'crash-attempt.ts',

@@ -12,6 +12,7 @@ const TAGS: Readonly<Record<Route['tag'], string>> = {
   runs: 'Submission, tracking and logs of runs.',
   templates: 'Pipelines and connectors that are registered, versioned and run by name.',
   triggers: 'What starts runs when something happens.',
+  schedules: 'Documents that run at the times that they name.',
   schemas: 'What documents may contain.',
   catalog: 'Data sets, their lineage, and the files that sinks wrote.',
   operations: 'Health, identity, audit and this description.',

@@ -91,7 +91,14 @@ export interface RouteDefinition<P, Q, B, S extends ServiceName> {
   readonly permission: Permission | 'public';
   /** Names the action in the audit log; with the method, the operation in the API description. */
   readonly label: string;
-  readonly tag: 'runs' | 'templates' | 'triggers' | 'schemas' | 'catalog' | 'operations';
+  readonly tag:
+    | 'runs'
+    | 'schedules'
+    | 'templates'
+    | 'triggers'
+    | 'schemas'
+    | 'catalog'
+    | 'operations';
   readonly summary: string;
   readonly description?: string;
   /** A value that does not fit is a 404: there is no such path. */

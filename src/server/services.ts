@@ -9,6 +9,7 @@ import type { Reload } from '../features/reload/reload.ts';
 import type { ShowRunPlan } from '../features/plan-view/run-plan.ts';
 import type { Rerun } from '../features/rerun/rerun.ts';
 import type { Rollback } from '../features/rollback/rollback-run.ts';
+import type { Schedules } from '../features/schedule/server/schedules.ts';
 import type { Templates } from '../features/templates/templates.ts';
 import type { Triggers } from '../features/triggers/triggers.ts';
 import type { Verify } from '../features/verify/verify-service.ts';
@@ -62,6 +63,7 @@ export interface Services {
    */
   readonly audit: Pick<Audit, 'record' | 'list'>;
   readonly templates: Templates;
+  readonly schedules: Schedules;
   readonly triggers: Pick<Triggers, 'fire' | 'needsNoToken' | 'health' | 'list'>;
   /** The Prometheus text of everything measured. */
   readonly metricsText: () => Promise<string>;

@@ -31,6 +31,14 @@ export const prepareJobSchema = z.strictObject({
   is_range: z.boolean(),
 });
 
+/** What the schedule of a document says. */
+export const scheduleJobSchema = z.strictObject({
+  kind: z.literal('schedule'),
+  document,
+  /** Nobody is asked for a secret. */
+  keeps_secrets: z.boolean(),
+});
+
 /** The plan of a document, to be looked at. No secret is read. */
 export const planJobSchema = z.strictObject({
   kind: z.literal('plan'),
@@ -140,6 +148,7 @@ export const templateMatrixJobSchema = z.strictObject({
 export type JobRequest = Readonly<
   | z.infer<typeof runJobSchema>
   | z.infer<typeof prepareJobSchema>
+  | z.infer<typeof scheduleJobSchema>
   | z.infer<typeof planJobSchema>
   | z.infer<typeof doctorJobSchema>
   | z.infer<typeof verifyJobSchema>

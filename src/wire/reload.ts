@@ -16,6 +16,10 @@ export const reloadReportSchema = z
       .object({ reloaded: z.literal(true), path: z.string() })
       .optional()
       .meta({ description: 'The file of triggers, where the server was started with one.' }),
+    schedules: z
+      .object({ reloaded: z.literal(true), path: z.string() })
+      .optional()
+      .meta({ description: 'The folder of schedules, where the server was started with one.' }),
   })
   .meta({ description: 'Which files were read again.' });
 export type ReloadReport = Readonly<z.infer<typeof reloadReportSchema>>;

@@ -8,11 +8,13 @@ import { createCatalog } from '../../src/features/catalog/catalog.ts';
 import { createDeadLetterFiles } from '../../src/features/dlq/dead-letter-files.ts';
 import { createRunPlan } from '../../src/features/plan-view/run-plan.ts';
 import { createRerun } from '../../src/features/rerun/rerun.ts';
+import { createSchedules } from '../../src/features/schedule/server/schedules.ts';
 import { createTemplates } from '../../src/features/templates/templates.ts';
 import { createLocalOutputs } from '../../src/features/local-outputs/local-outputs.ts';
 import type { LoadedTriggers } from '../../src/features/triggers/load-triggers.ts';
 import { createTriggers } from '../../src/features/triggers/triggers.ts';
 import { MemoryCatalog } from '../../src/history/memory/memory-catalog.ts';
+import { MemorySchedules } from '../../src/history/memory/memory-schedules.ts';
 import { MemoryTemplates } from '../../src/history/memory/memory-templates.ts';
 import { MemoryOutputs } from '../../src/history/memory/memory-outputs.ts';
 import type { OutputStore } from '../../src/history/outputs.ts';
@@ -27,6 +29,7 @@ import { RefusedError } from '../../src/lib/errors.ts';
 import { createLog } from '../../src/lib/log.ts';
 import type { Labels, Metrics } from '../../src/lib/metrics/metrics.ts';
 import { Redactor } from '../../src/lib/redact.ts';
+import { RunEnds } from '../../src/runs/service/run-ends.ts';
 import { createAudit } from '../../src/runs/service/audit.ts';
 import type { LogEvent, RunQuery, Runs, StoredLog } from '../../src/runs/service/runs.ts';
 import type { AuditEntry, AuditQuery } from '../../src/wire/audit.ts';
@@ -365,6 +368,17 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
         'row `row-0` has no key by which its records could be matched',
       );
     },
+    schedules: createSchedules({
+      env,
+      store: new MemorySchedules(),
+      templates: () => Promise.resolve([]),
+      jobs: inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
+      base: () => undefined,
+      runs: fakeRuns(script),
+      ends: new RunEnds(),
+      audit,
+      notifier: { schedulerStuck: async () => {} },
+    }),
     triggers: createTriggers({
       env,
       audit,

@@ -5,7 +5,7 @@ export const scheduleBlock = defineBlock<ScheduleSpec>({
   name: 'schedule',
   placement: 'top',
   description:
-    'When `headgate schedule` runs the document. Every other command passes over it, and a document that is submitted to a server cannot have it.',
+    'When `headgate schedule`, or a server with `--schedules`, runs the document. Every other command passes over it, and a document that is submitted as a run cannot have it.',
   schema: scheduleSchema,
   examples: [
     { cron: '0 3 * * *', timezone: 'Europe/Berlin' },

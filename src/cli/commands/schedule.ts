@@ -77,6 +77,7 @@ async function jobMaker(loud: Env): Promise<Jobs> {
   const { observed } = await import('../../features/observers.ts');
   const { createNotifier } = await import('../../features/notifications/index.ts');
   const { PendingNotifications } = await import('../../engine/observe/pending-notifications.ts');
+  const { notifiedPlanOf } = await import('../../runs/planning/plan-summary.ts');
   const { canonicalJson } = await import('../../lib/text/json.ts');
   const env = { ...loud, log: quieterLog(loud.log) };
   // Kept between runs: a warning is not repeated for every run.
@@ -100,7 +101,7 @@ async function jobMaker(loud: Env): Promise<Jobs> {
     return createJob({
       plan,
       spec,
-      giveUp: (reason) => notifier.schedulerStuck(plan, reason),
+      giveUp: (reason) => notifier.schedulerStuck(notifiedPlanOf(plan), reason),
       execute: async (options) => {
         const watched = await observed(plan, env, { notifier, outages });
         const threads = threadsToSpare(availableParallelism());

@@ -82,6 +82,11 @@ const options = withVariables('SERVE', {
     completes: 'file',
     description: 'What starts runs: webhooks, objects that arrive, queues that grow long.',
   }),
+  schedules: textOption({
+    value: 'DIR',
+    completes: 'directory',
+    description: 'Folder of documents that are run at the times that their `schedule` names.',
+  }),
   dataDir: textOption({
     value: 'DIR',
     completes: 'directory',
@@ -222,7 +227,7 @@ export const serveCommand = defineCommand({
     'Accepts runs over HTTP, executes them, and stores their results and logs. Choose exactly one way to authenticate: ' +
     '`--auth-token`, `--auth-config`, any of `--read-token`, `--write-token` and `--admin-token`, or `--no-auth`.\n\n' +
     'The first SIGTERM or SIGINT lets runs finish within `--shutdown-grace-secs`; a second one ends the server at once. ' +
-    'SIGHUP makes it read `--default-config`, `--auth-config` and `--triggers` again, like `POST /v1/reload`.',
+    'SIGHUP makes it read `--default-config`, `--auth-config`, `--triggers` and `--schedules` again, like `POST /v1/reload`.',
   options,
   examples: [
     { command: 'headgate serve --no-auth', description: 'Try it on this machine' },
@@ -271,6 +276,7 @@ export function readServeOptions(
     dataDir,
     defaultConfig: absolute(values.defaultConfig, world.cwd),
     triggers: absolute(values.triggers, world.cwd),
+    schedules: absolute(values.schedules, world.cwd),
     maxConcurrentRuns: values.maxConcurrentRuns,
     maxQueuedRuns: values.maxQueuedRuns ?? 8 * values.maxConcurrentRuns,
     corsOrigins: values.corsOrigin,

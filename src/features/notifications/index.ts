@@ -2,8 +2,6 @@
  * Notifications of a process that executes several runs: a command, the scheduler, a server. Its
  * code is loaded when the first notification is sent.
  */
-import { notificationsBlock } from '../../blocks/notifications/index.ts';
-import { blockOf } from '../../blocks/define-block.ts';
 import { CHANNELS } from '../../channels/index.ts';
 import type { ChannelDefinition } from '../../kit/channel.ts';
 import { isWholeRun, type ObservedRun, type RunObserver } from '../../engine/observe/observer.ts';
@@ -25,7 +23,7 @@ export interface Notifier extends RunListener {
   observerOf(plan: Plan): RunObserver | undefined;
   settle(signal: AbortSignal): Promise<void>;
   /** The scheduler gives up on a document; `message` says why. */
-  schedulerStuck(plan: Plan, message: string): Promise<void>;
+  schedulerStuck(plan: NotifiedPlan | undefined, message: string): Promise<void>;
 }
 
 export function createNotifier(
@@ -86,8 +84,8 @@ export function createNotifier(
       await Promise.race([Promise.all(underway), aborted]);
     },
     schedulerStuck: async (plan, message) => {
-      const rules = blockOf(plan, notificationsBlock)?.rules ?? [];
-      if (rules.length === 0) return;
+      const rules = plan === undefined ? [] : rulesOf(plan);
+      if (plan === undefined || rules.length === 0) return;
       const { NO_INVOCATION, notificationEvent } = await import('./event.ts');
       const event = notificationEvent(
         'scheduler_stuck',

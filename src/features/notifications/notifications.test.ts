@@ -472,7 +472,7 @@ describe('a run in this process', () => {
 
 it('a scheduler that is stuck is reported, without a run', async () => {
   await notifier.schedulerStuck(
-    planWith({ rules: rulesOf(hook(), hook({ on: ['run_failure'] })) }),
+    notifiedPlanOf(planWith({ rules: rulesOf(hook(), hook({ on: ['run_failure'] })) })),
     'five runs failed in a row',
   );
   expect(server.requests.map((request) => request.json())).toMatchObject([

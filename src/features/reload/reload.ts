@@ -23,6 +23,8 @@ export interface ReloadOptions {
   readonly auth?: SettingsFile;
   /** The file of triggers. */
   readonly triggers?: SettingsFile;
+  /** The folder of schedules. */
+  readonly schedules?: SettingsFile;
 }
 
 /**
@@ -41,12 +43,12 @@ export function createReload(options: ReloadOptions): Reload {
 }
 
 async function reload(
-  { env, audit, defaultConfig, auth, triggers }: ReloadOptions,
+  { env, audit, defaultConfig, auth, triggers, schedules }: ReloadOptions,
   caller: Caller,
 ): Promise<ReloadReport> {
   const record = (result: string): Promise<void> =>
     audit.record({ ...actionOf(caller, 'config.reload'), result });
-  const files = [defaultConfig, auth, triggers].filter((file) => file !== undefined);
+  const files = [defaultConfig, auth, triggers, schedules].filter((file) => file !== undefined);
   const log = env.log.at('headgate::reload');
   try {
     const changes = await loadAll(files);
@@ -68,6 +70,9 @@ async function reload(
     ...(triggers === undefined
       ? {}
       : { triggers: { reloaded: true as const, path: triggers.path } }),
+    ...(schedules === undefined
+      ? {}
+      : { schedules: { reloaded: true as const, path: schedules.path } }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Starts a run from a template: which document, with which values, and what is told of it. */
 import type { TemplateState, TemplateVersion } from '../../history/templates.ts';
+import { parseText } from '../../document/parse/parse.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { isObject, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { Jobs } from '../../runs/service/jobs.ts';
@@ -102,9 +103,19 @@ function whole(main: FoundVersion, { sink, overlay }: RunTemplate): Chosen {
       `${key}: the template \`${id}\` is a whole pipeline and takes none`,
       `leave \`${key}\` out`,
     );
-  const { body, format } = main.version;
   const secrets = secretsIn(main.version.params);
-  return { config: body, config_format: format, found: [main], secrets, told: {} };
+  return { ...unscheduled(main.version), found: [main], secrets, told: {} };
+}
+
+/** A run is now: when others run is nothing that it may say. */
+function unscheduled({
+  body,
+  format,
+  is_scheduled,
+}: TemplateVersion): Pick<Chosen, 'config' | 'config_format'> {
+  if (!is_scheduled) return { config: body, config_format: format };
+  const { schedule: _, ...rest } = parseText(body, format, { kind: 'submitted' }).tree;
+  return { config: stringifyJson(rest), config_format: 'json' };
 }
 
 async function composed(
@@ -130,11 +141,12 @@ async function composed(
     },
     { signal },
   );
+  const { schedule: _, ...document } = made.document;
   return {
-    config: stringifyJson(made.document),
+    config: stringifyJson(document),
     config_format: 'json',
     found: [source, sink, ...(overlay?.found === undefined ? [] : [overlay.found])],
-    secrets: secretsIn(made.document['params'] ?? null),
+    secrets: secretsIn(document['params'] ?? null),
     told: toldOf(made, sink, overlay),
   };
 }

@@ -91,6 +91,8 @@ export interface Templates {
   /** The document of a run, for whoever executes it himself. */
   choose(id: string, request: RunTemplate, signal: AbortSignal): Promise<ChosenDocument>;
   matrix(signal: AbortSignal): Promise<TemplateMatrix>;
+  /** The launched versions that have a schedule. */
+  scheduled(): Promise<readonly TemplateVersion[]>;
 }
 
 export interface TemplatesOptions {
@@ -100,6 +102,8 @@ export interface TemplatesOptions {
   readonly runs: Pick<Runs, 'submit'>;
   readonly audit: Pick<Audit, 'record'>;
   readonly base?: () => BaseDocument | undefined;
+  /** Called after every change. */
+  readonly onChanged?: () => void;
 }
 
 /** A change that others keep making first. */
@@ -317,6 +321,23 @@ class Registry implements Templates {
     );
   }
 
+  async scheduled(): Promise<readonly TemplateVersion[]> {
+    const { store } = this.#options;
+    const listed = await store.listScheduled();
+    const ids = [...new Set(listed.map(({ id }) => id))];
+    const places = new Set(listed.map(({ id, version }) => `${version} ${id}`));
+    const versions = await Promise.all(
+      ids.map(async (id) => {
+        const state = await store.getTemplate(id);
+        const stable = state === undefined ? null : stableOf(state);
+        return stable !== null && places.has(`${stable} ${id}`)
+          ? store.getTemplateVersion(id, stable)
+          : undefined;
+      }),
+    );
+    return versions.filter((version) => version !== undefined);
+  }
+
   async matrix(signal: AbortSignal): Promise<TemplateMatrix> {
     const { store, jobs } = this.#options;
     const all = await store.listTemplates();
@@ -385,7 +406,9 @@ class Registry implements Templates {
   async #retry<R>(attempt: () => Promise<R | typeof CHANGED_MEANWHILE>): Promise<R> {
     for (let tries = 0; tries < MOST_ATTEMPTS; tries += 1) {
       const result = await attempt();
-      if (result !== CHANGED_MEANWHILE) return result;
+      if (result === CHANGED_MEANWHILE) continue;
+      this.#options.onChanged?.();
+      return result;
     }
     throw new RefusedError('unavailable', 'the template is being changed by others; try again');
   }

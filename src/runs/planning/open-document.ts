@@ -1,6 +1,6 @@
 /** From a document as it was sent to its plan, in the process that works with it. */
 import { BLOCKS } from '../../blocks/index.ts';
-import { loadWithSecrets } from '../../document/load.ts';
+import { loadWithSecrets, type LoadOptions } from '../../document/load.ts';
 import type { Document } from '../../document/document.ts';
 import type { Binding } from '../../document/params/bind-params.ts';
 import { localFiles } from '../../document/text/local-file.ts';
@@ -37,6 +37,8 @@ export interface OnlyLookedAt {
   /** The tokens of secrets stay as they are. */
   readonly keepSecrets?: true;
   readonly paramMode?: 'placeholders';
+  /** The blocks of the build, of which a submitted document cannot have all. */
+  readonly blocks?: LoadOptions['blocks'];
 }
 
 export interface ReadDocument {
@@ -68,10 +70,11 @@ export async function readDocument(
   }: Outside & OnlyLookedAt & { readonly unnamed?: string },
 ): Promise<ReadDocument> {
   const given = name ?? '';
+  const { blocks = BLOCKS, ...shown } = looking;
   const options = {
     format: config_format,
     origin: { kind: 'submitted' as const },
-    blocks: BLOCKS,
+    blocks,
     variables,
     ...(variableAccess === undefined ? {} : { variableAccess }),
     publicNames: true,
@@ -80,7 +83,7 @@ export async function readDocument(
     secretManagers,
     ...(base === null ? {} : { base: parseJson(base) as JsonObject }),
     ...(bound === undefined ? {} : bindingOf(bound)),
-    ...looking,
+    ...shown,
     name: given,
   };
   const loaded = await loadWithSecrets(config, options, ask);

@@ -15,6 +15,7 @@ import { rollbackRoutes } from './rollback.ts';
 import { localOutputRoutes } from './local-outputs.ts';
 import { runLogRoutes } from './run-logs.ts';
 import { runRoutes } from './runs.ts';
+import { scheduleRoutes } from './schedules.ts';
 import { schemaRoutes } from './schemas.ts';
 import { templateRoutes } from './templates.ts';
 import { triggerRoutes } from './triggers.ts';
@@ -26,6 +27,7 @@ export const ROUTES: readonly Route[] = Object.freeze([
   ...rollbackRoutes,
   ...runLogRoutes,
   ...backfillRoutes,
+  ...scheduleRoutes,
   ...schemaRoutes,
   ...doctorRoutes,
   ...verifyRoutes,

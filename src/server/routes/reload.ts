@@ -9,7 +9,7 @@ const reloadSettings = defineRoute({
   tag: 'operations',
   summary: 'Read the settings files again',
   description:
-    'Reads the default document, the file of principals and the file of triggers again, as SIGHUP does. When one of them has a fault all of them stay as they were. ' +
+    'Reads the default document, the file of principals, the file of triggers and the folder of schedules again, as SIGHUP does. When one of them has a fault all of them stay as they were. ' +
     'Runs in progress keep what they were started with.',
   uses: ['reload'],
   responses: { 200: { description: 'What was read again.', schema: reloadReportSchema } },
