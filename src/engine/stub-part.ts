@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { JsonValue } from '../lib/text/json.ts';
 import { Page } from '../kit/page.ts';
+import type { RecordSchema } from '../kit/record-schema.ts';
 import { defineSource, type SourceCapabilities, type SourceDefinition } from '../kit/source.ts';
 import type { PlannedPart } from '../plan/plan.ts';
 
@@ -41,6 +42,33 @@ export function fixtureSource({
             const page = structuredClone(records.slice(from, from + size));
             yield Page.ofRecords(page, bookmarks ? { bookmark: from + page.length } : {});
           }
+        },
+        close: () => Promise.resolve(),
+      }),
+  });
+}
+
+const PAGE_RECORDS = 1000;
+
+/** Gives the records themselves, with all that they carry, and tells their types. */
+export function recordSource(
+  records: readonly JsonValue[],
+  schema: RecordSchema | undefined,
+): SourceDefinition {
+  return defineSource({
+    type: 'records',
+    description: 'Records that are known already.',
+    config: noSettings,
+    examples: [],
+    capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
+    datasetUri: () => 'fixture:records',
+    open: () =>
+      Promise.resolve({
+        // oxlint-disable-next-line typescript/require-await -- the contract of a source is
+        // asynchronous
+        async *pages() {
+          for (let from = 0; from < records.length; from += PAGE_RECORDS)
+            yield Page.ofRecords(records.slice(from, from + PAGE_RECORDS), { schema });
         },
         close: () => Promise.resolve(),
       }),

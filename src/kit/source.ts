@@ -151,6 +151,11 @@ export interface ResultColumn {
   readonly holds?: ColumnHolds;
   /** The name of the type at the source. */
   readonly type: string;
+  /**
+   * What the column makes of the types of its values, where each value has one of its own (SQLite).
+   * Columns with the same text store a value alike.
+   */
+  readonly affinity?: string;
 }
 
 export interface ResultShape {

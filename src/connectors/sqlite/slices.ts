@@ -15,13 +15,24 @@ export function describeResult(config: SqliteSourceConfig, context: SourceContex
   try {
     const { statement } = prepareQuery(db, config.query, context);
     return {
-      columns: statement
-        .columns()
-        .map(({ name, type }) => ({ name, type: type ?? '', holds: holdsOf(type ?? '') })),
+      columns: statement.columns().map(({ name, type }) => ({
+        name,
+        type: type ?? '',
+        holds: holdsOf(type ?? ''),
+        affinity: affinityOf(type ?? ''),
+      })),
     };
   } finally {
     db.close();
   }
+}
+
+/** By the rules of SQLite (https://www.sqlite.org/datatype3.html#determination_of_column_affinity). */
+function affinityOf(declared: string): string {
+  if (/int/i.test(declared)) return 'integer';
+  if (/char|clob|text/i.test(declared)) return 'text';
+  if (declared === '' || /blob/i.test(declared)) return 'blob';
+  return /real|floa|doub/i.test(declared) ? 'real' : 'numeric';
 }
 
 /**

@@ -3,12 +3,14 @@
  * memory stays small however many there are; the second passes by.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { parseJson, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
+import { keepStoredRow, storedRowOf, storedValue } from '../../lib/sql/sqlite-values.ts';
 import type { Difference } from '../../wire/verify.ts';
 import { openTemporaryDatabase } from '../temporary-database.ts';
 import type { HeldBack } from './held-back.ts';
 import type { RecordForms } from './normal-form.ts';
 import { fingerprint } from './record-digest.ts';
+import { RecordKeeper } from './kept-record.ts';
 
 /** A difference, and what a repair needs. */
 export interface Found {
@@ -18,6 +20,8 @@ export interface Found {
    * the destination, where that has it: in another spelling it might be another row there.
    */
   readonly record?: JsonObject;
+  /** The key as only the destination has it, with the row that it was read from. */
+  readonly extraKey?: JsonObject;
 }
 
 export interface KeyedDiffOptions {
@@ -50,12 +54,13 @@ interface StoredRow {
 export class KeyedDiff {
   readonly #options: KeyedDiffOptions;
   readonly #db: DatabaseSync;
+  readonly #keeper = new RecordKeeper();
   readonly #insert: StatementSync;
   #rows = 0;
   #sealed: Sealed | undefined;
   readonly #changed = new Map<number, Found>();
   readonly #repeatedThere = new Map<string, { readonly key: JsonObject; count: number }>();
-  readonly #extra = new Map<string, { readonly key: JsonObject; count: number }>();
+  readonly #extra = new Map<string, Extra>();
 
   constructor(options: KeyedDiffOptions) {
     this.#options = options;
@@ -79,7 +84,7 @@ export class KeyedDiff {
         this.#rows,
         storedKey(forms.key(record)),
         gone ? null : fingerprint(forms.text(record)),
-        gone ? null : stringifyJson(record),
+        gone ? null : this.#keeper.textOf(record),
       );
     }
   }
@@ -108,9 +113,7 @@ export class KeyedDiff {
     const { flags, repeats } = this.#seal();
     const found = [
       ...this.#changed.values(),
-      ...(sourceWhole
-        ? [...this.#extra.values()].map(({ key, count }) => extraOf(key, count))
-        : []),
+      ...(sourceWhole ? [...this.#extra.values()].map(extraOf) : []),
       ...[...this.#repeatedThere.values()].map(({ key, count }) =>
         repeatedOf('destination', key, count),
       ),
@@ -135,9 +138,12 @@ export class KeyedDiff {
 
   #addExtra(identity: string, record: JsonObject): void {
     const known = this.#extra.get(identity);
-    if (known === undefined)
-      this.#extra.set(identity, { key: this.#options.forms.named(record), count: 1 });
-    else known.count += 1;
+    if (known !== undefined) {
+      known.count += 1;
+      return;
+    }
+    const key = this.#options.forms.named(record);
+    this.#extra.set(identity, { key, stored: withRowOf(record, { ...key }), count: 1 });
   }
 
   #addKnown(
@@ -168,9 +174,10 @@ export class KeyedDiff {
     const record = this.#recordAt(id);
     if (this.#options.heldBack?.has(record) === true) return;
     const columns = forms.differing(record, there);
-    const spelled = Object.entries(forms.named(there)).filter(
-      ([, value]) => typeof value === 'string',
-    );
+    const spelled = Object.entries(forms.named(there)).flatMap(([name, value]) => {
+      const text = storedValue(there, name) ?? value;
+      return typeof text === 'string' ? [[name, text] as const] : [];
+    });
     this.#changed.set(id, {
       difference: { key: forms.named(record), kind: 'changed', columns },
       record: { ...record, ...Object.fromEntries(spelled) },
@@ -228,7 +235,7 @@ export class KeyedDiff {
     const row = this.#db.prepare('SELECT record FROM rows WHERE id = ?').get(id);
     if (typeof row?.['record'] !== 'string')
       throw new Error(`cannot happen: source record ${id} was not kept`);
-    return parseJson(row['record']) as JsonObject;
+    return this.#keeper.recordOf(row['record']);
   }
 }
 
@@ -257,10 +264,22 @@ function storedKey(key: string): string {
   return key.length <= LONGEST_KEY ? key : `h${fingerprint(key)}`;
 }
 
-function extraOf(key: JsonObject, count: number): Found {
+interface Extra {
+  readonly key: JsonObject;
+  readonly stored: JsonObject;
+  count: number;
+}
+
+function extraOf({ key, stored, count }: Extra): Found {
   return count > 1
     ? repeatedOf('destination', key, count)
-    : { difference: { key, kind: 'extra_in_dest' } };
+    : { difference: { key, kind: 'extra_in_dest' }, extraKey: stored };
+}
+
+function withRowOf(record: JsonObject, key: JsonObject): JsonObject {
+  const row = storedRowOf(record);
+  if (row !== undefined) keepStoredRow(key, row);
+  return key;
 }
 
 function repeatedOf(side: 'source' | 'destination', key: JsonObject, count: number): Found {

@@ -1,6 +1,7 @@
 /** When two values are the same: each becomes a text, and equal texts mean equal values. */
 import type { NormalizeSpec } from '../../blocks/verify/schema.ts';
 import type { ColumnHolds } from '../../kit/source.ts';
+import { storedValue } from '../../lib/sql/sqlite-values.ts';
 import { isLiteral, plainJson } from '../../lib/text/json-literal.ts';
 import { parseJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { instantText } from './instant-text.ts';
@@ -124,6 +125,23 @@ function ofKey(holding: Holding): Holding {
   return holding.has('numbers') ? holding : new Set<ColumnHolds>([...holding, 'texts']);
 }
 
+/** A value with its storage class: the text `1.10` is not the number 1.1. */
+function storedForm(record: JsonObject, name: string, form: FormOf): Form {
+  const stored = storedValue(record, name);
+  switch (typeof stored) {
+    case 'string':
+      return `text ${form(stored, NOTHING_KNOWN)}`;
+    case 'bigint':
+      return `integer ${stored}`;
+    case 'number':
+      return `real ${form(stored, NOTHING_KNOWN)}`;
+    default:
+      return stored instanceof Uint8Array
+        ? `blob ${Buffer.from(stored).toString('hex')}`
+        : undefined;
+  }
+}
+
 export interface RecordForms {
   /** Equal for records with the same key. */
   key(record: JsonObject): string;
@@ -141,9 +159,17 @@ export interface FormsOptions {
   readonly counts: (name: string) => boolean;
   readonly holding: (name: string) => Holding;
   readonly normalize: NormalizeSpec;
+  /** Whether both sides store values of the column with types of their own, and alike. */
+  readonly isStored?: ((name: string) => boolean) | undefined;
 }
 
-export function recordForms({ key, counts, holding, normalize }: FormsOptions): RecordForms {
+export function recordForms({
+  key,
+  counts,
+  holding,
+  normalize,
+  isStored = () => false,
+}: FormsOptions): RecordForms {
   const form = createForms(normalize);
   const keyForm = createForms({ ...normalize, float_tolerance: 0 });
   const holdings = new Map<string, Holding>();
@@ -159,9 +185,14 @@ export function recordForms({ key, counts, holding, normalize }: FormsOptions): 
     if (known === undefined) counted.set(name, (known = !key.includes(name) && counts(name)));
     return known;
   };
-  const formOf = (record: JsonObject, name: string): Form => form(record[name], holdingOf(name));
+  const formOf = (record: JsonObject, name: string): Form =>
+    (isStored(name) ? storedForm(record, name, form) : undefined) ??
+    form(record[name], holdingOf(name));
+  const keyOf = (record: JsonObject, name: string, known: Holding): Form =>
+    (isStored(name) ? storedForm(record, name, keyForm) : undefined) ??
+    keyForm(record[name], known);
   return {
-    key: (record) => keys.map((one) => keyForm(record[one.name], one.holding) ?? 'null').join(),
+    key: (record) => keys.map((one) => keyOf(record, one.name, one.holding) ?? 'null').join(),
     text(record) {
       let text = '';
       for (const name of Object.keys(record).sort()) {

@@ -9,6 +9,7 @@ import { qualityBlock } from '../../blocks/quality/index.ts';
 import { resilienceBlock } from '../../blocks/resilience/index.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { WriteMode } from '../../kit/sink.ts';
 import type { DlqPlan } from '../../blocks/dlq/plan.ts';
@@ -20,11 +21,10 @@ import { openInvocation } from '../row/open.ts';
 import type { InvocationRequest } from '../row/request.ts';
 import { OutputClaims } from '../row/output-claims.ts';
 import { moveInvocation } from '../row/move-invocation.ts';
-import { fixtureSource, stubPart } from '../stub-part.ts';
+import { recordSource, stubPart } from '../stub-part.ts';
+import { storedValue } from '../../lib/sql/sqlite-values.ts';
 import type { Found } from './keyed-diff.ts';
 import type { VerifySettings } from './settings.ts';
-
-const PAGE_SIZE = 1000;
 
 /** What a write of given records needs: they went through transforms and masking already. */
 const FOR_DELETES = [resilienceBlock] as const;
@@ -51,41 +51,48 @@ export function assertRepairable({ row, writes, task }: VerifySettings): void {
 export async function repair(
   settings: VerifySettings,
   found: readonly Found[],
+  schemas: RepairSchemas,
 ): Promise<Pick<VerifyReport, 'repaired_upserts' | 'repaired_deletes'>> {
   const { task, row } = settings;
   const records = found.flatMap(({ record }) => (record === undefined ? [] : [record]));
   const extra = task.allowDelete ? found.flatMap(deletable) : [];
   if (task.dryRun) return { repaired_upserts: records.length, repaired_deletes: extra.length };
-  const deleted = await write(settings, extra, {
+  const deletes = {
     ...rowFor(settings, 'delete'),
     blocks: onlyBlocks(row, FOR_DELETES),
     metadataColumns: undefined,
-  });
-  return {
-    repaired_upserts: await write(settings, records, {
-      ...rowFor(settings, 'upsert'),
-      blocks: onlyBlocks(row, FOR_UPSERTS),
-    }),
-    repaired_deletes: deleted,
   };
+  const upserts = { ...rowFor(settings, 'upsert'), blocks: onlyBlocks(row, FOR_UPSERTS) };
+  const deleted = await write(settings, deletes, { records: extra, schema: schemas.destination });
+  const written = await write(settings, upserts, { records, schema: schemas.source });
+  return { repaired_upserts: written, repaired_deletes: deleted };
 }
 
 /**
  * The key of a record that only the destination has, where a deletion can name it and nothing else:
- * not where it is null in part, and not where it is true or false, which some databases read out of
- * a text and would take for 1 or 0.
+ * not where it is null in part, and not where it is true or false, which some databases take for 1
+ * or 0; a SQLite file knows how it stores it.
  */
-function deletable({ difference: { kind, key } }: Found): JsonObject[] {
-  const values = Object.values(key);
-  const isNamed = values.every((value) => value !== null && typeof value !== 'boolean');
-  return kind === 'extra_in_dest' && isNamed ? [key as JsonObject] : [];
+function deletable({ extraKey }: Found): JsonObject[] {
+  if (extraKey === undefined) return [];
+  const isNamed = Object.entries(extraKey).every(
+    ([name, value]) =>
+      value !== null && (typeof value !== 'boolean' || storedValue(extraKey, name) !== undefined),
+  );
+  return isNamed ? [extraKey] : [];
+}
+
+/** What is known of the fields of each side. */
+export interface RepairSchemas {
+  readonly source: RecordSchema | undefined;
+  readonly destination: RecordSchema | undefined;
 }
 
 /** Gives how many records the sink took. */
 async function write(
   settings: VerifySettings,
-  records: readonly JsonObject[],
   row: PlannedRow,
+  { records, schema }: { records: readonly JsonObject[]; schema: RecordSchema | undefined },
 ): Promise<number> {
   if (records.length === 0) return 0;
   const { env, plan, runId, invocationId, credentials, tokens, kill, stop } = settings;
@@ -95,10 +102,7 @@ async function write(
     plan,
     row: {
       ...row,
-      source: stubPart(
-        row.source,
-        fixtureSource({ records, pageSize: PAGE_SIZE, bookmarks: false, replay: 'none' }),
-      ),
+      source: stubPart(row.source, recordSource(records, schema)),
     },
     runId,
     invocationId,

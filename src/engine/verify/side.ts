@@ -5,6 +5,7 @@
 import { RunError } from '../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import { RECORDS_LANE, type Page } from '../../kit/page.ts';
 import type { KeySpan, ResultShape, SourceDefinition } from '../../kit/source.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
@@ -31,6 +32,8 @@ const NO_SHAPE: ResultShape = { columns: [] };
 
 export class Side {
   fetched = 0;
+  /** What is known of the fields of the records that were read last. */
+  schema: RecordSchema | undefined;
   readonly #options: SideOptions;
   #shape: Promise<ResultShape> | undefined;
 
@@ -104,6 +107,7 @@ export class Side {
       this.fetched += allowed;
       const taken = allowed === page.count ? page : page.slice(0, allowed);
       const prepared = prepare === undefined ? taken : await prepare(taken);
+      if (this.#options.recordIn === undefined) this.schema = prepared.schema;
       yield prepared.records().map((record) => this.#recordOf(record));
       if (allowed < page.count) return;
     }

@@ -17,6 +17,7 @@ import { resolvePart } from '../../plan/resolve.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
 import { openTransforms, PAGE_BYTES, partContext } from '../row/parts.ts';
 import { PageInWork } from '../stages/stage.ts';
+import { schemaAfterStages } from '../stages/page-work.ts';
 import { stagesOf } from '../stages/stages.ts';
 import { compare } from './compare.ts';
 import type { Compared } from './comparison.ts';
@@ -60,7 +61,12 @@ export async function verifyRow(options: VerifyRowOptions): Promise<VerifyReport
   if (task.repair) (await import('./repair.ts')).assertRepairable(settings);
   const { compared, sides, heldBack } = await compareSides(settings);
   const repaired = task.repair
-    ? await (await import('./repair.ts')).repair(settings, compared.found)
+    ? await (
+        await import('./repair.ts')
+      ).repair(settings, compared.found, {
+        source: sides.source.schema,
+        destination: sides.destination.schema,
+      })
     : {};
   countVerification(
     env.metrics,
@@ -110,7 +116,8 @@ async function compareSides(settings: VerifySettings): Promise<{
   const marker = markerOf(settings.sinkConfig);
   const counts = countedBy(settings, marker?.field);
   const holding = await holdingOf(sides);
-  const forms = recordForms({ key, counts, holding, normalize: spec.normalize });
+  const isStored = await storedAlike(sides);
+  const forms = recordForms({ key, counts, holding, normalize: spec.normalize, isStored });
   const { row, plan, parts, tokens } = settings;
   const context = contextOf(settings);
   const heldBack = await heldBackOf({ row, pipeline: plan.name, parts, tokens, context, forms });
@@ -151,12 +158,14 @@ async function sourceSide(
         { masking, quality: undefined, contract: undefined, schema: undefined },
       )
     : [];
+  const changed = schemaAfterStages({ transforms, stages: stage === undefined ? [] : [stage] });
   const prepare = async (page: Page): Promise<Page> => {
     const transformed = transforms.empty ? page : (await transforms.run(page, kill)).page;
-    if (stage === undefined) return transformed;
+    const schema = changed(page.schema);
+    if (stage === undefined) return transformed.withSchema(schema);
     const work = new PageInWork(transformed, []);
     await stage.run(work);
-    return work.page;
+    return work.page.withSchema(schema);
   };
   return new Side({
     role: 'source',
@@ -265,6 +274,18 @@ async function holdingOf({ source, destination }: Sides) {
         .map(({ others, byName }) => (byName.has(name) ? byName.get(name) : others))
         .filter((holds) => holds !== undefined),
     );
+}
+
+/** `undefined` where a side changes its records, or its values have no types of their own. */
+async function storedAlike({ source, destination }: Sides) {
+  if (!source.untouched || !destination.untouched) return undefined;
+  const affinities = async (side: Side) =>
+    new Map((await side.shape()).columns.map(({ name, affinity }) => [name, affinity]));
+  const [here, there] = await Promise.all([affinities(source), affinities(destination)]);
+  return (name: string): boolean => {
+    const affinity = here.get(name);
+    return affinity !== undefined && affinity === there.get(name);
+  };
 }
 
 /** Fields that are named count in any case; what is only put on for the write does not. */

@@ -57,6 +57,16 @@ export function keepStoredRow(record: JsonObject, row: StoredRow): void {
   Object.assign(record, { [STORED_ROW]: row });
 }
 
+/** How a SQLite file stores the field; `undefined` when the record is from elsewhere, or changed. */
+export function storedValue(record: JsonObject, field: string): unknown {
+  const row = storedRowOf(record);
+  const place = row?.columns.places.get(field);
+  if (row === undefined || place === undefined) return undefined;
+  const stored = row.values[place];
+  const read = fromSqlite(stored, row.columns.declared[place] ?? null);
+  return jsonEqual(read, record[field] ?? null) ? stored : undefined;
+}
+
 /** The value of a field for a SQLite file: as it was read, unless it was changed since. */
 export function sqliteFieldValue(record: JsonObject, field: string): SQLInputValue {
   const value = record[field] ?? null;

@@ -1,0 +1,51 @@
+/**
+ * Records in the private database of a comparison. A repair writes them again, so it must not lose
+ * what JSON does not tell: the row of a SQLite file, or the text of a document.
+ */
+import { sourceText, withSourceText } from '../../lib/text/json-literal.ts';
+import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { keepStoredRow, storedRowOf, type StoredColumns } from '../../lib/sql/sqlite-values.ts';
+
+export class RecordKeeper {
+  /** Those of the last record: a side asks one query, or several with the same columns. */
+  #columns: StoredColumns | undefined;
+
+  textOf(record: JsonObject): string {
+    const row = storedRowOf(record);
+    if (row !== undefined) this.#columns = row.columns;
+    const spelled = Object.entries(record).flatMap(([name, value]): JsonValue[] => {
+      const text = Object.is(value, -0) ? '-0' : sourceText(value);
+      return text === undefined ? [] : [[name, text]];
+    });
+    return stringifyJson([record, spelled, row?.values.map(encoded) ?? null]);
+  }
+
+  recordOf(text: string): JsonObject {
+    const [record, spelled, stored] = parseJson(text) as [
+      JsonObject,
+      [string, string][],
+      JsonValue[] | null,
+    ];
+    for (const [name, spelling] of spelled)
+      record[name] = spelling === '-0' ? -0 : withSourceText(parseJson(spelling), spelling);
+    if (stored !== null && this.#columns !== undefined)
+      keepStoredRow(record, { columns: this.#columns, values: stored.map(decoded) });
+    return record;
+  }
+}
+
+/** A stored value with its storage class; JSON has no numbers of 64 bits, bytes or infinities. */
+function encoded(value: unknown): JsonValue {
+  if (value instanceof Uint8Array) return `b${Buffer.from(value).toString('base64')}`;
+  if (typeof value === 'bigint') return `i${value}`;
+  if (typeof value === 'number') return Object.is(value, -0) ? 'r-0' : `r${value}`;
+  return typeof value === 'string' ? `t${value}` : null;
+}
+
+function decoded(value: JsonValue): unknown {
+  if (typeof value !== 'string') return null;
+  const text = value.slice(1);
+  if (value.startsWith('b')) return new Uint8Array(Buffer.from(text, 'base64'));
+  if (value.startsWith('i')) return BigInt(text);
+  return value.startsWith('r') ? Number(text) : text;
+}
