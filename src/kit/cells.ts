@@ -1,7 +1,7 @@
 /** Single cells of columns: reads their values, and makes columns from new values. */
 import { RecordError } from '../lib/errors.ts';
 import { sourceText } from '../lib/text/json-literal.ts';
-import { isObject, parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
+import { isObject, parseData, parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { readerOf, type FieldPath } from './field-path.ts';
 import {
   ESCAPED,
@@ -91,7 +91,7 @@ export function readCell(
     case NUMBER:
       return readNumber(bytes, start, end);
     case NESTED:
-      return parseJson(bytes.toString('utf8', start, end));
+      return parseData(bytes.toString('utf8', start, end));
     case ESCAPED:
       return JSON.parse(`"${bytes.toString('utf8', start, end)}"`) as string;
     default:

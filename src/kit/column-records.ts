@@ -1,5 +1,5 @@
 /** Makes records from columns. */
-import { parseJson, type JsonValue } from '../lib/text/json.ts';
+import { parseData, type JsonValue } from '../lib/text/json.ts';
 import { writeLines } from './column-lines.ts';
 import type { Columns } from './columns.ts';
 
@@ -19,7 +19,7 @@ export function readRecords(columns: Columns): JsonValue[] {
     for (const line of Buffer.from(lines.buffer, lines.byteOffset, lines.length - 1)
       .toString('utf8')
       .split('\n')) {
-      records.push(parseJson(line));
+      records.push(parseData(line));
     }
     // Removes the lines again.
     cells.length = length;

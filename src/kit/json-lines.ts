@@ -1,5 +1,5 @@
 import { ConnectorError, messageOf } from '../lib/errors.ts';
-import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
+import { parseData, stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { writeLines } from './column-lines.ts';
 import type { Encoding } from './page.ts';
 
@@ -42,7 +42,7 @@ export const JSON_LINES: Encoding = {
 
 function parseLine(line: string, index: number): JsonValue {
   try {
-    return parseJson(line);
+    return parseData(line);
   } catch (error) {
     throw new ConnectorError(
       'data',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { hasField, setField, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import { keepSpelling } from '../lib/text/number-spelling.ts';
 import { boolean, finding, json, optional, text } from '../kit/schema.ts';
 import { fieldOf, forgetFields, typeOfConstant } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
@@ -69,17 +70,13 @@ export const coalesce = defineTransform<z.infer<typeof schema>>({
       const value = hasField(record, name) ? record[name] : undefined;
       return value === null || (emptyIsNull && value === '') ? undefined : value;
     };
-    const firstOf = (record: JsonObject): JsonValue | undefined => {
-      for (const name of from ?? []) {
-        const value = valueIn(record, name);
-        if (value !== undefined) return value;
-      }
-      return fallback;
-    };
     return editing((record) => {
       if (valueIn(record, field) !== undefined) return;
-      const value = firstOf(record);
-      if (value !== undefined) setField(record, field, value);
+      const first = from?.find((name) => valueIn(record, name) !== undefined);
+      const value = first === undefined ? fallback : valueIn(record, first);
+      if (value === undefined) return;
+      setField(record, field, value);
+      if (first !== undefined) keepSpelling(record, first, record, field);
     });
   },
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { hasField, setField, type JsonObject } from '../lib/text/json.ts';
+import { keepSpelling } from '../lib/text/number-spelling.ts';
 import { mapFields } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { fieldNames, mapping } from './per-record.ts';
@@ -29,7 +30,9 @@ export const drop = defineTransform<z.infer<typeof schema>>({
       // Copying the rest keeps objects in their fast form; `delete` would not.
       const kept: JsonObject = {};
       for (const name of Object.keys(record)) {
-        if (!gone.has(name)) setField(kept, name, record[name] ?? null);
+        if (gone.has(name)) continue;
+        setField(kept, name, record[name] ?? null);
+        keepSpelling(record, name, kept, name);
       }
       return kept;
     };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RecordError } from '../lib/errors.ts';
-import { hasField, parseJson, setField, type JsonValue } from '../lib/text/json.ts';
+import { hasField, parseData, setField, type JsonValue } from '../lib/text/json.ts';
 import { finding, optional, text } from '../kit/schema.ts';
 import { fieldOf, withField, withTypes } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
@@ -81,7 +81,7 @@ export const jsonParse = defineTransform<z.infer<typeof schema>>({
 
 function tryParse(source: string): JsonValue | undefined {
   try {
-    return parseJson(source);
+    return parseData(source);
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { hasField, setField, type JsonObject } from '../lib/text/json.ts';
+import { keepSpelling } from '../lib/text/number-spelling.ts';
 import { fieldOf } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { fieldNames, mapping } from './per-record.ts';
@@ -30,7 +31,9 @@ export const select = defineTransform<z.infer<typeof schema>>({
     const keep = (record: JsonObject): JsonObject => {
       const kept: JsonObject = {};
       for (const name of config.fields) {
-        if (hasField(record, name)) setField(kept, name, record[name] ?? null);
+        if (!hasField(record, name)) continue;
+        setField(kept, name, record[name] ?? null);
+        keepSpelling(record, name, kept, name);
       }
       return kept;
     };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { constantColumn } from '../kit/cells.ts';
 import { setField, type JsonObject } from '../lib/text/json.ts';
+import { forgetSpelling } from '../lib/text/number-spelling.ts';
 import { json, text } from '../kit/schema.ts';
 import { withConstant } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
@@ -38,7 +39,10 @@ export const set = defineTransform<z.infer<typeof schema>>({
   compile(config) {
     const entries = Object.entries(config.values);
     const write = (record: JsonObject): void => {
-      for (const [name, value] of entries) setField(record, name, value);
+      for (const [name, value] of entries) {
+        setField(record, name, value);
+        forgetSpelling(record, name);
+      }
     };
     return editing(write, (columns) => {
       let written = columns;

@@ -1,5 +1,5 @@
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
-import { parseJson, type JsonValue } from '../../lib/text/json.ts';
+import { parseData, type JsonValue } from '../../lib/text/json.ts';
 
 /** The largest response that is read into memory as a whole. */
 export const LONGEST_ANSWER_BYTES = 256 * 1024 * 1024;
@@ -32,7 +32,7 @@ export function utf8(bytes: Uint8Array): string {
 /** The JSON value of a body; `where` describes the response in messages. */
 export function jsonBody(bytes: Uint8Array, where: string): JsonValue {
   try {
-    return parseJson(utf8(bytes));
+    return parseData(utf8(bytes));
   } catch (error) {
     throw new ConnectorError('data', `${where} is not JSON: ${messageOf(error)}`, {
       hint: 'set `response_format` or `decode` when the API uses another format',

@@ -8,7 +8,7 @@ import { check } from '../../kit/schema.ts';
 import { schemaText } from '../../kit/type-text.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
-import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { parseData, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { failureOf } from '../../../test/fakes/failure.ts';
 import { csvSink, csvSource } from './index.ts';
@@ -154,6 +154,13 @@ describe('the csv source', () => {
     await expect(reading()).rejects.toThrow('enough');
     expect(count).toBeLessThan(200_000);
   });
+});
+
+it('numbers of JSON are written as they were read', async () => {
+  const records = ['{"a":1.10,"b":2.0,"c":{"x":3.0}}', '{"a":0.12345678901234567890,"b":1E5}'];
+  expect(await writeAll({}, records.map(parseData))).toBe(
+    'a,b,c\n1.10,2.0,"{""x"":3.0}"\n0.12345678901234567890,1E5,\n',
+  );
 });
 
 describe('the csv sink', () => {

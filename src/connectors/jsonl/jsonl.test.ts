@@ -10,7 +10,7 @@ import { check } from '../../kit/schema.ts';
 import { schemaText } from '../../kit/type-text.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
-import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { parseData, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { jsonLines } from '../_files/json/json-lines-file.ts';
 import { cutPages } from '../_files/lines/cut-pages.ts';
 import { testContext } from '../../../test/fakes/env.ts';
@@ -101,7 +101,7 @@ describe('the jsonl source', () => {
         expect(await read(bytes, size, BYTES)).toEqual(whole);
         const wanted = input.split('\n').filter((line) => line.trim() !== '');
         expect(whole.join('')).toBe(
-          wanted.map((line) => `${stringifyJson(JSON.parse(line) as JsonValue)}\n`).join(''),
+          wanted.map((line) => `${stringifyJson(parseData(line))}\n`).join(''),
         );
       }),
       { numRuns: 500 },
@@ -335,4 +335,24 @@ it('types that are inferred leave values as they are, in every lane', async () =
     expect(read.schema && schemaText(read.schema)).toBe(
       'id: int64, at: timestamp(us), x: json, f: json, …',
     );
+});
+
+it('numbers are written as they were read, in every lane', async () => {
+  const lines = [
+    '{"id":1,"price":1.10,"n":-0,"e":1E5,"in":{"x":[2.0,0.12345678901234567890]}}',
+    '{"id":2,"price":2.5,"n":1,"e":2,"in":{}}',
+    '{"id":3.0,"price":123456789.123456789,"n":0.0000001,"e":1e22,"in":[1e-7]}',
+  ];
+  await writeFile(join(folder, 'f.jsonl'), `${lines.join('\n')}\n`);
+  const source = check(jsonlSource.config, { path: 'f.jsonl' });
+  if (!source.ok) throw new Error('cannot happen');
+  for (const lane of [RECORDS_LANE, COLUMNS_LANE, BYTES]) {
+    const opened = await jsonlSource.open(source.value, testContext(folder));
+    for await (const read of opened.pages({ lane })) {
+      expect(Buffer.from(read.block(JSON_LINES)).toString()).toBe(`${lines.join('\n')}\n`);
+      expect((await writeAll({ path: `${lane.form}.jsonl` }, read)).toString()).toBe(
+        `${lines.join('\n')}\n`,
+      );
+    }
+  }
 });

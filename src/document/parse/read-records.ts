@@ -4,7 +4,7 @@
  */
 import { extname } from 'node:path';
 import { messageOf, type Issue } from '../../lib/errors.ts';
-import { parseJson, type JsonValue } from '../../lib/text/json.ts';
+import { parseData, type JsonValue } from '../../lib/text/json.ts';
 import { formatOf, readFileText, type ReadFile } from '../text/file-text.ts';
 import { parseFragment } from './parse.ts';
 
@@ -50,7 +50,7 @@ function linesOf(text: string, name: string): RecordsText {
   for (const [index, line] of text.split('\n').entries()) {
     if (line.trim() === '') continue;
     try {
-      records.push(parseJson(line));
+      records.push(parseData(line));
     } catch (error) {
       return faulty('bad_json', `\`${name}\`, line ${index + 1} is not JSON: ${messageOf(error)}`);
     }

@@ -41,6 +41,8 @@ export type FromThread =
 
 export interface PageAnswer extends Omit<WorkedPage, 'page' | 'failure' | 'measure'> {
   readonly content: PageContent;
+  /** The payloads of the dead records, where a structured clone would lose something. */
+  readonly payloads?: string;
   readonly measured: Measurements;
   readonly failure?: FailureMessage;
   /** Memory that came with the page and does not hold the answer. */
@@ -50,4 +52,6 @@ export interface PageAnswer extends Omit<WorkedPage, 'page' | 'failure' | 'measu
 export type PageContent =
   | { readonly form: 'lines'; readonly lines: Uint8Array<ArrayBuffer>; readonly count: number }
   | { readonly form: 'columns'; readonly columns: ColumnBatch }
-  | { readonly form: 'records'; readonly records: readonly JsonValue[] };
+  | { readonly form: 'records'; readonly records: readonly JsonValue[] }
+  /** Records of which a structured clone would lose something. */
+  | { readonly form: 'packed'; readonly text: string };

@@ -11,8 +11,10 @@ import { uuidIds } from '../../lib/ids.ts';
 import { createLog } from '../../lib/log.ts';
 import { createMetricRelay, type MetricRelay } from '../../lib/metrics/metric-relay.ts';
 import { Redactor } from '../../lib/redact.ts';
+import { needsPacking, packJson } from '../../lib/text/packed-json.ts';
 import { pageWork, type PageWork } from '../stages/page-work.ts';
 import { compileTransforms } from '../stages/compile-transforms.ts';
+import type { DeadRecord } from '../stages/stage.ts';
 import { stagesOf } from '../stages/stages.ts';
 import type {
   FromThread,
@@ -119,7 +121,7 @@ class PageHandler {
       filtered,
       expanded,
       transformed,
-      dead,
+      ...packedDead(dead),
       content,
       measured: relay.take(),
       ...(breaches === undefined ? {} : { breaches }),
@@ -132,8 +134,17 @@ class PageHandler {
     if (this.#options.asLines)
       return { form: 'lines', lines: ownMemory(page.block(JSON_LINES)), count: page.count };
     if (page.columns !== undefined) return { form: 'columns', columns: packColumns(page.columns) };
-    return { form: 'records', records: page.records() };
+    const records = page.records();
+    return needsPacking(records)
+      ? { form: 'packed', text: packJson(records) }
+      : { form: 'records', records };
   }
+}
+
+function packedDead(dead: readonly DeadRecord[]): Pick<PageAnswer, 'dead' | 'payloads'> {
+  const payloads = dead.map(({ payload }) => payload);
+  if (!needsPacking(payloads)) return { dead };
+  return { dead: dead.map((one) => ({ ...one, payload: null })), payloads: packJson(payloads) };
 }
 
 /** What lies in memory that is shared with others cannot be handed over. */
@@ -150,6 +161,7 @@ function memoryOf(content: PageContent): ArrayBuffer | undefined {
       return content.lines.buffer;
     case 'columns':
       return content.columns.memory;
+    case 'packed':
     case 'records':
       return undefined;
     default:

@@ -11,8 +11,9 @@ import { countedMetrics } from '../../../test/fakes/engine.ts';
 import { sourceContext, testEnv } from '../../../test/fakes/env.ts';
 import { documentOfTree } from '../../document/load.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
-import type { Page } from '../../kit/page.ts';
-import type { JsonObject } from '../../lib/text/json.ts';
+import { columnsOf } from '../../../test/fakes/columns.ts';
+import { Page } from '../../kit/page.ts';
+import { parseData, type JsonObject } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
@@ -47,6 +48,8 @@ interface Scenario {
   readonly transforms?: readonly JsonObject[];
   readonly governance?: JsonObject;
   readonly sink?: JsonObject;
+  /** In place of those of the file. */
+  readonly pages?: () => AsyncIterable<Page>;
 }
 
 function planned({ transforms = [], governance = {}, sink }: Scenario): {
@@ -76,6 +79,20 @@ async function* pagesOf(row: PlannedRow): AsyncGenerator<Page> {
   await source.close();
 }
 
+/** A double that no cell can hold makes each page one of records. */
+async function* spelledPages(): AsyncGenerator<Page> {
+  for (let page = 0; page < PAGES; page += 1)
+    yield Page.ofColumns(
+      columnsOf(
+        ['n', 'doc'],
+        [
+          ['1e20', parseData('{"x":1.10}')],
+          [null, parseData('[2.0]')],
+        ],
+      ),
+    );
+}
+
 /** What can be seen of a page that was worked on. */
 function seen({ page, failure, measure, ...counts }: WorkedPage): object {
   measure?.();
@@ -93,7 +110,7 @@ async function bothWays(scenario: Scenario) {
   const [own, others] = [countedMetrics(), countedMetrics()];
   const work = await ownWork(plan, row, own);
   const expected: object[] = [];
-  for await (const page of pagesOf(row)) {
+  for await (const page of scenario.pages?.() ?? pagesOf(row)) {
     expected.push(seen(await work(page)));
     page.release();
   }
@@ -105,7 +122,7 @@ async function bothWays(scenario: Scenario) {
   await threads.started();
   expect(threads.width).toBeGreaterThan(2);
   const underway: Promise<object>[] = [];
-  for await (const page of pagesOf(row)) {
+  for await (const page of scenario.pages?.() ?? pagesOf(row)) {
     underway.push(
       threads.work(page).then((worked) => {
         const found = seen(worked);
@@ -198,6 +215,17 @@ describe('threads', () => {
           CAST,
           { type: 'cast', config: { fields: { amount: 'float' }, on_error: 'null' } },
         ],
+      },
+    ],
+    [
+      'records with numbers as they were written, and those that are put aside',
+      {
+        transforms: [{ type: 'cast', config: { fields: { n: 'float' }, on_error: 'null' } }],
+        governance: {
+          quality: { record: [{ type: 'not_null', field: 'n', on_failure: 'quarantine' }] },
+        },
+        sink: { type: 'csv', config: { path: join(folder, 'out.csv') } },
+        pages: spelledPages,
       },
     ],
     [

@@ -2,6 +2,8 @@
 import { Worker } from 'node:worker_threads';
 import { packColumns, unpackColumns, type ColumnBatch } from '../../kit/column-batch.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
+import type { DeadRecord } from '../stages/stage.ts';
+import { unpackJson } from '../../lib/text/packed-json.ts';
 import { Page } from '../../kit/page.ts';
 import { RunError } from '../../lib/errors.ts';
 import { measurementsInto, type Measurements } from '../../lib/metrics/metric-relay.ts';
@@ -180,7 +182,7 @@ class StageThread {
     for (const answer of message.answers) this.#settle(answer);
   }
 
-  #settle({ content, failure, measured, spare, ...counts }: PageAnswer): void {
+  #settle({ content, payloads, failure, measured, spare, ...counts }: PageAnswer): void {
     if (spare !== undefined) this.#surroundings.spare.give(spare);
     const pending = this.#pending.shift();
     if (pending === undefined)
@@ -189,6 +191,7 @@ class StageThread {
     const measure = (): void => this.#surroundings.measured(measured);
     pending.settle({
       ...counts,
+      dead: unpackedDead(counts.dead, payloads),
       page,
       measure,
       ...(failure === undefined ? {} : { failure: failureOf(failure) }),
@@ -215,6 +218,8 @@ class StageThread {
       }
       case 'records':
         return Page.ofRecords(content.records, options);
+      case 'packed':
+        return Page.ofRecords(unpackJson(content.text), options);
       default:
         return content satisfies never;
     }
@@ -243,4 +248,13 @@ class StageThread {
       });
     }
   }
+}
+
+function unpackedDead(
+  dead: readonly DeadRecord[],
+  payloads: string | undefined,
+): readonly DeadRecord[] {
+  if (payloads === undefined) return dead;
+  const values = unpackJson(payloads);
+  return dead.map((one, index) => ({ ...one, payload: values[index] ?? null }));
 }

@@ -4,7 +4,7 @@
  */
 import { CONTAINER_BYTES, heapSize, ITEM_BYTES } from '../../kit/rough-size.ts';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { parseData, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { openTemporaryDatabase } from '../temporary-database.ts';
 
 /**
@@ -115,7 +115,7 @@ function writeMatch(match: Match): string {
 }
 
 function readMatch(text: string): Match {
-  return (parseJson(text) as JsonValue[][]).map(([value]) => value);
+  return (parseData(text) as JsonValue[][]).map(([value]) => value);
 }
 
 /** Rough cost in the heap of an entry of a map with its list. */

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Page } from '../../kit/page.ts';
+import { documentText, isLiteral, JSON_NULL, withSourceText } from '../../lib/text/json-literal.ts';
+import { parseData, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import { Channel } from './channel.ts';
 import { PageSpill } from './page-spill.ts';
 
@@ -93,6 +95,23 @@ describe('a channel', () => {
       undefined,
       3,
     ]);
+    channel.leave();
+  });
+
+  it('keeps how numbers and documents were written through the disk', async () => {
+    const channel = new Channel({ capacity: 1, capacityBytes: 1e6, spill: new PageSpill() });
+    const records = [
+      parseData('{"price":1.10,"in":[2.0]}'),
+      { doc: withSourceText({ a: 1 }, '{"a": 1}'), json: JSON_NULL, none: null },
+    ];
+    await channel.send(page(0));
+    await channel.send(Page.ofRecords(records));
+    await channel.next();
+    const [first, second] = (await channel.next())?.records() ?? [];
+    expect(stringifyJson(first ?? null)).toBe('{"price":1.10,"in":[2.0]}');
+    const { doc, json, none } = second as JsonObject;
+    expect(documentText(doc ?? null)).toBe('{"a": 1}');
+    expect([isLiteral(json), none]).toEqual([true, null]);
     channel.leave();
   });
 });

@@ -1,4 +1,5 @@
 import { isLiteral, sourceText, withSourceText } from '../../lib/text/json-literal.ts';
+import { keepSpellings } from '../../lib/text/number-spelling.ts';
 import { setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 
 /** A copy that shares nothing with the value. */
@@ -6,6 +7,7 @@ export function copyJson<T extends JsonValue>(value: T): T;
 export function copyJson(value: JsonValue): JsonValue {
   if (typeof value !== 'object' || value === null || isLiteral(value)) return value;
   const copy = Array.isArray(value) ? value.map((item) => copyJson(item)) : copyFields(value);
+  keepSpellings(value, copy);
   const text = sourceText(value);
   return text === undefined ? copy : withSourceText(copy, text);
 }

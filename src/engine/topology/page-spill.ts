@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { Page } from '../../kit/page.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
-import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { parseJson, stringifyJson } from '../../lib/text/json.ts';
+import { packJson, unpackJson } from '../../lib/text/packed-json.ts';
 import { openTemporaryDatabase } from '../temporary-database.ts';
 
 /** Pages in a line on disk: first in, first out. */
@@ -23,7 +24,7 @@ export class PageSpill {
     const bookmark = page.bookmark === undefined ? null : stringifyJson(page.bookmark);
     this.#db
       .prepare('INSERT INTO pages VALUES (?, ?, ?, ?)')
-      .run(this.#end, page.bytes, bookmark, stringifyJson(page.records() as JsonValue[]));
+      .run(this.#end, page.bytes, bookmark, packJson(page.records()));
     if (page.schema !== undefined) this.#schemas.set(this.#end, page.schema);
     this.#end += 1;
   }
@@ -45,7 +46,7 @@ export class PageSpill {
     };
     const options =
       bookmark === null ? { bytes, schema } : { bytes, schema, bookmark: parseJson(bookmark) };
-    return Page.ofRecords(parseJson(records) as JsonValue[], options);
+    return Page.ofRecords(unpackJson(records), options);
   }
 
   /** What is left is forgotten. */

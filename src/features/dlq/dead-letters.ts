@@ -2,7 +2,7 @@
  * Reads queues of dead letters line by line. Every line is reported, also one that is not a dead
  * letter, and memory stays bounded.
  */
-import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { isObject, parseData, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { openRegular } from '../../lib/files/regular-file.ts';
 import { isEncrypted, decrypt } from '../../lib/crypto/encryption.ts';
@@ -101,7 +101,7 @@ function lineOf(bytes: Buffer, keys: readonly string[]): Line {
   const opened = decrypted(line, keys);
   if (opened === undefined) return { kind: 'undecryptable', bytes };
   try {
-    const value = parseJson(opened);
+    const value = parseData(opened);
     if (!isObject(value) || value['payload'] === undefined) return { kind: 'non_envelope', bytes };
     const deadLetter = deadLetterOf(value, value['payload']);
     return deadLetter === undefined

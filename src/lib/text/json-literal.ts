@@ -2,7 +2,7 @@
  * JSON values that remember how they were written, for databases that keep the text of a document
  * or tell the JSON null from no value. Everybody else sees the value alone.
  */
-import { parseJson, stringifyJson, type JsonObject, type JsonValue } from './json.ts';
+import { parseData, parseJson, stringifyJson, type JsonObject, type JsonValue } from './json.ts';
 
 // JSON.rawJSON is in Node 22 and newer; the type library does not know it yet.
 const { rawJSON: rawJson } = JSON as unknown as { rawJSON(this: void, text: string): unknown };
@@ -95,7 +95,7 @@ function memberCount(value: JsonValue): number {
 export function documentFromText(value: JsonValue): JsonValue | undefined {
   if (typeof value !== 'string') return value;
   try {
-    const parsed = parseJson(value);
+    const parsed = parseData(value);
     return parsed === null ? JSON_NULL : parsed;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;

@@ -1,3 +1,5 @@
+import { holdsSpelling, rememberSpelling, spellingOf } from './number-spelling.ts';
+
 /**
  * JSON values as Headgate moves them. Integers outside the safe range of a double are `bigint`,
  * so that a 64-bit key survives the way from source to sink digit by digit.
@@ -77,6 +79,37 @@ export function parseJson(text: string): JsonValue {
     : (JSON.parse(text) as JsonValue);
 }
 
+/**
+ * A number that may be written in another way than JavaScript would: negative zero, a zero at the
+ * end of a fraction, an exponent, more digits than a double holds, a very small number. Texts may
+ * look like one, which only takes time.
+ */
+const MAY_BE_SPELLED =
+  /(?:^|[:,[\s])(?:-0(?![.0-9])|-?[0-9]+(?:\.[0-9]*?0(?![0-9])|(?:\.[0-9]+)?[eE])|-?[0-9][0-9.]{15}|-?0\.0{6})/;
+
+/**
+ * The same for data: what holds a number that JavaScript would write in another way remembers how
+ * it was written, and so does `stringifyJson`.
+ */
+export function parseData(text: string): JsonValue {
+  return MAY_BE_SPELLED.test(text)
+    ? (JSON.parse(text, spelledNumber) as JsonValue)
+    : (JSON.parse(text) as JsonValue);
+}
+
+function spelledNumber(
+  this: object,
+  key: string,
+  value: unknown,
+  context?: { source?: string },
+): unknown {
+  const exact = exactInteger(key, value, context);
+  const source = context?.source;
+  if (typeof exact === 'number' && source !== undefined && source !== String(exact))
+    rememberSpelling(this, key, source);
+  return exact;
+}
+
 /** Why a text could not be parsed, as far as it may be told: never with a piece of the text. */
 export function jsonFault(error: unknown): string {
   if (error instanceof NumberRange) return 'has a number beyond the range of numbers';
@@ -94,8 +127,9 @@ function exactInteger(_key: string, value: unknown, context?: { source?: string 
   return source !== undefined && /^-?[0-9]+$/.test(source) ? BigInt(source) : value;
 }
 
-/** Compact JSON text; `bigint` is written as its digits. */
+/** Compact JSON text; `bigint` is written as its digits, numbers of data as they were read. */
 export function stringifyJson(value: JsonValue, indent?: number): string {
+  if (holdsSpelling(value)) return JSON.stringify(value, rawNumber, indent);
   try {
     return JSON.stringify(value, undefined, indent);
   } catch (error) {
@@ -106,6 +140,11 @@ export function stringifyJson(value: JsonValue, indent?: number): string {
 
 // JSON.rawJSON is in Node 22 and newer; the type library does not know it yet.
 const { rawJSON: rawJson } = JSON as unknown as { rawJSON(this: void, text: string): unknown };
+
+function rawNumber(this: object, key: string, value: unknown): unknown {
+  const text = typeof value === 'number' ? spellingOf(this, key) : undefined;
+  return text === undefined ? rawBigInt(key, value) : rawJson(text);
+}
 
 function rawBigInt(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? rawJson(value.toString()) : value;

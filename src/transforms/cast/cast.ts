@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { RecordError } from '../../lib/errors.ts';
 import { hasField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { forgetSpelling } from '../../lib/text/number-spelling.ts';
 import { text } from '../../kit/schema.ts';
 import { forgetFields, withTypes, type RecordType } from '../../kit/record-schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
@@ -74,8 +75,10 @@ export const cast = defineTransform<z.infer<typeof schema>>({
       change: changeOf(name, type, config.on_error),
     }));
     const edit = (record: JsonObject): void => {
-      for (const { name, change } of casts) {
-        if (hasField(record, name)) record[name] = change(record[name] as JsonValue);
+      for (const { name, type, change } of casts) {
+        if (!hasField(record, name)) continue;
+        record[name] = change(record[name] as JsonValue);
+        if (type !== 'float') forgetSpelling(record, name);
       }
     };
     return editing(edit, (columns) =>

@@ -6,6 +6,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
+import { keepSpelling, keepSpellings } from '../../lib/text/number-spelling.ts';
 import { memo } from '../../lib/memo.ts';
 import { mappedColumn } from '../../kit/cells.ts';
 import { mayNest, type Columns } from '../../kit/columns.ts';
@@ -31,11 +32,16 @@ export function renamingTree(
         });
       }
       setField(renamed, name, ofValue(value[key] as JsonValue));
+      keepSpelling(value, key, renamed, name);
     }
     return renamed;
   };
   const ofValue = (value: JsonValue): JsonValue => {
-    if (Array.isArray(value)) return value.map(ofValue);
+    if (Array.isArray(value)) {
+      const items = value.map(ofValue);
+      keepSpellings(value, items);
+      return items;
+    }
     return isObject(value) ? ofObject(value) : value;
   };
   return mapping(ofObject, (columns) => {

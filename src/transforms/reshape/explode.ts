@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
+import { keepSpelling } from '../../lib/text/number-spelling.ts';
 import { readerOf, type FieldPath } from '../../kit/field-path.ts';
 import { pathField, stepsOf } from '../../kit/path-field.ts';
 import { optional } from '../../kit/schema.ts';
@@ -64,7 +65,7 @@ export const explode = defineTransform<ExplodeConfig>({
       apply(record, emit) {
         const list = read(record);
         if (Array.isArray(list) && list.length > 0) {
-          for (const element of list) emit(place(record as JsonObject, element));
+          for (const index of list.keys()) emit(place(record as JsonObject, { list, index }));
         } else if (config.on_missing === 'passthrough') {
           emit(record);
         } else if (config.on_missing === 'error') {
@@ -77,7 +78,12 @@ export const explode = defineTransform<ExplodeConfig>({
   },
 });
 
-type Place = (record: JsonObject, element: JsonValue) => JsonObject;
+interface Element {
+  readonly list: readonly JsonValue[];
+  readonly index: number;
+}
+
+type Place = (record: JsonObject, element: Element) => JsonObject;
 
 /** Copies the objects on the way to the list and puts the element into the last of them. */
 function placerOf(path: FieldPath, config: ExplodeConfig): Place {
@@ -92,30 +98,35 @@ function placerOf(path: FieldPath, config: ExplodeConfig): Place {
   }
   const prefix = config.prefix ?? key;
   const head = prefix === '' ? '' : prefix + config.separator;
-  return (parent, element) =>
-    isObject(element) ? beside(parent, key, spelled(element, head)) : { ...parent, [key]: element };
-}
-
-function spelled(element: JsonObject, head: string): [string, JsonValue][] {
-  return Object.entries(element).map(([name, value]) => [head + name, value]);
+  return (parent, { list, index }) => {
+    const element = list[index] ?? null;
+    if (isObject(element)) return beside(parent, key, { element, head });
+    const copy = { ...parent, [key]: element };
+    keepSpelling(list, String(index), copy, key);
+    return copy;
+  };
 }
 
 function beside(
   parent: JsonObject,
   listKey: string,
-  fields: readonly [string, JsonValue][],
+  { element, head }: { readonly element: JsonObject; readonly head: string },
 ): JsonObject {
   const copy: JsonObject = {};
   for (const key of Object.keys(parent)) {
-    if (key !== listKey) setField(copy, key, parent[key] as JsonValue);
+    if (key === listKey) continue;
+    setField(copy, key, parent[key] as JsonValue);
+    keepSpelling(parent, key, copy, key);
   }
-  for (const [name, value] of fields) {
+  for (const key of Object.keys(element)) {
+    const name = head + key;
     if (hasField(copy, name)) {
       throw new RecordError('Transform', `the record already has a field \`${name}\``, {
         hint: 'choose another `prefix`',
       });
     }
-    setField(copy, name, value);
+    setField(copy, name, element[key] as JsonValue);
+    keepSpelling(element, key, copy, name);
   }
   return copy;
 }

@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
+import { keepSpelling } from '../../lib/text/number-spelling.ts';
 import { defineTransform } from '../../kit/transform.ts';
 import { mapping } from '../per-record.ts';
 
@@ -34,15 +35,26 @@ export const flatten = defineTransform<z.infer<typeof schema>>({
   compile: ({ separator }) =>
     mapping((record) => {
       const flat: JsonObject = {};
-      for (const key of Object.keys(record)) lift(flat, key, record[key] as JsonValue, separator);
+      for (const key of Object.keys(record)) lift(flat, key, { holder: record, key }, separator);
       return flat;
     }),
 });
 
-function lift(flat: JsonObject, name: string, value: JsonValue, separator: string): void {
+interface FieldPlace {
+  readonly holder: JsonObject;
+  readonly key: string;
+}
+
+function lift(
+  flat: JsonObject,
+  name: string,
+  { holder, key }: FieldPlace,
+  separator: string,
+): void {
+  const value = holder[key] as JsonValue;
   if (isObject(value)) {
-    for (const key of Object.keys(value))
-      lift(flat, name + separator + key, value[key] as JsonValue, separator);
+    for (const inner of Object.keys(value))
+      lift(flat, name + separator + inner, { holder: value, key: inner }, separator);
     return;
   }
   if (hasField(flat, name)) {
@@ -51,4 +63,5 @@ function lift(flat: JsonObject, name: string, value: JsonValue, separator: strin
     });
   }
   setField(flat, name, value);
+  keepSpelling(holder, key, flat, name);
 }

@@ -6,6 +6,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
+import { keepSpelling } from '../../lib/text/number-spelling.ts';
 import { boolean, finding, optional, text } from '../../kit/schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
 
@@ -104,18 +105,21 @@ export const unpivot = defineTransform<UnpivotConfig>({
       : { kind: 'fields', names: namesRead(config) },
   columns: () => ({ kind: 'opaque' }),
   compile(config) {
-    const entriesOf = entriesReader(config);
+    const valuesOf = valuesReader(config);
     return {
       kind: 'record',
       apply(record, emit) {
         if (!isObject(record)) return emit(record);
         const ids = pick(record, config.id_fields);
         let given = 0;
-        for (const [key, value] of entriesOf(record)) {
+        const values = valuesOf(record);
+        for (const key of Object.keys(values)) {
+          const value = values[key] as JsonValue;
           if (config.drop_nulls && value === null) continue;
           const row = { ...ids };
           setField(row, config.key_name, key);
           setField(row, config.value_name, value);
+          keepSpelling(values, key, row, config.value_name);
           emit(row);
           given += 1;
         }
@@ -129,26 +133,32 @@ function namesRead({ id_fields: ids, columns, from }: UnpivotConfig): string[] {
   return [...ids, ...(from === undefined ? columns : [from])];
 }
 
-function entriesReader({
+function valuesReader({
   id_fields: idFields,
   columns,
   from,
-}: UnpivotConfig): (record: JsonObject) => [string, JsonValue][] {
+}: UnpivotConfig): (record: JsonObject) => JsonObject {
   if (from !== undefined) {
     return (record) => {
       const map = hasField(record, from) ? record[from] : undefined;
-      return isObject(map) ? Object.entries(map) : [];
+      return isObject(map) ? map : {};
     };
   }
-  if (columns.length > 0) return (record) => Object.entries(pick(record, columns));
+  if (columns.length > 0) return (record) => pick(record, columns);
   const ids = new Set(idFields);
-  return (record) => Object.entries(record).filter(([name]) => !ids.has(name));
+  return (record) =>
+    pick(
+      record,
+      Object.keys(record).filter((name) => !ids.has(name)),
+    );
 }
 
 function pick(record: JsonObject, names: readonly string[]): JsonObject {
   const picked: JsonObject = {};
   for (const name of names) {
-    if (hasField(record, name)) setField(picked, name, record[name] as JsonValue);
+    if (!hasField(record, name)) continue;
+    setField(picked, name, record[name] as JsonValue);
+    keepSpelling(record, name, picked, name);
   }
   return picked;
 }

@@ -6,6 +6,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../../lib/text/json.ts';
+import { spellingOf } from '../../../lib/text/number-spelling.ts';
 
 export interface CsvOutput {
   readonly delimiter: number;
@@ -44,7 +45,9 @@ export function cellText(value: JsonValue | undefined): string {
 
 /** The cells of a record in the order of the columns. */
 export function cellsOf(record: JsonObject, columns: readonly string[]): string[] {
-  return columns.map((column) => (hasField(record, column) ? cellText(record[column]) : ''));
+  return columns.map((column) =>
+    hasField(record, column) ? (spellingOf(record, column) ?? cellText(record[column])) : '',
+  );
 }
 
 /** All keys of the records, in the order in which they first appear. */

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
-import { parseJson, type JsonValue, jsonFault } from '../../../lib/text/json.ts';
+import { parseData, type JsonValue, jsonFault } from '../../../lib/text/json.ts';
 import { isEncrypted, decrypt, encrypt } from '../../../lib/crypto/encryption.ts';
 import { withoutBom } from '../csv/csv-rows.ts';
 import type { Sized } from '../lines/cut-pages.ts';
@@ -69,7 +69,7 @@ export function valueOfLine(
 
 function readLine(text: string, line: number, options: LineOptions): JsonValue {
   try {
-    return parseJson(text);
+    return parseData(text);
   } catch (error) {
     if (isEncrypted(Buffer.from(text, 'base64')))
       throw lineError('is encrypted', line, options, 'give the key in `encryption`');

@@ -2,7 +2,7 @@ import type { SourceContext } from '../../../kit/context.ts';
 import type { Page } from '../../../kit/page.ts';
 import type { ReadRequest } from '../../../kit/source.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import { jsonFault, parseJson, type JsonValue } from '../../../lib/text/json.ts';
+import { jsonFault, parseData, type JsonValue } from '../../../lib/text/json.ts';
 import { csvPages } from '../../_files/csv/csv-pages.ts';
 import { jsonLines } from '../../_files/json/json-lines-file.ts';
 import { pageBounds } from '../../../kit/page-bounds.ts';
@@ -90,7 +90,7 @@ async function* wholeFile(input: Input, { config }: Reading): AsyncGenerator<rea
 function jsonDocument(text: string, name: string): readonly JsonValue[] {
   if (text.trim() === '') return [];
   try {
-    const value = parseJson(text);
+    const value = parseData(text);
     return Array.isArray(value) ? value : [value];
   } catch (error) {
     throw new ConnectorError('data', `${name} ${jsonFault(error)}`, { cause: error });
