@@ -1,5 +1,4 @@
 /** What routes work with. A route declares the services it uses (`uses`) and sees no others. */
-import type { ZodType } from 'zod';
 import type { SubmitBackfill } from '../features/backfill/submit-units.ts';
 import type { Catalog } from '../features/catalog/catalog.ts';
 import type { DeadLetterFiles } from '../features/dlq/dead-letter-files.ts';
@@ -7,6 +6,7 @@ import type { Replay } from '../features/dlq/replay-service.ts';
 import type { LocalOutputs } from '../features/local-outputs/local-outputs.ts';
 import type { Reload } from '../features/reload/reload.ts';
 import type { ShowRunPlan } from '../features/plan-view/run-plan.ts';
+import type { BlockListing } from '../features/part-schemas.ts';
 import type { Rerun } from '../features/rerun/rerun.ts';
 import type { Rollback } from '../features/rollback/rollback-run.ts';
 import type { Schedules } from '../features/schedule/server/schedules.ts';
@@ -19,14 +19,6 @@ import type { Audit } from '../runs/service/audit.ts';
 import type { Runs } from '../runs/service/runs.ts';
 import type { DoctorReport, DoctorRequest } from '../wire/doctor.ts';
 import type { Assets } from './http/assets.ts';
-
-/** A document block as the schema catalogue shows it. */
-export interface BlockListing {
-  readonly name: string;
-  readonly placement: 'pipeline' | 'top';
-  readonly description: string;
-  readonly schema: ZodType;
-}
 
 /**
  * Probes a document; throws `ConfigError` when it cannot be read or planned. Failed probes are a

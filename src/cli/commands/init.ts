@@ -7,7 +7,7 @@ import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import { switchOption, textOption, unavailableOption } from '../framework/option.ts';
 import { shortPath } from '../framework/report-error.ts';
-import type { StarterPart } from '../documents/starter.ts';
+import type { StarterPart } from '../../features/starter.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 
 export const initCommand = defineCommand({
@@ -55,7 +55,7 @@ export const initCommand = defineCommand({
     const parts = await wiring.parts();
     const source = pick(parts.sources, '--source', options.source);
     const sink = pick(parts.sinks, '--sink', options.sink);
-    const { starterOf } = await import('../documents/starter.ts');
+    const { starterOf } = await import('../../features/starter.ts');
     const { document, sample } = starterOf(name, source, sink);
     const target = path.resolve(world.cwd, options.output);
     const samplePath = sample === undefined ? undefined : path.join(world.cwd, sample.path);

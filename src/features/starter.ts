@@ -1,8 +1,8 @@
 /** The document that `init` writes: commented, and for the default parts it runs as it is. */
 import type { ZodType } from 'zod';
 import { stringify } from 'yaml';
-import { isObject, type JsonObject } from '../../lib/text/json.ts';
-import { jsonSchemaOf } from '../../kit/schema.ts';
+import { isObject, type JsonObject } from '../lib/text/json.ts';
+import { jsonSchemaOf } from '../kit/schema.ts';
 
 /** A part to start from: a source or a sink definition. */
 export interface StarterPart {
