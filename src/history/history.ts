@@ -20,6 +20,7 @@ import type { CatalogStore } from './catalog.ts';
 import type { OutputStore } from './outputs.ts';
 import type { ScheduleStore } from './schedules.ts';
 import type { TemplateStore } from './templates.ts';
+import type { TriggerStore } from './triggers.ts';
 
 export class HistoryError extends AppError {
   constructor(message: string, options: { hint?: string; cause?: unknown } = {}) {
@@ -261,6 +262,8 @@ export interface History extends RunStore, LeaseStore, InstanceStore, LogStore, 
   readonly templates: TemplateStore;
   /** How far schedules have come; kept until they are removed. */
   readonly schedules: ScheduleStore;
+  /** What triggers remember. */
+  readonly triggers: TriggerStore;
   /** False: nothing survives the process, and log lines are not kept. */
   readonly persistent: boolean;
   /** Resolves when the store answers. */

@@ -27,6 +27,7 @@ import { MemoryOutputs } from './memory-outputs.ts';
 import { MemorySchedules } from './memory-schedules.ts';
 import { MemorySubmissions } from './memory-submissions.ts';
 import { MemoryTemplates } from './memory-templates.ts';
+import { MemoryTriggers } from './memory-triggers.ts';
 
 const AUDIT_ENTRIES = 10_000;
 const FINISHED_RUNS = 100_000;
@@ -53,6 +54,7 @@ export class MemoryHistory implements History {
   readonly outputs = new MemoryOutputs();
   readonly templates = new MemoryTemplates();
   readonly schedules = new MemorySchedules();
+  readonly triggers = new MemoryTriggers();
   #audit: AuditRecord[] = [];
   readonly #auditEntries: number;
   readonly #finishedRuns: number;

@@ -28,6 +28,7 @@ import { SqlOutputs } from './sql-outputs.ts';
 import { SqlSchedules } from './sql-schedules.ts';
 import { SELECT_SUBMISSION, SqlSubmissions, submissionOf } from './sql-submissions.ts';
 import { SqlTemplates } from './sql-templates.ts';
+import { SqlTriggers } from './sql-triggers.ts';
 import { SqliteStore } from './sqlite-store.ts';
 
 /** Must be worded as in the index of these runs, or SQLite does not use the index. */
@@ -66,6 +67,7 @@ export class SqliteHistory implements History {
   readonly outputs: SqlOutputs;
   readonly templates: SqlTemplates;
   readonly schedules: SqlSchedules;
+  readonly triggers: SqlTriggers;
 
   constructor(client: SqliteClient) {
     this.#client = client;
@@ -75,6 +77,7 @@ export class SqliteHistory implements History {
     this.outputs = new SqlOutputs(store);
     this.templates = new SqlTemplates(store);
     this.schedules = new SqlSchedules(store);
+    this.triggers = new SqlTriggers(store);
   }
 
   admit(run: StoredRun, options: AdmitOptions): Promise<Admission> {

@@ -9,6 +9,7 @@ import { submissions } from './0007-submissions.ts';
 import { templates } from './0008-templates.ts';
 import { sharedTexts } from './0009-shared-texts.ts';
 import { schedules } from './0010-schedules.ts';
+import { triggers } from './0011-triggers.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -22,4 +23,5 @@ export const MIGRATIONS: readonly Migration[] = [
   templates,
   sharedTexts,
   schedules,
+  triggers,
 ];
