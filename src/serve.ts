@@ -192,6 +192,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const triggers = createTriggers({
     env,
     audit: runs.audit,
+    store: history.triggers,
     runs,
     runTemplate: (id, request, { caller, signal, how }) =>
       templates.run(id, request, caller, signal, how),
@@ -262,6 +263,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     const scheduled = await readSchedules(options.schedules, { env, jobs, base });
     await runs.start();
     await schedules.begin(scheduled);
+    await triggers.start();
     const { address } = await server.listen(host, port);
     if (localOutputs.retentionDays > 0)
       collecting = keepCollecting(localOutputs, env, closing.signal);
@@ -285,6 +287,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       closed: closed.promise,
     };
   } catch (error) {
+    await triggers.close();
     // Nothing runs yet; this ends what looks after leases and retention, which would keep the
     // process for ever.
     schedules.close();

@@ -23,7 +23,7 @@ export interface TriggerDefinition<Config = unknown> {
   /** Values of a config that must not be seen in a log or an answer. */
   secrets(config: Config): readonly string[];
   /** How it learns of its events. */
-  readonly events?: RequestedEvents<Config> | WatchedEvents<Config>;
+  readonly events: RequestedEvents<Config> | WatchedEvents<Config>;
 }
 
 /** `${trigger.<name>}`. */

@@ -17,6 +17,14 @@ const doorbell = defineTrigger<{ readonly door: string }>({
   tokens: ({ door }) => [{ name: 'door', example: door, inRunName: true }],
   starts: ({ door }, name) => `${name}: a ring at the ${door} door`,
   secrets: () => [],
+  events: {
+    by: 'request',
+    open: () => ({
+      debounceMs: 0,
+      needsNoToken: false,
+      receive: () => ({ key: 'ring', labels: {}, value: () => 'front' }),
+    }),
+  },
 });
 
 const definitions = [...TRIGGERS, doorbell];

@@ -1,6 +1,25 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { nullAsAbsent, optional, text } from '../kit/schema.ts';
-import { defineTrigger } from '../kit/trigger.ts';
+import { finding, integer, nullAsAbsent, optional, text } from '../kit/schema.ts';
+import {
+  defineTrigger,
+  type Look,
+  type LookRequest,
+  type TriggerEvent,
+  type Watcher,
+} from '../kit/trigger.ts';
+import { openGcs } from './objects/gcs-objects.ts';
+import { openS3 } from './objects/s3-objects.ts';
+import {
+  newnessOf,
+  nothingSeen,
+  readSeen,
+  SeenObjects,
+  versionOf,
+  writeSeen,
+  type Seen,
+} from './objects/seen-objects.ts';
+import type { ListObjects, StoredObject } from './objects/stored-object.ts';
 import { pollInterval } from './poll-interval.ts';
 
 const bucket = () => text().meta({ description: 'Name of the bucket.' });
@@ -9,6 +28,14 @@ const prefix = () =>
     description: 'What the keys of its objects start with; every object when absent.',
   });
 
+const endpoint = (description: string) =>
+  optional(
+    text().superRefine((url, ctx) => {
+      if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return;
+      ctx.addIssue(finding('invalid_value', 'expected an address such as `https://host:port`'));
+    }),
+  ).meta({ description });
+
 const store = () =>
   z.discriminatedUnion('type', [
     z.strictObject({
@@ -16,12 +43,13 @@ const store = () =>
       bucket: bucket(),
       prefix: prefix(),
       region: optional(text()).meta({ description: 'Region of the bucket.' }),
-      endpoint: optional(text()).meta({ description: 'Address of a compatible store.' }),
+      endpoint: endpoint('Address of a compatible store.'),
     }),
     z.strictObject({
       type: z.enum(['gcs', 'object_store_b']).meta({ description: 'Google Cloud Storage.' }),
       bucket: bucket(),
       prefix: prefix(),
+      endpoint: endpoint('Address of an emulator, or another way to the store.'),
     }),
   ]);
 
@@ -33,10 +61,17 @@ const fields = () =>
       description: 'Whether each new object starts a run, or all that were found together.',
     }),
     start_at: nullAsAbsent(z.enum(['now', 'beginning']).default('now')).meta({
-      description: 'Whether objects count that were there before the server started.',
+      description: 'Whether objects count that were there before the server first started.',
+    }),
+    late_secs: nullAsAbsent(integer({ min: 0 }).default(3600)).meta({
+      description:
+        'How much older than the newest one an object may be when it appears; uploads may take so long.',
     }),
   });
 type Config = z.output<ReturnType<typeof fields>>;
+
+/** Those behind are found by the next look: a run starts for each, and the queue is bounded. */
+const MOST_EVENTS = 10_000;
 
 export const objectArrival = defineTrigger<Config>({
   type: 'object_arrival',
@@ -59,4 +94,155 @@ export const objectArrival = defineTrigger<Config>({
   starts: ({ mode, store: { bucket: name, prefix: start }, poll_interval_secs: every }) =>
     `${mode === 'batch' ? 'new objects' : 'each new object'} in ${name}/${start}, looked for every ${every} s`,
   secrets: () => [],
+  events: {
+    by: 'watching',
+    intervalSecs: (config) => config.poll_interval_secs,
+    open: async (config, { name }) => watcherOf(config, name, await openStore(config.store)),
+  },
 });
+
+interface OpenStore {
+  readonly list: ListObjects;
+  close?(): void;
+}
+
+function openStore(place: Config['store']): Promise<OpenStore> {
+  return place.type === 's3' || place.type === 'object_store_a' ? openS3(place) : openGcs(place);
+}
+
+function watcherOf(config: Config, name: string, opened: OpenStore): Watcher {
+  const windowMs = Math.max(1, config.late_secs * 1000);
+  return {
+    look: (request) => look(request, { config, name, windowMs, list: opened.list }),
+    close: async () => opened.close?.(),
+  };
+}
+
+interface Watching {
+  readonly config: Config;
+  readonly name: string;
+  readonly windowMs: number;
+  readonly list: ListObjects;
+}
+
+async function look(request: LookRequest, watching: Watching): Promise<Look> {
+  const { config, windowMs, list } = watching;
+  const known = knownBefore(request, config);
+  const found = new Found(config.mode === 'batch' ? Infinity : MOST_EVENTS);
+  // Without anything to compare with, everything that is there now is known.
+  const all = new SeenObjects(known ?? nothingSeen(identityOf(config), 0), windowMs);
+  for await (const page of list(request.signal))
+    for (const object of page) {
+      if (known === undefined) all.add(object);
+      else if (newnessOf(object, known, windowMs) !== 'known') found.add(object);
+    }
+  if (known === undefined) return nothingNew(all.result());
+  const objects = found.sorted();
+  return config.mode === 'batch'
+    ? batchOf(objects, known, watching)
+    : oneByOne(objects, known, watching);
+}
+
+/** Undefined at the very first look, where what is there now does not count. */
+function knownBefore({ memory, awaySince }: LookRequest, config: Config): Seen | undefined {
+  const of = identityOf(config);
+  const before = readSeen(memory, of);
+  if (before !== undefined) return before;
+  if (config.start_at === 'beginning') return nothingSeen(of, 0);
+  // Some stores give times in whole seconds.
+  return awaySince && nothingSeen(of, Math.floor(awaySince.getTime() / 1000) * 1000);
+}
+
+function nothingNew(seen: Seen): Look {
+  return { events: [], memoryAfter: () => writeSeen(seen) };
+}
+
+function oneByOne(
+  objects: readonly StoredObject[],
+  known: Seen,
+  { config, name, windowMs }: Watching,
+): Look {
+  const { bucket: from } = config.store;
+  return {
+    events: objects.map((object) => {
+      const time = object.lastModified.toISOString();
+      const key = `trig:${name}:${from}:${object.key}:${time}`;
+      const isOther = newnessOf(object, known, windowMs) === 'other version';
+      const values = {
+        bucket: from,
+        object_key: object.key,
+        size: String(object.size),
+        last_modified: time,
+      };
+      return eventOf(isOther ? `${key}:${versionOf(object)}` : key, values, {
+        bucket: from,
+        object_key: object.key,
+      });
+    }),
+    memoryAfter: (taken) => writeSeen(seenWith(known, objects.slice(0, taken), windowMs)),
+  };
+}
+
+function batchOf(
+  objects: readonly StoredObject[],
+  known: Seen,
+  { config, name, windowMs }: Watching,
+): Look {
+  const newest = objects.at(-1);
+  if (newest === undefined) return nothingNew(known);
+  const { bucket: from } = config.store;
+  const values = { bucket: from, object_count: String(objects.length) };
+  const key = `trig:${name}:${newest.lastModified.toISOString()}`;
+  const isUsed = known.watermark !== null && newest.lastModified.getTime() <= known.watermark;
+  return {
+    events: [eventOf(isUsed ? `${key}:${digestOf(objects)}` : key, values, values)],
+    memoryAfter: (taken) => writeSeen(taken === 0 ? known : seenWith(known, objects, windowMs)),
+  };
+}
+
+/** Tells late objects from those whose run had the same watermark. */
+function digestOf(objects: readonly StoredObject[]): string {
+  const names = objects.map(({ key, lastModified }) => `${lastModified.getTime()} ${key}`);
+  return hash('sha256', names.join('\n')).slice(0, 16);
+}
+
+function seenWith(known: Seen, objects: readonly StoredObject[], windowMs: number): Seen {
+  const seen = new SeenObjects(known, windowMs);
+  for (const object of objects) seen.add(object);
+  return seen.result();
+}
+
+function eventOf(
+  key: string,
+  values: Readonly<Record<string, string>>,
+  labels: Readonly<Record<string, string>>,
+): TriggerEvent {
+  return { key, labels, value: (token) => values[token] };
+}
+
+function identityOf({ store: { type, bucket: from, prefix: start } }: Config): string {
+  const kind = type === 's3' || type === 'object_store_a' ? 's3' : 'gcs';
+  return `${kind} ${from}/${start}`;
+}
+
+/** New objects, the oldest first; of very many the oldest. */
+class Found {
+  readonly #most: number;
+  #objects: StoredObject[] = [];
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  add(object: StoredObject): void {
+    this.#objects.push(object);
+    if (this.#objects.length >= 2 * this.#most) this.#objects = this.sorted();
+  }
+
+  sorted(): StoredObject[] {
+    this.#objects.sort(
+      (a, b) => a.lastModified.getTime() - b.lastModified.getTime() || (a.key < b.key ? -1 : 1),
+    );
+    return this.#objects.slice(0, this.#most);
+  }
+}

@@ -13,7 +13,7 @@ const BODY = '{"a": "ü"}';
 function receiver(fields: object = {}): RequestReceiver {
   const config = check(webhook.fields(), fields);
   if (!config.ok) throw new Error(JSON.stringify(config.issues));
-  if (webhook.events?.by !== 'request') throw new Error('not requested');
+  if (webhook.events.by !== 'request') throw new Error('not requested');
   const context = { name: 'hook', clock: { now: () => NOW }, ids: uuidIds };
   return webhook.events.open(config.value, context);
 }

@@ -16,6 +16,7 @@ import { createTriggers } from '../../src/features/triggers/triggers.ts';
 import { MemoryCatalog } from '../../src/history/memory/memory-catalog.ts';
 import { MemorySchedules } from '../../src/history/memory/memory-schedules.ts';
 import { MemoryTemplates } from '../../src/history/memory/memory-templates.ts';
+import { MemoryTriggers } from '../../src/history/memory/memory-triggers.ts';
 import { MemoryOutputs } from '../../src/history/memory/memory-outputs.ts';
 import type { OutputStore } from '../../src/history/outputs.ts';
 import { text as filledText } from '../../src/kit/schema.ts';
@@ -382,6 +383,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
     triggers: createTriggers({
       env,
       audit,
+      store: new MemoryTriggers(),
       runs: fakeRuns(script),
       runTemplate: async () =>
         fakeRuns(script).submit(

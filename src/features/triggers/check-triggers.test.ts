@@ -44,7 +44,7 @@ describe('a file of triggers', () => {
       file(
         'name: hook, type: webhook, config: orders.yaml',
         'name: new, type: object_arrival, enabled: false, config: orders.yaml, store: {type: object_store_a, bucket: b}',
-        'name: long, type: queue_depth, config: orders.yaml, queue: {type: queue_a, url: u, key: k}, run: {labels: {team: a}, timeout_secs: 60}',
+        'name: long, type: queue_depth, config: orders.yaml, queue: {type: queue_a, url: "redis://u", key: k}, run: {labels: {team: a}, timeout_secs: 60}',
       ),
     );
     expect(triggers).toMatchObject([

@@ -1,7 +1,6 @@
 /** The triggers of a file with their documents, ready to fire. */
 import { dirname, resolve } from 'node:path';
 import { composeFile, composeText } from '../../document/load.ts';
-import { ConfigError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import { checkTriggers, type CheckOptions } from './check-triggers.ts';
 import { hasTriggerTokens } from './fill-tokens.ts';
@@ -30,27 +29,12 @@ export interface LoadedTriggers {
  */
 export function loadTriggers(file: string, options: CheckOptions): LoadedTriggers {
   const { triggers, warnings } = checkTriggers(file, options);
-  refuseUnwatched(triggers, file);
   return {
     triggers: triggers
       .map((trigger) => ({ ...trigger, runs: runnableOf(trigger, file, options) }))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     warnings: warnings.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)),
   };
-}
-
-/** Kinds that this build reads and does not watch. */
-function refuseUnwatched(triggers: readonly Trigger[], file: string): void {
-  const issues = triggers
-    .filter(({ enabled, definition }) => enabled && definition.events === undefined)
-    .map(({ name, path, definition: { type } }) => ({
-      code: 'unsupported',
-      path: `${path}.type`,
-      file,
-      message: `trigger \`${name}\`: this version does not watch triggers of the kind ${type} yet`,
-      hint: 'write `enabled: false`',
-    }));
-  if (issues.length > 0) throw new ConfigError(issues);
 }
 
 function runnableOf({ target }: Trigger, file: string, { reading }: CheckOptions): Runnable {

@@ -171,10 +171,10 @@ function readTrigger(
   entry: JsonValue,
   { path, definitions, sources, issues }: Reading,
 ): Trigger | undefined {
-  const own = isObject(entry) && typeof entry['name'] === 'string' ? entry['name'] : undefined;
+  const known = isObject(entry) && typeof entry['name'] === 'string' ? entry['name'] : undefined;
   /** Whoever reads one line of a log knows which trigger it is about. */
   const report = (issue: Issue): void => {
-    const message = own === undefined ? issue.message : `trigger \`${own}\`: ${issue.message}`;
+    const message = known === undefined ? issue.message : `trigger \`${known}\`: ${issue.message}`;
     issues.push({ ...issue, message });
   };
   if (!isObject(entry)) {
@@ -193,9 +193,12 @@ function readTrigger(
   const { name, enabled, config, template, run, type: _type, ...fields } = checked.value;
   const target = targetOf(config, template, { path, report });
   if (definition === undefined || target === undefined) return undefined;
-  const parsed = definition.fields().parse(fields);
-  for (const secret of definition.secrets(parsed)) sources.redactor.register(secret);
-  const trigger = { path, name, enabled, definition, config: parsed, target, run: run ?? {} };
+  // Rules between fields are of the whole schema of the kind only.
+  const own = check(definition.fields(), fields, path);
+  if (!own.ok) own.issues.forEach(report);
+  if (!own.ok) return undefined;
+  for (const secret of definition.secrets(own.value)) sources.redactor.register(secret);
+  const trigger = { path, name, enabled, definition, config: own.value, target, run: run ?? {} };
   checkRunName(trigger, report);
   return trigger;
 }
@@ -274,6 +277,12 @@ function unknownKind(
     tokens: () => [],
     starts: () => '',
     secrets: () => [],
+    events: {
+      by: 'request',
+      open: () => {
+        throw new Error('a kind that is not known has no events');
+      },
+    },
   };
 }
 

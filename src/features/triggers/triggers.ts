@@ -1,5 +1,5 @@
 /** The triggers of a server: all that are switched on, and what happens when one fires. */
-import type { RequestedEvents } from '../../kit/trigger.ts';
+import type { TriggerStore } from '../../history/triggers.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { actionOf, type Audit } from '../../runs/service/audit.ts';
@@ -10,6 +10,7 @@ import type { ActiveOptions, ActiveTrigger } from './active-trigger.ts';
 import type { LoadedTrigger, LoadedTriggers } from './load-triggers.ts';
 import * as metrics from './metrics.ts';
 import { RequestedTrigger, type Arrival } from './requested-trigger.ts';
+import { WatchedTrigger } from './watched-trigger.ts';
 
 /** Who asked for a trigger to fire; undefined for one that proved it by a signature. */
 export interface FireCall extends Arrival {
@@ -29,17 +30,26 @@ export interface Triggers {
   list(): readonly TriggerListing[];
   /** Takes the place of the triggers before; what did not change goes on undisturbed. */
   replace(loaded: LoadedTriggers): void;
+  /**
+   * Begins to look at other systems. Resolves when each was looked at once, or some did not answer
+   * in time: what comes later is new.
+   */
+  start(): Promise<void>;
   /** Nothing fires after. */
   close(): Promise<void>;
 }
 
 export interface TriggersOptions extends ActiveOptions {
   readonly audit: Pick<Audit, 'record'>;
+  readonly store: TriggerStore;
   /** None: the server was started without a file of triggers. */
   readonly loaded: LoadedTriggers | undefined;
 }
 
-type Running = RequestedTrigger;
+type Running = RequestedTrigger | WatchedTrigger;
+
+/** How long a start waits for systems that are away. */
+const FIRST_LOOK_MS = 3000;
 
 export function createTriggers(options: TriggersOptions): Triggers {
   return new TriggerSet(options);
@@ -49,6 +59,9 @@ class TriggerSet implements Triggers {
   readonly #options: TriggersOptions;
   #loaded: readonly LoadedTrigger[] | undefined;
   #running: ReadonlyMap<string, Running> = new Map();
+  #isStarted = false;
+  /** The ends of those that were replaced. */
+  #closing: Promise<unknown> = Promise.resolve();
 
   constructor(options: TriggersOptions) {
     this.#options = options;
@@ -56,7 +69,7 @@ class TriggerSet implements Triggers {
   }
 
   async fire(name: string, call: FireCall): Promise<SubmissionReceipt | undefined> {
-    const running = this.#running.get(name);
+    const running = this.#requested(name);
     if (running === undefined)
       throw new RefusedError('not_found', `there is no webhook trigger \`${name}\``);
     const receipt = await running.fire(call);
@@ -66,7 +79,12 @@ class TriggerSet implements Triggers {
   }
 
   needsNoToken(name: string): boolean {
-    return this.#running.get(name)?.receiver.needsNoToken === true;
+    return this.#requested(name)?.receiver.needsNoToken === true;
+  }
+
+  #requested(name: string): RequestedTrigger | undefined {
+    const running = this.#running.get(name);
+    return running instanceof RequestedTrigger ? running : undefined;
   }
 
   health(): readonly TriggerHealth[] | undefined {
@@ -91,29 +109,64 @@ class TriggerSet implements Triggers {
     const { env } = this.#options;
     for (const warning of warnings) env.log.at('headgate::triggers').warn(warning);
     const before = this.#running;
+    const enabled = triggers.filter((trigger) => trigger.enabled);
+    const kept = new Map(enabled.flatMap((trigger) => keptOf(trigger, before.get(trigger.name))));
+    this.#end([...before].flatMap(([name, running]) => (kept.has(name) ? [] : [running])));
     this.#running = new Map(
-      triggers
-        .filter(({ enabled }) => enabled)
-        .map((trigger) => [trigger.name, this.#open(trigger, before.get(trigger.name))]),
+      enabled.map((trigger) => [trigger.name, kept.get(trigger.name) ?? this.#open(trigger)]),
     );
     this.#loaded = triggers;
     env.metrics.set(metrics.triggersActive, {}, this.#running.size);
   }
 
-  async close(): Promise<void> {
-    this.#running = new Map();
+  async start(): Promise<void> {
+    this.#isStarted = true;
+    const late = new AbortController();
+    const looks = [...this.#running.values()].flatMap((running) =>
+      running instanceof WatchedTrigger ? [running.start()] : [],
+    );
+    await Promise.race([
+      Promise.all(looks),
+      this.#options.env.clock.sleep(FIRST_LOOK_MS, late.signal),
+    ]);
+    late.abort();
   }
 
-  #open(trigger: LoadedTrigger, before: Running | undefined): Running {
-    if (before !== undefined && isSameKind(trigger, before.active.trigger)) {
-      before.active.trigger = trigger;
-      return before;
-    }
-    const { env } = this.#options;
-    const events = trigger.definition.events as RequestedEvents<unknown>;
-    const receiver = events.open(trigger.config, { ...env, name: trigger.name });
-    return new RequestedTrigger(trigger, receiver, this.#options);
+  async close(): Promise<void> {
+    this.#end([...this.#running.values()]);
+    this.#running = new Map();
+    await this.#closing;
   }
+
+  #end(gone: readonly Running[]): void {
+    const ends = gone.flatMap((one) => (one instanceof WatchedTrigger ? [one.close()] : []));
+    this.#closing = Promise.all([this.#closing, ...ends]);
+  }
+
+  #open(trigger: LoadedTrigger): Running {
+    const { env } = this.#options;
+    const { events } = trigger.definition;
+    if (events.by === 'request') {
+      const receiver = events.open(trigger.config, { ...env, name: trigger.name });
+      return new RequestedTrigger(trigger, receiver, this.#options);
+    }
+    const watched = new WatchedTrigger(trigger, events, {
+      ...this.#options,
+      after: this.#closing,
+    });
+    if (this.#isStarted) void watched.start();
+    return watched;
+  }
+}
+
+/** The one before goes on when it listens to the same events; its runs may be other ones. */
+function keptOf(
+  trigger: LoadedTrigger,
+  before: Running | undefined,
+): readonly (readonly [string, Running])[] {
+  if (before === undefined || !isSameKind(trigger, before.active.trigger)) return [];
+  before.active.trigger = trigger;
+  return [[trigger.name, before]];
 }
 
 /** Whether it listens to the same events. */

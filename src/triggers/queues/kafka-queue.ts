@@ -1,0 +1,144 @@
+/** How many records of a Kafka topic a consumer group has yet to read. */
+import { isIP } from 'node:net';
+import type { Admin } from '@platformatic/kafka';
+import { AppError, ConnectorError, messageOf, type ConnectorErrorKind } from '../../lib/errors.ts';
+import { untilStopped } from '../until-stopped.ts';
+
+export interface KafkaQueue {
+  /** `host:port`, separated by commas. */
+  readonly brokers: string;
+  readonly topic: string;
+  readonly group: string;
+}
+
+const PORT = 9092;
+const TIMEOUT_MS = 5000;
+const LATEST = -1n;
+const EARLIEST = -2n;
+
+/** A connection for each count: looks are seconds apart. */
+export async function kafkaLag(queue: KafkaQueue, signal: AbortSignal): Promise<number> {
+  const admin = await openAdmin(queue.brokers);
+  try {
+    return await untilStopped(lagOf(admin, queue), signal);
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw kafkaError(error, `Kafka cannot count what \`${queue.group}\` has yet to read`);
+  } finally {
+    await admin.close().catch(() => {});
+  }
+}
+
+async function openAdmin(brokers: string): Promise<Admin> {
+  const kafka = await import('@platformatic/kafka');
+  return new kafka.Admin({
+    clientId: 'headgate',
+    bootstrapBrokers: brokers.split(',').map(withPort),
+    connectTimeout: TIMEOUT_MS,
+    requestTimeout: TIMEOUT_MS,
+    timeout: TIMEOUT_MS,
+    retries: 1,
+    retryDelay: 100,
+  });
+}
+
+function withPort(broker: string): string {
+  const address = broker.trim();
+  return /:\d+$/.test(address) ? address : `${address}:${PORT}`;
+}
+
+async function lagOf(admin: Admin, { topic, group }: KafkaQueue): Promise<number> {
+  const metadata = await admin.metadata({ topics: [topic], forceUpdate: true });
+  const partitions = metadata.topics.get(topic)?.partitions.map((_, index) => index) ?? [];
+  if (partitions.length === 0)
+    throw new ConnectorError('missing', `Kafka has no topic \`${topic}\``);
+  const [ends, starts, committed] = [
+    await offsetsAt(admin, { topic, partitions, timestamp: LATEST }),
+    await offsetsAt(admin, { topic, partitions, timestamp: EARLIEST }),
+    await committedOffsets(admin, { topic, partitions, group }),
+  ];
+  let lag = 0n;
+  for (const partition of partitions) {
+    const start = starts.get(partition) ?? 0n;
+    const read = committed.get(partition) ?? -1n;
+    // What was deleted before the group came to it is not waiting any more.
+    const from = read < start ? start : read;
+    const end = ends.get(partition) ?? from;
+    if (end > from) lag += end - from;
+  }
+  return Number(lag);
+}
+
+interface Partitions {
+  readonly topic: string;
+  readonly partitions: readonly number[];
+}
+
+async function offsetsAt(
+  admin: Admin,
+  { topic, partitions, timestamp }: Partitions & { readonly timestamp: bigint },
+): Promise<ReadonlyMap<number, bigint>> {
+  const listed = await admin.listOffsets({
+    topics: [
+      {
+        name: topic,
+        partitions: partitions.map((partitionIndex) => ({ partitionIndex, timestamp })),
+      },
+    ],
+  });
+  return new Map(
+    listed
+      .flatMap((one) => one.partitions)
+      .map(({ partitionIndex, offset }) => [partitionIndex, offset]),
+  );
+}
+
+/** -1 for a partition of which the group has read nothing. */
+async function committedOffsets(
+  admin: Admin,
+  { topic, partitions, group }: Partitions & { readonly group: string },
+): Promise<ReadonlyMap<number, bigint>> {
+  const groups = await admin.listConsumerGroupOffsets({
+    groups: [{ groupId: group, topics: [{ name: topic, partitionIndexes: [...partitions] }] }],
+  });
+  return new Map(
+    groups
+      .flatMap(({ topics }) => topics)
+      .filter(({ name }) => name === topic)
+      .flatMap((one) => one.partitions)
+      .map(({ partitionIndex, committedOffset }) => [partitionIndex, committedOffset]),
+  );
+}
+
+const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
+  [/UNKNOWN_TOPIC_OR_PARTITION/, 'missing'],
+  [/AUTHENTICATION|SASL/, 'auth'],
+  [/AUTHORIZATION_FAILED/, 'refused'],
+  [/timed? ?out/i, 'timeout'],
+];
+
+function kafkaError(error: unknown, doing: string): ConnectorError {
+  const found = [...messagesOf(error)];
+  const text = found.join(' ');
+  const kind = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'connection';
+  return new ConnectorError(kind, `${doing}: ${found.at(-1) ?? messageOf(error)}`, {
+    cause: error,
+  });
+}
+
+/** The client wraps errors of the connection and of the broker in others, the innermost says most. */
+function* messagesOf(error: unknown): Generator<string> {
+  if (!(error instanceof Error)) return;
+  yield `${'apiId' in error ? `${String(error.apiId)} ` : ''}${error.message}`;
+  if (error instanceof AggregateError) for (const one of error.errors) yield* messagesOf(one);
+  yield* messagesOf(error.cause);
+}
+
+/** Whether a text is `host:port` or a host, or several of them. */
+export function areBrokers(text: string): boolean {
+  return text.split(',').every((broker) => {
+    const [, host = '', port = String(PORT)] = /^\s*(.+?)(?::(\d{1,5}))?\s*$/.exec(broker) ?? [];
+    const isHost = /^[\w.-]+$/.test(host) || isIP(host.replace(/^\[(.+)\]$/, '$1')) === 6;
+    return isHost && Number(port) > 0 && Number(port) <= 65_535;
+  });
+}

@@ -1,0 +1,129 @@
+/**
+ * Servers that are no package: built or fetched once into a folder of this machine by
+ * `node test/servers/install.ts`. Suites that need one say so when it is missing.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+export const SERVERS_FOLDER =
+  process.env['HEADGATE_TEST_SERVERS'] ?? join(homedir(), '.cache/headgate-test-servers');
+
+export const KAFKA_FOLDER = join(SERVERS_FOLDER, 'kafka-4.0.0');
+
+/** Programs of the Go module proxy. */
+export const GO_SERVERS = {
+  minio: 'github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c',
+  'fake-gcs-server': 'github.com/fsouza/fake-gcs-server@v1.56.1',
+} as const;
+
+export interface TestServer {
+  /** `http://127.0.0.1:port`. */
+  readonly url: string;
+  /** `127.0.0.1:port`. */
+  readonly address: string;
+  stop(): Promise<void>;
+}
+
+export type ServerOrReason =
+  | { readonly start: () => Promise<TestServer>; readonly reason?: undefined }
+  | { readonly reason: string; readonly start?: undefined };
+
+/** Throws instead of a reason where `HEADGATE_REQUIRE_SERVERS` names the server. */
+export function serverOrReason(
+  name: 'minio' | 'fake-gcs-server' | 'kafka',
+  start: () => Promise<TestServer>,
+): ServerOrReason {
+  const file = name === 'kafka' ? KAFKA_FOLDER : programOf(name);
+  if (existsSync(file)) return { start };
+  const reason = `no ${name}: run \`node test/servers/install.ts ${name}\``;
+  const required = (process.env['HEADGATE_REQUIRE_SERVERS'] ?? '').split(',');
+  if (required.includes(name))
+    throw new Error(`HEADGATE_REQUIRE_SERVERS names ${name}, but there is ${reason}`);
+  return { reason };
+}
+
+export function startOf(server: ServerOrReason): Promise<TestServer> {
+  return server.start === undefined ? Promise.reject(new Error(server.reason)) : server.start();
+}
+
+export function programOf(name: keyof typeof GO_SERVERS): string {
+  return join(SERVERS_FOLDER, 'bin', name);
+}
+
+export interface ServerProcess {
+  readonly argv: readonly string[];
+  readonly variables?: Readonly<Record<string, string>>;
+  readonly port: number;
+  readonly folder: string;
+  /** Resolves when it answers; rejects while it does not. */
+  readonly isReady: (url: string) => Promise<unknown>;
+}
+
+const LONGEST_START_MS = 60_000;
+
+export async function startServer(server: ServerProcess): Promise<TestServer> {
+  const { argv, variables, port, folder, isReady } = server;
+  const [file = '', ...args] = argv;
+  const child = spawn(file, args, {
+    cwd: folder,
+    env: { ...process.env, ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)));
+  const address = `127.0.0.1:${port}`;
+  const url = `http://${address}`;
+  await untilReady(
+    child,
+    () => isReady(url),
+    () => said,
+  );
+  return {
+    url,
+    address,
+    async stop() {
+      const ended = new Promise((done) => child.once('exit', done));
+      if (child.exitCode === null && child.kill('SIGKILL')) await ended;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function untilReady(
+  child: ChildProcess,
+  isReady: () => Promise<unknown>,
+  said: () => string,
+): Promise<void> {
+  const until = Date.now() + LONGEST_START_MS;
+  for (;;) {
+    const answer = await isReady().then(
+      () => undefined,
+      (error: unknown) => String(error),
+    );
+    if (answer === undefined) return;
+    if (child.exitCode !== null || Date.now() > until) {
+      child.kill('SIGKILL');
+      throw new Error(`a server of the tests does not start: ${answer}\n${said()}`);
+    }
+    await pause(100);
+  }
+}
+
+export function serverFolder(name: string): Promise<string> {
+  return mkdtemp(join(tmpdir(), `headgate-${name}-`));
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const address = server.address();
+  await new Promise((done) => server.close(done));
+  if (address === null || typeof address === 'string') throw new Error('no free port');
+  return address.port;
+}
