@@ -649,6 +649,354 @@ export interface BackfillSubmitAnswer {
   [k: string]: unknown;
 }
 
+export interface ScheduleListAnswer {
+  /**
+   * Items: A document that the server runs at the times that it names.
+   */
+  schedules: {
+    name: string;
+    source:
+      | {
+          kind: 'document';
+          path: string;
+          [k: string]: unknown;
+        }
+      | {
+          kind: 'template';
+          id: string;
+          version: number;
+          [k: string]: unknown;
+        };
+    /**
+     * `ended`: its document says so, after failures or after enough runs. `invalid`: its document cannot be used.
+     */
+    state: 'active' | 'paused' | 'ended' | 'invalid';
+    /**
+     * Name of its runs and of its metrics.
+     */
+    pipeline: string | null;
+    cron: string | null;
+    timezone: string | null;
+    overlap_policy: ('skip' | 'queue' | 'forbid') | null;
+    /**
+     * Null when none will come.
+     */
+    next_run: string | null;
+    /**
+     * Whether a run of it has not ended.
+     */
+    running: boolean;
+    /**
+     * The tick that waits for the active run.
+     */
+    waiting: string | null;
+    last_run: {
+      /**
+       * Null when it could not be submitted.
+       */
+      run_id: string | null;
+      /**
+       * RFC 3339, UTC.
+       */
+      tick: string;
+      /**
+       * `queued` until it has ended.
+       */
+      status: 'queued' | 'completed' | 'failed' | 'cancelled';
+      finished_at: string | null;
+      error: string | null;
+      [k: string]: unknown;
+    } | null;
+    /**
+     * Runs that succeeded, since it began.
+     */
+    successes: number;
+    consecutive_failures: number;
+    paused: {
+      /**
+       * RFC 3339, UTC.
+       */
+      at: string;
+      by: string;
+      [k: string]: unknown;
+    } | null;
+    /**
+     * Why it has ended or is invalid.
+     */
+    reason: string | null;
+    [k: string]: unknown;
+  }[];
+  [k: string]: unknown;
+}
+
+export interface ScheduleGetPath {
+  /**
+   * Name of the file without extension, or `template:` and an id.
+   */
+  name: string;
+}
+
+/**
+ * A document that the server runs at the times that it names.
+ */
+export interface ScheduleGetAnswer {
+  name: string;
+  source:
+    | {
+        kind: 'document';
+        path: string;
+        [k: string]: unknown;
+      }
+    | {
+        kind: 'template';
+        id: string;
+        version: number;
+        [k: string]: unknown;
+      };
+  /**
+   * `ended`: its document says so, after failures or after enough runs. `invalid`: its document cannot be used.
+   */
+  state: 'active' | 'paused' | 'ended' | 'invalid';
+  /**
+   * Name of its runs and of its metrics.
+   */
+  pipeline: string | null;
+  cron: string | null;
+  timezone: string | null;
+  overlap_policy: ('skip' | 'queue' | 'forbid') | null;
+  /**
+   * Null when none will come.
+   */
+  next_run: string | null;
+  /**
+   * Whether a run of it has not ended.
+   */
+  running: boolean;
+  /**
+   * The tick that waits for the active run.
+   */
+  waiting: string | null;
+  last_run: {
+    /**
+     * Null when it could not be submitted.
+     */
+    run_id: string | null;
+    /**
+     * RFC 3339, UTC.
+     */
+    tick: string;
+    /**
+     * `queued` until it has ended.
+     */
+    status: 'queued' | 'completed' | 'failed' | 'cancelled';
+    finished_at: string | null;
+    error: string | null;
+    [k: string]: unknown;
+  } | null;
+  /**
+   * Runs that succeeded, since it began.
+   */
+  successes: number;
+  consecutive_failures: number;
+  paused: {
+    /**
+     * RFC 3339, UTC.
+     */
+    at: string;
+    by: string;
+    [k: string]: unknown;
+  } | null;
+  /**
+   * Why it has ended or is invalid.
+   */
+  reason: string | null;
+  [k: string]: unknown;
+}
+
+export interface SchedulePausePath {
+  /**
+   * Name of the file without extension, or `template:` and an id.
+   */
+  name: string;
+}
+
+/**
+ * A document that the server runs at the times that it names.
+ */
+export interface SchedulePauseAnswer {
+  name: string;
+  source:
+    | {
+        kind: 'document';
+        path: string;
+        [k: string]: unknown;
+      }
+    | {
+        kind: 'template';
+        id: string;
+        version: number;
+        [k: string]: unknown;
+      };
+  /**
+   * `ended`: its document says so, after failures or after enough runs. `invalid`: its document cannot be used.
+   */
+  state: 'active' | 'paused' | 'ended' | 'invalid';
+  /**
+   * Name of its runs and of its metrics.
+   */
+  pipeline: string | null;
+  cron: string | null;
+  timezone: string | null;
+  overlap_policy: ('skip' | 'queue' | 'forbid') | null;
+  /**
+   * Null when none will come.
+   */
+  next_run: string | null;
+  /**
+   * Whether a run of it has not ended.
+   */
+  running: boolean;
+  /**
+   * The tick that waits for the active run.
+   */
+  waiting: string | null;
+  last_run: {
+    /**
+     * Null when it could not be submitted.
+     */
+    run_id: string | null;
+    /**
+     * RFC 3339, UTC.
+     */
+    tick: string;
+    /**
+     * `queued` until it has ended.
+     */
+    status: 'queued' | 'completed' | 'failed' | 'cancelled';
+    finished_at: string | null;
+    error: string | null;
+    [k: string]: unknown;
+  } | null;
+  /**
+   * Runs that succeeded, since it began.
+   */
+  successes: number;
+  consecutive_failures: number;
+  paused: {
+    /**
+     * RFC 3339, UTC.
+     */
+    at: string;
+    by: string;
+    [k: string]: unknown;
+  } | null;
+  /**
+   * Why it has ended or is invalid.
+   */
+  reason: string | null;
+  [k: string]: unknown;
+}
+
+export interface ScheduleResumePath {
+  /**
+   * Name of the file without extension, or `template:` and an id.
+   */
+  name: string;
+}
+
+/**
+ * A document that the server runs at the times that it names.
+ */
+export interface ScheduleResumeAnswer {
+  name: string;
+  source:
+    | {
+        kind: 'document';
+        path: string;
+        [k: string]: unknown;
+      }
+    | {
+        kind: 'template';
+        id: string;
+        version: number;
+        [k: string]: unknown;
+      };
+  /**
+   * `ended`: its document says so, after failures or after enough runs. `invalid`: its document cannot be used.
+   */
+  state: 'active' | 'paused' | 'ended' | 'invalid';
+  /**
+   * Name of its runs and of its metrics.
+   */
+  pipeline: string | null;
+  cron: string | null;
+  timezone: string | null;
+  overlap_policy: ('skip' | 'queue' | 'forbid') | null;
+  /**
+   * Null when none will come.
+   */
+  next_run: string | null;
+  /**
+   * Whether a run of it has not ended.
+   */
+  running: boolean;
+  /**
+   * The tick that waits for the active run.
+   */
+  waiting: string | null;
+  last_run: {
+    /**
+     * Null when it could not be submitted.
+     */
+    run_id: string | null;
+    /**
+     * RFC 3339, UTC.
+     */
+    tick: string;
+    /**
+     * `queued` until it has ended.
+     */
+    status: 'queued' | 'completed' | 'failed' | 'cancelled';
+    finished_at: string | null;
+    error: string | null;
+    [k: string]: unknown;
+  } | null;
+  /**
+   * Runs that succeeded, since it began.
+   */
+  successes: number;
+  consecutive_failures: number;
+  paused: {
+    /**
+     * RFC 3339, UTC.
+     */
+    at: string;
+    by: string;
+    [k: string]: unknown;
+  } | null;
+  /**
+   * Why it has ended or is invalid.
+   */
+  reason: string | null;
+  [k: string]: unknown;
+}
+
+export interface ScheduleRunPath {
+  /**
+   * Name of the file without extension, or `template:` and an id.
+   */
+  name: string;
+}
+
+export interface ScheduleRunAnswer {
+  run_id: string;
+  status: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
+  /**
+   * RFC 3339, UTC.
+   */
+  submitted_at: string;
+}
+
 export interface SchemaListAnswer {
   sources: {
     name: string;
@@ -2822,6 +3170,14 @@ export interface ConfigReloadAnswer {
     path: string;
     [k: string]: unknown;
   };
+  /**
+   * The folder of schedules, where the server was started with one.
+   */
+  schedules?: {
+    reloaded: true;
+    path: string;
+    [k: string]: unknown;
+  };
   [k: string]: unknown;
 }
 
@@ -3088,6 +3444,84 @@ export interface paths {
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/v1/schedules": {
+    /** List schedules, with their last and next run. */
+    get: {
+      parameters: { query?: never; header?: never; path?: never; cookie?: never };
+      requestBody?: never;
+      responses: {
+        200: { content: { "application/json": ScheduleListAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/v1/schedules/{name}": {
+    /** Read a schedule. */
+    get: {
+      parameters: { query?: never; header?: never; path: ScheduleGetPath; cookie?: never };
+      requestBody?: never;
+      responses: {
+        200: { content: { "application/json": ScheduleGetAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        404: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/v1/schedules/{name}/pause": {
+    /** Pause a schedule. */
+    post: {
+      parameters: { query?: never; header?: never; path: SchedulePausePath; cookie?: never };
+      requestBody?: never;
+      responses: {
+        200: { content: { "application/json": SchedulePauseAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        404: { content: { "application/json": ErrorAnswer } };
+        409: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/v1/schedules/{name}/resume": {
+    /** Resume a schedule. */
+    post: {
+      parameters: { query?: never; header?: never; path: ScheduleResumePath; cookie?: never };
+      requestBody?: never;
+      responses: {
+        200: { content: { "application/json": ScheduleResumeAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        404: { content: { "application/json": ErrorAnswer } };
+        409: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/v1/schedules/{name}/run": {
+    /** Run the document of a schedule now. */
+    post: {
+      parameters: { query?: never; header?: never; path: ScheduleRunPath; cookie?: never };
+      requestBody?: never;
+      responses: {
+        202: { content: { "application/json": ScheduleRunAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        404: { content: { "application/json": ErrorAnswer } };
+        409: { content: { "application/json": ErrorAnswer } };
+        422: { content: { "application/json": ErrorAnswer } };
+        429: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
