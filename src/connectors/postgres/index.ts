@@ -1,8 +1,5 @@
 import { copyCells } from '../../fast/fast-paths.ts';
-import { messageOf } from '../../lib/errors.ts';
-import { connectPostgres } from '../../lib/sql/postgres.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
-import type { ProbeFinding } from '../../kit/probe.ts';
 import { defineSink } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { datasetUri } from '../_sql/dataset-uri.ts';
@@ -17,6 +14,7 @@ import {
 import { COPY_BINARY } from './copy/binary-rows.ts';
 import { discoverTables } from './read/discover.ts';
 import { openPostgresDriver } from './driver.ts';
+import { probePostgres } from './probe.ts';
 import { describeResult, postgresSlices } from './read/slices.ts';
 import { openPostgresSource } from './source.ts';
 
@@ -99,7 +97,7 @@ export const postgresSink = defineSink<PostgresSinkConfig>({
   }),
   open: async (config, context) =>
     createSqlSink(config, await openPostgresDriver(config, context), context),
-  probe: async (config) => [await probeConnection(config.connection_url)],
+  probe: probePostgres,
 });
 
 function windowOf({
@@ -120,15 +118,4 @@ function takesColumns({ write_mode, write_method, column_mapping }: PostgresSink
     write_method !== 'insert' &&
     column_mapping.kind === 'auto'
   );
-}
-
-async function probeConnection(url: string): Promise<ProbeFinding> {
-  try {
-    const client = await connectPostgres({ url });
-    await client.end();
-    return { name: 'auth', status: 'pass' };
-  } catch (error) {
-    const hint = 'check host, port, user, password and database of `connection_url`';
-    return { name: 'auth', status: 'fail', reason: messageOf(error), hint };
-  }
 }

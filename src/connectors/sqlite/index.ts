@@ -15,6 +15,8 @@ import {
   type SqliteSourceConfig,
 } from './config.ts';
 import { openSqliteDriver } from './driver.ts';
+import { readColumns } from './schema.ts';
+import { tableFinding } from '../_sql/probe-table.ts';
 import { SQLITE_ROWS } from '../../fast/sqlite/row-blocks.ts';
 import { describeResult, sqliteSlices } from './slices.ts';
 import { discoverTables, openSqliteSource, whyRecords } from './source.ts';
@@ -72,7 +74,7 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
   }),
   open: async (config, context) =>
     createSqlSink(config, openSqliteDriver(config, context), context),
-  probe: async (config, context) => [probeDatabase(config.database_url, context.env.cwd)],
+  probe: async (config, context) => probeDatabase(config, context.env.cwd),
 });
 
 /**
@@ -96,15 +98,26 @@ function formOf(
 }
 
 /** Opens the file, or checks that it could be created, without creating it. */
-function probeDatabase(url: string, cwd: string): ProbeFinding {
+function probeDatabase(config: SqliteSinkConfig, cwd: string): ProbeFinding[] {
+  const { database_url: url, table_name: table } = config;
   try {
     const path = resolve(cwd, pathOf(url));
-    if (pathOf(url) === MEMORY || existsSync(path)) openSqlite(url, { mode: 'rw', cwd }).close();
-    else accessSync(dirname(path), constants.W_OK);
-    return { name: 'auth', status: 'pass' };
+    if (pathOf(url) === MEMORY) return [{ name: 'auth', status: 'pass' }];
+    if (!existsSync(path)) {
+      accessSync(dirname(path), constants.W_OK);
+      return [{ name: 'auth', status: 'pass' }, tableFinding(config, undefined)];
+    }
+    accessSync(path, constants.W_OK);
+    const db = openSqlite(url, { mode: 'rw', cwd });
+    try {
+      const columns = readColumns(db, table)?.map(({ name }) => name);
+      return [{ name: 'auth', status: 'pass' }, tableFinding(config, columns, inOneCase)];
+    } finally {
+      db.close();
+    }
   } catch (error) {
-    const hint = 'check the path of `database_url` and the permissions of its folder';
-    return { name: 'auth', status: 'fail', reason: messageOf(error), hint };
+    const hint = 'check the path of `database_url` and the permissions of the file and its folder';
+    return [{ name: 'auth', status: 'fail', reason: messageOf(error), hint }];
   }
 }
 

@@ -97,6 +97,24 @@ describe('the sqlite sink', () => {
     expect('localPath' in sqliteSink).toBe(false);
   });
 
+  test('a probe tells a table that the config cannot write to', async () => {
+    const db = new DatabaseSync(join(folder, 'probed.db'));
+    db.exec('CREATE TABLE t (Id INTEGER PRIMARY KEY)');
+    db.close();
+    const probe = async (more: JsonObject): Promise<string | undefined> => {
+      const config = { database_url: 'sqlite:probed.db', table_name: 't', ...more };
+      const checked = check(sqliteSink.config, config);
+      if (!checked.ok) throw new Error('config');
+      return (await sqliteSink.probe?.(checked.value, testContext(folder)))?.at(-1)?.reason;
+    };
+    const keyed = { column_mapping: 'auto_map', write_mode: 'upsert' };
+    expect(await probe({ ...keyed, key: ['id'] })).toBeUndefined();
+    expect(await probe({ ...keyed, key: ['nr'] })).toContain('no column `nr`');
+    expect(await probe({})).toContain('no column `data`');
+    expect(await probe({ table_name: 'u', create_table: false })).toContain('no table `u`');
+    expect(await probe({ table_name: 'u' })).toBeUndefined();
+  });
+
   test('a probe of a folder that does not exist fails with a hint and makes nothing', async () => {
     const checked = check(sqliteSink.config, {
       database_url: join(folder, 'none', 'x.db'),

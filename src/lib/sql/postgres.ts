@@ -19,11 +19,18 @@ export interface ConnectOptions {
 
 function settings({ url, connectTimeoutMs = 10_000 }: ConnectOptions) {
   return {
-    connectionString: url,
+    connectionString: withPlainSslMode(url),
     connectionTimeoutMillis: connectTimeoutMs,
     application_name: 'headgate',
     keepAlive: true,
   };
+}
+
+/** The client treats these modes alike, and prints a warning of several lines about all but one. */
+function withPlainSslMode(url: string): string {
+  return url.includes('uselibpqcompat=')
+    ? url
+    : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full');
 }
 
 /**
@@ -332,10 +339,28 @@ function kindOf(error: unknown, text: string): ConnectorErrorKind {
   return BY_TEXT.find(([pattern]) => pattern.test(text))?.[1] ?? 'data';
 }
 
+/** What to do, by the code or the text of a failure to connect or to be allowed. */
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  [/^ECONNREFUSED/, 'check host and port, and whether the server runs and listens there'],
+  [/^(?:ENOTFOUND|EAI_AGAIN)/, 'check the name of the host'],
+  [/^28/, 'check user and password, and the access rules of the server (pg_hba.conf)'],
+  [/^3D000/, 'check the name of the database, the last part of the address'],
+  [/^42501/, 'ask the owner of the object for the right (GRANT)'],
+  [/does not support SSL/, 'leave out `sslmode`, or turn on TLS at the server'],
+  [
+    /certificate/,
+    'name the certificate of the authority with `sslrootcert`, as `?sslrootcert=ca.pem`',
+  ],
+];
+
+/** That of the server, if it gave one. */
 function hintOf(error: unknown): { hint?: string } {
-  const hint =
+  const given =
     typeof error === 'object' && error !== null && 'hint' in error ? error.hint : undefined;
-  return typeof hint === 'string' ? { hint } : {};
+  if (typeof given === 'string') return { hint: given };
+  const [code, text] = [codeOf(error), messageOf(error)];
+  const hint = HINTS.find(([pattern]) => pattern.test(code) || pattern.test(text))?.[1];
+  return hint === undefined ? {} : { hint };
 }
 
 function isBroken(error: unknown): boolean {
