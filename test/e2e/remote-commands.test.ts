@@ -191,3 +191,32 @@ test('the client reaches every route by its type', async () => {
   expect(names.length).toBeGreaterThan(1);
   expect(() => new HeadgateClient({ server: 'nothing' })).toThrow('`nothing`');
 });
+
+test(
+  'a folder is deployed to the server, and what it schedules runs there',
+  { timeout: 60_000 },
+  async () => {
+    mkdirSync(shop.path('folder'));
+    const text = document(shop.path('in.csv'), shop.path('deployed.jsonl'));
+    const scheduled = text.replace(
+      'name: orders',
+      "name: deployed\nschedule: { cron: '0 0 1 1 *' }",
+    );
+    writeFileSync(shop.path('folder/deployed.yaml'), scheduled);
+    const deployed = await headgate(['deploy', 'folder']);
+    expect(deployed.code, deployed.err).toBe(0);
+    expect(deployed.out).toContain('+ deployed  version 1, from folder/deployed.yaml');
+    const again = await headgate(['push', 'folder/deployed.yaml']);
+    expect(again.out).toBe('deployed version 1 has this document already\n');
+    const { schedules } = (
+      await program.call('GET', '/v1/schedules', undefined, { authorization: `Bearer ${TOKEN}` })
+    ).json() as { schedules: { name: string }[] };
+    expect(schedules.map(({ name }) => name)).toEqual(['template:deployed']);
+    const stranger = await headgate(['deploy', 'folder'], {
+      HEADGATE_SERVER: program.url,
+      HEADGATE_TOKEN: 'of-nobody',
+    });
+    expect(stranger.code).toBe(1);
+    expect(stranger.err).toContain('token');
+  },
+);

@@ -6,6 +6,7 @@ import { catalogShowCommand } from './catalog-show.ts';
 import { completionsCommand } from './completions.ts';
 import { contractCommand } from './contract.ts';
 import { demoCommand } from './demo.ts';
+import { deployCommand } from './deploy.ts';
 import { dlqDiscardCommand } from './dlq-discard.ts';
 import { dlqInspectCommand } from './dlq-inspect.ts';
 import { dlqReplayCommand } from './dlq-replay.ts';
@@ -22,6 +23,7 @@ import { previewCommand } from './preview.ts';
 import { rollbackCommand } from './rollback.ts';
 import { cancelCommand } from './cancel.ts';
 import { logsCommand } from './logs.ts';
+import { pushCommand } from './push.ts';
 import { rerunCommand } from './rerun.ts';
 import { runsCommand } from './runs.ts';
 import { submitCommand } from './submit.ts';
@@ -64,6 +66,8 @@ export const COMMANDS: readonly Command[] = [
   backfillCommand,
   notifyTestCommand,
   triggersCheckCommand,
+  pushCommand,
+  deployCommand,
   templateRegisterCommand,
   templateListCommand,
   templateShowCommand,

@@ -10,7 +10,7 @@ const RESERVED = ['matrix', 'sync'];
 /** The id to register a document under; throws `unprocessable`. */
 export function checkId(
   given: string | undefined,
-  { kind, id: own, name }: CheckedTemplate,
+  { kind, id: own, name }: Pick<CheckedTemplate, 'kind' | 'id' | 'name'>,
 ): string {
   if (kind === 'source-template' || kind === 'sink-template') {
     if (given !== undefined && given !== own)
@@ -43,7 +43,7 @@ function checked(id: string): string {
 }
 
 /** `Daily Orders (EU)` becomes `daily-orders-eu`. */
-function slugOf(name: string): string {
+export function slugOf(name: string): string {
   return name
     .toLowerCase()
     .replaceAll(/[^a-z0-9_]+/g, '-')
