@@ -68,7 +68,8 @@ const fields = () =>
         'How much older than the newest one an object may be when it appears; uploads may take so long.',
     }),
   });
-type Config = z.output<ReturnType<typeof fields>>;
+export type ObjectArrival = z.output<ReturnType<typeof fields>>;
+type Config = ObjectArrival;
 
 /** Those behind are found by the next look: a run starts for each, and the queue is bounded. */
 const MOST_EVENTS = 10_000;
@@ -97,7 +98,7 @@ export const objectArrival = defineTrigger<Config>({
   events: {
     by: 'watching',
     intervalSecs: (config) => config.poll_interval_secs,
-    open: async (config, { name }) => watcherOf(config, name, await openStore(config.store)),
+    open: async (config, { name }) => watchObjects(config, name, await openStore(config.store)),
   },
 });
 
@@ -110,7 +111,7 @@ function openStore(place: Config['store']): Promise<OpenStore> {
   return place.type === 's3' || place.type === 'object_store_a' ? openS3(place) : openGcs(place);
 }
 
-function watcherOf(config: Config, name: string, opened: OpenStore): Watcher {
+export function watchObjects(config: ObjectArrival, name: string, opened: OpenStore): Watcher {
   const windowMs = Math.max(1, config.late_secs * 1000);
   return {
     look: (request) => look(request, { config, name, windowMs, list: opened.list }),

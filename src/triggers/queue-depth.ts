@@ -6,6 +6,7 @@ import {
   type LookRequest,
   type TriggerContext,
   type TriggerEvent,
+  type Watcher,
 } from '../kit/trigger.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { pollInterval } from './poll-interval.ts';
@@ -70,7 +71,8 @@ const fields = () =>
       const message = `\`rearm_below\` must not be more than the threshold, ${threshold}`;
       ctx.addIssue(finding('invalid_value', message, { path: ['rearm_below'] }));
     });
-type Config = z.output<ReturnType<typeof fields>>;
+export type QueueDepth = z.output<ReturnType<typeof fields>>;
+type Config = QueueDepth;
 type Queue = Config['queue'];
 
 export const queueDepth = defineTrigger<Config>({
@@ -96,15 +98,22 @@ export const queueDepth = defineTrigger<Config>({
   events: {
     by: 'watching',
     intervalSecs: (config) => config.poll_interval_secs,
-    open: async (config, context) => ({
-      look: async (request) => {
-        const depth = await depthOf(config.queue, request.signal);
-        return judge(depth, readMemory(request, config), { config, context });
-      },
-      close: () => Promise.resolve(),
-    }),
+    open: async (config, context) =>
+      watchDepth(config, context, (signal) => depthOf(config.queue, signal)),
   },
 });
+
+export function watchDepth(
+  config: QueueDepth,
+  context: TriggerContext,
+  count: (signal: AbortSignal) => Promise<number>,
+): Watcher {
+  return {
+    look: async (request) =>
+      judge(await count(request.signal), readMemory(request, config), { config, context }),
+    close: () => Promise.resolve(),
+  };
+}
 
 function depthOf(counted: Queue, signal: AbortSignal): Promise<number> {
   return 'url' in counted ? redisDepth(counted, signal) : kafkaLag(counted, signal);
