@@ -84,7 +84,7 @@ describe('the plan of a page', () => {
       marked,
     );
     expect(plan.deletes).toEqual([{ index: 1, record: { id: 1, __op: 'd' } }]);
-    expect(plan.upserts).toEqual([{ index: 3, record: { id: 2, v: 2 } }]);
+    expect(plan.upserts).toEqual([{ index: 3, record: { id: 2, v: 2 }, replaces: true }]);
   });
 
   test('a marker that is not a listed text does not delete', () => {

@@ -120,6 +120,11 @@ export interface PlannedRecord {
   /** Index in the page of the last record with this key. */
   readonly index: number;
   readonly record: JsonObject;
+  /**
+   * Whether an earlier record of the page deletes the row with this key: nothing of that row may
+   * stay.
+   */
+  readonly replaces?: true;
 }
 
 /**
@@ -145,7 +150,7 @@ export function planKeyedPage(records: readonly JsonValue[], spec: KeyedSpec): K
     const fault = keyFault(record, spec.key);
     if (fault === undefined) {
       const id = identityOf(record as JsonObject, spec);
-      winners.set(id, { index, record: over(winners.get(id)?.record, record as JsonObject, spec) });
+      winners.set(id, winnerOf(index, record as JsonObject, { before: winners.get(id), spec }));
     } else rejected.push({ index, error: new RecordError('Sink', fault) });
   }
   const upserts: PlannedRecord[] = [];
@@ -156,10 +161,22 @@ export function planKeyedPage(records: readonly JsonValue[], spec: KeyedSpec): K
       upserts.push(
         spec.marker === undefined
           ? winner
-          : { index: winner.index, record: without(winner.record, spec.marker.field) },
+          : { ...winner, record: without(winner.record, spec.marker.field) },
       );
   }
   return { upserts, deletes, rejected };
+}
+
+function winnerOf(
+  index: number,
+  record: JsonObject,
+  { before, spec }: { readonly before: PlannedRecord | undefined; readonly spec: KeyedSpec },
+): PlannedRecord {
+  const winner = { index, record: over(before?.record, record, spec) };
+  if (before === undefined || spec.marker === undefined) return winner;
+  return before.replaces === true || isMarked(before.record, spec)
+    ? { ...winner, replaces: true }
+    : winner;
 }
 
 /** Returns the rejections when single records may be rejected, and fails the page otherwise. */

@@ -42,6 +42,8 @@ export interface TableChange {
   readonly key: readonly LiveColumn[];
   /** Key values, in the order of `key`, of rows to remove. */
   readonly deletes: readonly (readonly JsonValue[])[];
+  /** Keys of rows that are deleted before the writes, which make them again. */
+  readonly deletesBefore?: readonly (readonly JsonValue[])[] | undefined;
   /** Stored in the same transaction. */
   readonly commit?: CommitToken;
   readonly hold?: Hold | undefined;

@@ -17,6 +17,8 @@ import { rowSets } from './row-sets.ts';
 /** What a page changes, before the table is known. */
 export interface PagePlan {
   readonly upserts: readonly JsonValue[];
+  /** Those of `upserts` whose row an earlier record of the page deletes. */
+  readonly replacing?: readonly JsonObject[];
   readonly deletes: readonly JsonObject[];
   readonly rejected: readonly Rejection[];
 }
@@ -30,6 +32,7 @@ export function planPage(
     const plan = planKeyedPage(records, spec);
     return {
       upserts: plan.upserts.map((one) => one.record),
+      replacing: plan.upserts.flatMap((one) => (one.replaces === true ? [one.record] : [])),
       deletes: plan.deletes.map((one) => one.record),
       rejected: plan.rejected,
     };
@@ -81,12 +84,18 @@ export function rowsOf(
     taken(record, field, typed.has(field));
   const mode = key.length > 0 ? 'upsert' : 'insert';
   const { writes, skipped } = rowSets(records, { live, key: keyColumns, mode, take });
+  const keyOf = (record: JsonObject) => keyColumns.map(({ name }) => take(record, name));
+  // A record with a value for every column leaves nothing of the row that it replaces.
+  const replaced = inColumnNames(plan.replacing ?? [], unknown, { columns: names, rules }).filter(
+    (record) => names.some((name) => !hasField(record, name)),
+  );
   return {
     writes,
     mode,
     finished: false,
     key: keyColumns,
-    deletes: plan.deletes.map((record) => keyColumns.map(({ name }) => take(record, name))),
+    deletes: plan.deletes.map(keyOf),
+    ...(replaced.length === 0 ? {} : { deletesBefore: replaced.map(keyOf) }),
     skipped,
     unknown: records === given ? unknown : unknownFields(records, new Set(names)),
   };

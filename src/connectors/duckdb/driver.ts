@@ -125,20 +125,24 @@ async function inTransaction(
  */
 async function apply(connection: DuckDBConnection, change: TableChange): Promise<void> {
   if (!change.finished) change.writes.forEach(refuseRounding);
-  if (change.deletes.length > 0)
-    await fill(connection, LEAVING, { columns: change.key, rows: change.deletes }, false);
+  const { key, deletes, deletesBefore } = change;
+  if (deletes.length > 0) await fill(connection, LEAVING, { columns: key, rows: deletes }, false);
+  if (deletesBefore !== undefined)
+    await fill(connection, REPLACED, { columns: key, rows: deletesBefore }, false);
   await inTransaction(connection, async () => {
+    if (deletesBefore !== undefined) await connection.run(deletion(change, REPLACED));
     for (const set of change.writes) {
       await fill(connection, INCOMING, set, change.finished);
       await insert(connection, change, set);
     }
-    if (change.deletes.length > 0) await connection.run(deletion(change));
+    if (deletes.length > 0) await connection.run(deletion(change, LEAVING));
     if (change.commit !== undefined) await storeToken(connection, change.commit);
   });
 }
 
 const INCOMING = 'svc_incoming';
 const LEAVING = 'svc_leaving';
+const REPLACED = 'svc_replaced';
 
 function fill(
   connection: DuckDBConnection,
@@ -205,11 +209,11 @@ function missingIndex(
   );
 }
 
-function deletion({ table, key }: TableChange): string {
+function deletion({ table, key }: TableChange, keys: string): string {
   const equal = key.map(
     ({ name, sqlType }, index) => `t.${quoteName(name)} = ${typed(`l.c${index}`, sqlType)}`,
   );
-  return `DELETE FROM ${quoteName(table)} AS t USING temp.${LEAVING} AS l WHERE ${equal.join(' AND ')}`;
+  return `DELETE FROM ${quoteName(table)} AS t USING temp.${keys} AS l WHERE ${equal.join(' AND ')}`;
 }
 
 /** A text as a value of the type of a column. */

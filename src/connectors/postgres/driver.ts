@@ -300,6 +300,9 @@ const COPY_FROM = { insert: 500, upsert: 4000 } as const;
 async function apply(transaction: Transaction, change: TableChange, target: Target): Promise<void> {
   if (change.loggedFor !== undefined)
     await logChanged(transaction, change, target, change.loggedFor);
+  const { deletesBefore } = change;
+  if (deletesBefore !== undefined)
+    await deleteRows(transaction, { ...change, deletes: deletesBefore }, target);
   for (const set of change.writes)
     await (copies(change, set, target) ? copyRows : insertRows)(
       transaction,

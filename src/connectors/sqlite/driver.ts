@@ -189,6 +189,8 @@ async function apply(db: DatabaseSync, change: TableChange, pace: Pace): Promise
   try {
     if (change.loggedFor !== undefined)
       await logChanged(db, change, { runId: change.loggedFor, pace });
+    if (change.deletesBefore !== undefined)
+      await runAll(prepareDelete(db, change), asStored(change.deletesBefore), pace);
     for (const set of change.writes) {
       refuseRounding(set);
       await runAll(prepareWrite(db, change, set), withBytes(set, change.schema), pace);

@@ -149,6 +149,18 @@ test('a column that REAL would round is refused, and a new one is none', async (
   expect(error?.message).toContain('column `c0` is REAL, which would round 9007199254740993');
 });
 
+test('a field that is dropped leaves the others as they were stored', async () => {
+  const [from, into] = [tableOf(['TEXT', 'TEXT', ''], [['1.10', '7', 1]]), fresh()];
+  const db = new DatabaseSync(into);
+  db.exec('CREATE TABLE t (id INTEGER, c0, c1)');
+  db.close();
+  const { pipeline } = documentOf(from, into, {}) as { pipeline: JsonObject };
+  const { error } = await run(
+    planOfTree({ pipeline: { ...pipeline, schema: { on_drift: 'ignore' } } }),
+  );
+  expect([error, rowsOf(into)]).toEqual([null, ["text '1.10', text '7'"]]);
+});
+
 test('a stage that says a type decides, and not what was read', async () => {
   const [from, into] = [tableOf(['TEXT', 'TEXT'], [['1.10', '7']]), fresh()];
   const cast = { type: 'cast', config: { fields: { c0: 'float', c1: 'int' } } };

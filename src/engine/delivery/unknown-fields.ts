@@ -3,10 +3,26 @@ import { blockOf } from '../../blocks/define-block.ts';
 import { schemaDriftBlock } from '../../blocks/schema-drift/index.ts';
 import type { WriteResult } from '../../kit/sink.ts';
 import type { Invocation } from '../row/invocation.ts';
+import type { Tally } from '../row/tally.ts';
 import { SCHEMA_DRIFT } from '../stages/schema-drift.ts';
 
 /** Names that are kept; a record may hold a new one each time. */
 const MOST_NAMES = 100;
+
+/** Gives the names that are new. */
+export function countUnknownFields(
+  tally: Pick<Tally, 'unknownFields'>,
+  fields: ReadonlyMap<string, number>,
+): string[] {
+  const news: string[] = [];
+  for (const [field, records] of fields) {
+    const before = tally.unknownFields.get(field);
+    if (before === undefined && tally.unknownFields.size >= MOST_NAMES) continue;
+    if (before === undefined) news.push(field);
+    tally.unknownFields.set(field, (before ?? 0) + records);
+  }
+  return news;
+}
 
 /**
  * Without a `schema` block drift is warned of all the same, when a name is seen first. With one,
@@ -17,13 +33,7 @@ export function noteUnknownFields(
   { unknownFields }: WriteResult,
 ): void {
   if (unknownFields === undefined) return;
-  const news: string[] = [];
-  for (const [field, records] of unknownFields) {
-    const before = tally.unknownFields.get(field);
-    if (before === undefined && tally.unknownFields.size >= MOST_NAMES) continue;
-    if (before === undefined) news.push(field);
-    tally.unknownFields.set(field, (before ?? 0) + records);
-  }
+  const news = countUnknownFields(tally, unknownFields);
   if (blockOf(row, schemaDriftBlock) !== undefined) return;
   const drift = { ...labels, connector: row.sink.type, mode: 'warn', kind: 'added' };
   env.metrics.inc(SCHEMA_DRIFT, drift, unknownFields.size);

@@ -19,6 +19,7 @@ import { readAhead } from './read-ahead.ts';
 import { flushingWhenIdle, observeLag, startHeartbeats, type Heartbeats } from './unbounded.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
 import type { DeadRecord } from '../stages/stage.ts';
+import { countUnknownFields } from '../delivery/unknown-fields.ts';
 import { orderedPrefetch } from '../threads/ordered-prefetch.ts';
 
 /** The bookmarks of an invocation after its last page. */
@@ -194,6 +195,7 @@ class PageMover {
     tally.expanded += worked.expanded;
     tally.transformed += worked.transformed;
     tally.breaches += worked.breaches ?? 0;
+    if (worked.droppedFields !== undefined) countUnknownFields(tally, worked.droppedFields);
     if (worked.failure !== undefined) {
       const failure = withRecord(worked.failure, this.#invocation.row, tally.read - page.count);
       return this.#giveUp(failure, withSchemas(dead, page, worked));

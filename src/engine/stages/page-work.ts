@@ -16,6 +16,8 @@ export interface WorkedPage {
   readonly transformed: number;
   /** Records in the page that break a contract which only warns. */
   readonly breaches?: number;
+  /** Fields that the destination has no column for, with the number of records that had them. */
+  readonly droppedFields?: ReadonlyMap<string, number>;
   /** Put aside by the stages. */
   readonly dead: readonly DeadRecord[];
   /** What ended the work; the numbers and the dead records are those up to then. */
@@ -85,6 +87,7 @@ class Work {
   #expanded = 0;
   #transformed = 0;
   #breaches = 0;
+  #droppedFields: ReadonlyMap<string, number> | undefined;
 
   constructor(options: WorkOptions, page: Page) {
     this.#options = options;
@@ -109,6 +112,7 @@ class Work {
     }
     this.#page = work.page;
     this.#breaches = work.breaches;
+    this.#droppedFields = work.droppedFields;
   }
 
   result(): WorkedPage {
@@ -119,6 +123,7 @@ class Work {
       transformed: this.#transformed,
       dead: this.#dead,
       ...(this.#breaches > 0 ? { breaches: this.#breaches } : {}),
+      ...(this.#droppedFields === undefined ? {} : { droppedFields: this.#droppedFields }),
     };
   }
 

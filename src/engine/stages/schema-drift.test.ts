@@ -135,6 +135,18 @@ describe('on_drift', () => {
     expect(rows).toEqual([{ id: 1, v: null }]);
   });
 
+  it('ignore counts the fields that it drops', async () => {
+    const pages: JsonValue[][] = [
+      [{ id: 1, extra: 1 }, { id: 2 }],
+      [{ id: 3, extra: null, other: 1 }],
+    ];
+    const { outcome } = await move(T, { on_drift: 'ignore' }, pages);
+    expect(outcome.invocations[0]?.dropped_fields).toEqual([
+      { field: 'extra', records: 2 },
+      { field: 'other', records: 1 },
+    ]);
+  });
+
   it('fail ends the run before the page is written and keeps what earlier stages put aside', async () => {
     const contract = {
       version: '1',

@@ -3,7 +3,7 @@
  * difference.
  */
 import { RunError } from '../../lib/errors.ts';
-import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
 import type {
   ColumnType,
@@ -139,8 +139,7 @@ class SchemaDrift {
         this.#context.env.log.warn(describe(drift), { row: this.#context.row });
         return;
       case 'ignore':
-        page.records = onlyKnown(page.records, live);
-        return;
+        return dropUnknown(page, live);
       case 'fail':
         throw driftError(drift, this.#context.sinkType);
       case 'quarantine': {
@@ -285,15 +284,22 @@ function cannotEvolve(sinkType: string): RunError {
   );
 }
 
-function onlyKnown(records: readonly JsonValue[], live: readonly DestinationColumn[]): JsonValue[] {
+function dropUnknown(page: PageInWork, live: readonly DestinationColumn[]): void {
   const known = new Set(live.map((column) => column.name));
-  return records.map((record) => {
+  const dropped = new Map<string, number>();
+  page.records = page.records.map((record) => {
     if (!isObject(record)) return record;
-    const kept: JsonObject = {};
-    for (const [key, value] of Object.entries(record))
-      if (known.has(key)) setField(kept, key, value);
+    const unknown = Object.keys(record).filter((name) => !known.has(name));
+    if (unknown.length === 0) return record;
+    // A copy keeps what the record carries besides its fields, such as the row it was read from.
+    const kept = { ...record };
+    for (const name of unknown) {
+      delete kept[name];
+      dropped.set(name, (dropped.get(name) ?? 0) + 1);
+    }
     return kept;
   });
+  if (dropped.size > 0) page.droppedFields = dropped;
 }
 
 function quarantine(

@@ -34,6 +34,8 @@ export class PageInWork {
   readonly dead: DeadRecord[];
   /** Records that break a contract and stay all the same. */
   breaches = 0;
+  /** Fields that were taken out because the destination has no column for them. */
+  droppedFields: ReadonlyMap<string, number> | undefined;
   #page: Page;
   /**
    * For each record its index in the page as it entered the stages; nothing was diverted yet when

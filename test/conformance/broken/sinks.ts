@@ -188,6 +188,16 @@ export const BROKEN_SINKS: readonly BrokenSink[] = [
         sqliteSink.open({ ...config, write_mode: 'append', key: [] }, context),
     },
   }),
+  broken('delete-then-upsert', 'forgets a deletion that an upsert follows', sqliteSink, {
+    sink: (sound) => ({
+      write(page, options) {
+        const records = page.records() as readonly JsonObject[];
+        const isLast = (record: JsonObject, index: number): boolean =>
+          !records.slice(index + 1).some(({ id }) => id === record['id']);
+        return sound.write(Page.ofRecords(records.filter(isLast)), options);
+      },
+    }),
+  }),
   broken('overwrite', 'empties the table before the new one is whole', sqliteSink, {
     sink: (sound, config) => ({
       async write(page, options) {

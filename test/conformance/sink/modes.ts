@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import type { WriteMode } from '../../../src/kit/sink.ts';
 import type { SinkClause } from './clause.ts';
+import type { JsonObject } from '../../../src/lib/text/json.ts';
+import type { Destination } from './fixture.ts';
 import { writeAndKill } from './killed-writer.ts';
 import { row, write, type SinkSubject } from './subject.ts';
 
@@ -69,6 +71,30 @@ const marker: SinkClause = {
   },
 };
 
+const remade: SinkClause = {
+  name: 'delete-then-upsert',
+  title: 'keeps nothing of a row that a page deletes and makes again, as two pages would',
+  inapplicable: without('upsert'),
+  async check(subject) {
+    const config = (to: Destination): JsonObject =>
+      subject.keyed(to.config, { delete_marker: { field: '__op', values: ['d'] } });
+    const steps: readonly JsonObject[] = [
+      { id: 1, __op: 'd' },
+      { id: 1, __op: 'i' },
+      { ...row(2), __op: 'd' },
+      { ...row(2, 'again'), __op: 'i' },
+      { id: 3, __op: 'i' },
+    ];
+    for (const pages of [[steps], steps.map((step) => [step])]) {
+      const to = await subject.fresh();
+      await subject.run(config(to), [[row(1), row(2), row(3)]]);
+      await subject.run(config(to), pages);
+      const expected = [{ id: 1, v: null }, row(2, 'again'), row(3)];
+      await subject.expectRows(to, expected, `after ${pages.length} pages`);
+    }
+  },
+};
+
 const deleting: SinkClause = {
   name: 'delete',
   title: 'removes the rows with the keys it is given, and no others',
@@ -130,6 +156,7 @@ export const MODES: readonly SinkClause[] = [
   upsert,
   repeats,
   marker,
+  remade,
   deleting,
   overwrite,
   unfinishedOverwrite,
