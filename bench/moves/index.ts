@@ -4,6 +4,7 @@ import { fileMoves } from './files.ts';
 import { jsonLinesMoves } from './json-lines.ts';
 import { memoryMoves } from './memory.ts';
 import { postgresMoves } from './postgres.ts';
+import { dueTogether } from './schedules.ts';
 import { serviceMoves } from './service.ts';
 import { sqliteMoves } from './sqlite.ts';
 
@@ -13,6 +14,7 @@ export const MOVES: readonly Move[] = [
   ...postgresMoves,
   ...sqliteMoves,
   ...serviceMoves,
+  dueTogether,
   attacked,
   ...memoryMoves,
 ];

@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 
 const AT_ONCE = 8;
 const FIRST_WAIT_MS = 20;
-const LONGEST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 250;
 
 export interface SubmitWhenRoom {
   /**
