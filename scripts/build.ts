@@ -34,6 +34,7 @@ const external = [
   '@azure/*',
   '@duckdb/*',
   '@google-cloud/*',
+  '@modelcontextprotocol/*',
   '@noble/*',
   '@opentelemetry/*',
   'jsonpath-rfc9535',

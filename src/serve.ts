@@ -33,6 +33,7 @@ import { metricsListener } from './runs/service/run-meter.ts';
 import { createBackfill } from './features/backfill/submit-units.ts';
 import { createDeadLetterFiles } from './features/dlq/dead-letter-files.ts';
 import { createReplay } from './features/dlq/replay-service.ts';
+import { createMcpEndpoint } from './mcp/mcp-endpoint.ts';
 import { createReload, type SettingsFile } from './features/reload/reload.ts';
 import { createRunPlan } from './features/plan-view/run-plan.ts';
 import { createRerun } from './features/rerun/rerun.ts';
@@ -235,6 +236,22 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     templates,
     schedules,
     triggers,
+    mcp:
+      options.mcp === undefined
+        ? undefined
+        : createMcpEndpoint({
+            version,
+            env,
+            parts,
+            blocks: DESCRIBED_BLOCKS,
+            jobs,
+            base,
+            runs,
+            ends,
+            templates,
+            audit: runs.audit,
+            allowsMutations: options.mcp.allowsMutations,
+          }),
     catalog,
     deadLetters: createDeadLetterFiles(jobs),
     localOutputs,

@@ -12,6 +12,7 @@ import {
   composeTemplateJob,
   templateMatrixJob,
 } from './features/templates/template-jobs.ts';
+import { dryRunJob, sampleJob } from './mcp/document-jobs.ts';
 import { planJob } from './features/plan-view/plan-job.ts';
 import { rollbackJob } from './features/rollback/rollback-job.ts';
 import { runJob } from './features/run-job.ts';
@@ -43,6 +44,8 @@ export async function startWorker(): Promise<void> {
       checkTemplateJob,
       composeTemplateJob,
       templateMatrixJob,
+      sampleJob,
+      dryRunJob,
     ],
     parts,
     threads: Number(threads),

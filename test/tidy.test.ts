@@ -43,7 +43,21 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'kit',
     'lib',
   ],
+  // Tools for agents stand on features, and are offered by server and command line alike.
+  mcp: [
+    'features',
+    'runs',
+    'engine',
+    'plan',
+    'blocks',
+    'document',
+    'history',
+    'wire',
+    'kit',
+    'lib',
+  ],
   server: [
+    'mcp',
     'features',
     'runs',
     'engine',
@@ -59,6 +73,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   client: [],
   cli: [
     'client',
+    'mcp',
     'features',
     'triggers',
     'runs',

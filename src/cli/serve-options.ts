@@ -36,6 +36,8 @@ export interface ServeOptions {
   readonly triggers: string | undefined;
   /** Absolute path of the folder of documents with a schedule. */
   readonly schedules: string | undefined;
+  /** Whether agents are served, and whether they may change anything; undefined: they are not. */
+  readonly mcp: { readonly allowsMutations: boolean } | undefined;
   readonly maxConcurrentRuns: number;
   readonly maxQueuedRuns: number;
   readonly corsOrigins: readonly string[];

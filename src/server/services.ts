@@ -6,6 +6,7 @@ import type { Replay } from '../features/dlq/replay-service.ts';
 import type { LocalOutputs } from '../features/local-outputs/local-outputs.ts';
 import type { Reload } from '../features/reload/reload.ts';
 import type { ShowRunPlan } from '../features/plan-view/run-plan.ts';
+import type { McpEndpoint } from '../mcp/mcp-endpoint.ts';
 import type { BlockListing } from '../features/part-schemas.ts';
 import type { Rerun } from '../features/rerun/rerun.ts';
 import type { Rollback } from '../features/rollback/rollback-run.ts';
@@ -57,6 +58,8 @@ export interface Services {
   readonly templates: Templates;
   readonly schedules: Schedules;
   readonly triggers: Pick<Triggers, 'fire' | 'needsNoToken' | 'health' | 'list'>;
+  /** For agents; undefined: the server was started without it. */
+  readonly mcp: McpEndpoint | undefined;
   /** The Prometheus text of everything measured. */
   readonly metricsText: () => Promise<string>;
   /** The static files of the server. */

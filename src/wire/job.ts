@@ -145,6 +145,20 @@ export const templateMatrixJobSchema = z.strictObject({
   sinks: z.array(listedTemplate),
 });
 
+/** The first records of a document that is not submitted. */
+export const sampleJobSchema = z.strictObject({
+  kind: z.literal('sample'),
+  document,
+  limit: z.int().positive(),
+});
+
+/** Executes a document without writing anything. */
+export const dryRunJobSchema = z.strictObject({
+  kind: z.literal('dry_run'),
+  document,
+  clock: z.string(),
+});
+
 export type JobRequest = Readonly<
   | z.infer<typeof runJobSchema>
   | z.infer<typeof prepareJobSchema>
@@ -160,6 +174,8 @@ export type JobRequest = Readonly<
   | z.infer<typeof checkTemplateJobSchema>
   | z.infer<typeof composeTemplateJobSchema>
   | z.infer<typeof templateMatrixJobSchema>
+  | z.infer<typeof sampleJobSchema>
+  | z.infer<typeof dryRunJobSchema>
 >;
 export type JobKind = JobRequest['kind'];
 export type RequestOf<K extends JobKind> = Extract<JobRequest, { readonly kind: K }>;

@@ -393,6 +393,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       loaded: triggers,
     }),
     reload: async () => ({ reloaded: false, reason: 'there is nothing to read' }),
+    mcp: undefined,
     templates: createTemplates({
       env,
       store: new MemoryTemplates(),

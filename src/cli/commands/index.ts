@@ -17,6 +17,7 @@ import { historyCommand } from './history.ts';
 import { initCommand } from './init.ts';
 import { listCommand } from './list.ts';
 import { maskingCommand } from './masking.ts';
+import { mcpCommand } from './mcp.ts';
 import { notifyTestCommand } from './notify-test.ts';
 import { planCommand } from './plan.ts';
 import { previewCommand } from './preview.ts';
@@ -87,6 +88,7 @@ export const COMMANDS: readonly Command[] = [
   logsCommand,
   cancelCommand,
   rerunCommand,
+  mcpCommand,
   demoCommand,
   fmtCommand,
   listCommand,

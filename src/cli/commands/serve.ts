@@ -174,8 +174,12 @@ const options = withVariables('SERVE', {
   clusterPollSecs: unavailableOption('cluster mode', 'N'),
   clusterMaxAttempts: unavailableOption('cluster mode', 'N'),
   templatesSync: unavailableOption('template registry', 'FILE'),
-  mcp: unavailableOption('tool-protocol endpoint'),
-  mcpAllowMutations: unavailableOption('tool-protocol endpoint'),
+  mcp: switchOption({
+    description: 'Serve tools to agents at `/mcp` (Model Context Protocol).',
+  }),
+  mcpAllowMutations: switchOption({
+    description: 'With `--mcp`: also the tools that run documents and change templates.',
+  }),
   localOutputRetentionDays: integerOption({
     value: 'N',
     min: 0,
@@ -277,6 +281,7 @@ export function readServeOptions(
     defaultConfig: absolute(values.defaultConfig, world.cwd),
     triggers: absolute(values.triggers, world.cwd),
     schedules: absolute(values.schedules, world.cwd),
+    mcp: mcpOf(values),
     maxConcurrentRuns: values.maxConcurrentRuns,
     maxQueuedRuns: values.maxQueuedRuns ?? 8 * values.maxConcurrentRuns,
     corsOrigins: values.corsOrigin,
@@ -302,6 +307,12 @@ export function readServeOptions(
       },
     },
   };
+}
+
+function mcpOf({ mcp, mcpAllowMutations: allowsMutations }: ServeValues): ServeOptions['mcp'] {
+  if (!mcp && allowsMutations)
+    throw usageError('--mcp-allow-mutations belongs to --mcp', 'give both, or neither');
+  return mcp ? { allowsMutations } : undefined;
 }
 
 function absolute(file: string | undefined, cwd: string): string | undefined {

@@ -3138,6 +3138,11 @@ export interface AuditListAnswer {
   [k: string]: unknown;
 }
 
+export interface McpAnswer {
+  jsonrpc: '2.0';
+  [k: string]: unknown;
+}
+
 /**
  * Which files were read again.
  */
@@ -4019,6 +4024,21 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/mcp": {
+    /** Exchange a message of the Model Context Protocol. */
+    post: {
+      parameters: { query?: never; header?: never; path?: never; cookie?: never };
+      requestBody?: { content: { "*/*": string } };
+      responses: {
+        200: { content: { "application/json": McpAnswer } };
+        202: { content?: never };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        404: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
       };
     };

@@ -46,6 +46,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   'POST /v1/dlq/replay': 'operator admin',
   'POST /v1/dlq/discard': 'operator admin',
   'GET /v1/whoami': 'viewer operator admin',
+  'POST /mcp': 'viewer operator admin',
   'GET /v1/audit': 'admin',
   'GET /v1/schedules': 'viewer operator admin',
   'GET /v1/schedules/{name}': 'viewer operator admin',

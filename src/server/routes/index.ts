@@ -9,6 +9,7 @@ import { doctorRoutes } from './doctor.ts';
 import { frontPageRoutes } from './front-page.ts';
 import { healthRoutes } from './health.ts';
 import { identityRoutes } from './identity.ts';
+import { mcpRoutes } from './mcp.ts';
 import { reloadRoutes } from './reload.ts';
 import { rerunRoutes } from './rerun.ts';
 import { rollbackRoutes } from './rollback.ts';
@@ -38,6 +39,7 @@ export const ROUTES: readonly Route[] = Object.freeze([
   ...triggerRoutes,
   ...identityRoutes,
   ...auditRoutes,
+  ...mcpRoutes,
   ...reloadRoutes,
   ...frontPageRoutes,
   ...healthRoutes,
