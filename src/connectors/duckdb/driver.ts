@@ -26,6 +26,7 @@ import {
 import { pathOf, type DuckdbSinkConfig } from './config.ts';
 import { refuseRounding } from './exact-values.ts';
 import { columnLine, DUCKDB_TYPES } from './logical-types.ts';
+import { isNested, nestedValue } from './nested-values.ts';
 import { readColumns } from './schema.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 
@@ -219,15 +220,7 @@ function deletion({ table, key }: TableChange, keys: string): string {
 /** A text as a value of the type of a column. */
 function typed(text: string, sqlType: string): string {
   if (sqlType === 'BLOB') return `from_base64(${text})`;
-  if (sqlType === 'BLOB[]')
-    return `list_transform(CAST(CAST(${text} AS JSON) AS VARCHAR[]), x -> from_base64(x))`;
-  return isNested(sqlType)
-    ? `CAST(CAST(${text} AS JSON) AS ${sqlType})`
-    : `CAST(${text} AS ${sqlType})`;
-}
-
-function isNested(sqlType: string): boolean {
-  return sqlType.endsWith(']') || /^(STRUCT|MAP|UNION)\b/.test(sqlType);
+  return isNested(sqlType) ? nestedValue(text, sqlType) : `CAST(${text} AS ${sqlType})`;
 }
 
 async function storeToken(

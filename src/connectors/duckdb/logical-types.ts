@@ -25,15 +25,9 @@ export function schemaOfResult(result: Api.DuckDBResult): RecordSchema {
       name: names[index] ?? '',
       type: recordType(type),
       nullable: true,
-      ...nativeOf(type),
+      native: { system: SYSTEM, name: nativeName(type) },
     })),
   };
-}
-
-/** Which member of a union a value is cannot be told from the value. */
-function nativeOf(type: Api.DuckDBType): Pick<RecordField, 'native'> {
-  const name = nativeName(type);
-  return name.includes('UNION(') ? {} : { native: { system: SYSTEM, name } };
 }
 
 /** Types without a logical type of their own are texts, in the spelling of the engine. */
@@ -113,6 +107,13 @@ function nativeName(type: Api.DuckDBType): string {
           `${quoteName(name)} ${nativeName(type.entryTypes[index] as Api.DuckDBType)}`,
       );
       return `STRUCT(${entries.join(', ')})`;
+    }
+    case Id.UNION: {
+      const members = type.memberTags.map(
+        (tag, index) =>
+          `${quoteName(tag)} ${nativeName(type.memberTypes[index] as Api.DuckDBType)}`,
+      );
+      return `UNION(${members.join(', ')})`;
     }
     default:
       return String(type);

@@ -33,7 +33,7 @@ export async function readColumns(
 function typesOf(sqlType: string): readonly ColumnType[] {
   if (sqlType === 'JSON') return ['object', 'array', 'string', 'number', 'integer', 'boolean'];
   if (sqlType.endsWith(']')) return ['array'];
-  if (/^(STRUCT|MAP)\b/.test(sqlType)) return ['object'];
+  if (/^(STRUCT|MAP|UNION)\b/.test(sqlType)) return ['object'];
   if (sqlType === 'BOOLEAN') return ['boolean'];
   if (/INT/.test(sqlType) && sqlType !== 'INTERVAL') return ['integer'];
   if (/^(FLOAT|DOUBLE|DECIMAL)/.test(sqlType)) return ['number', 'integer'];

@@ -83,7 +83,7 @@ describe('the duckdb source', () => {
     ],
     ["MAP {'k': [1], 'l': NULL}", { k: [1], l: null }],
     ["MAP {7: 'x'}", { 7: 'x' }],
-    ['union_value(num := 2)', 2],
+    ['union_value(num := 2)', { num: 2 }],
     [`'{"a": [12345678901234567890]}'::JSON`, { a: [12345678901234567890n] }],
     ["'123'", '123'],
     ['NULL', null],

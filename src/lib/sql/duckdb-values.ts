@@ -81,8 +81,9 @@ function nestedReader(type: Api.DuckDBType, exact: boolean): ReadValue | undefin
         ]),
       );
       return (value) => {
+        // As in the JSON of the engine: the value alone would not tell which member it is.
         const { tag, value: inner } = value as Api.DuckDBUnionValue;
-        return readers.get(tag)?.(inner) ?? null;
+        return { [tag]: readers.get(tag)?.(inner) ?? null };
       };
     }
     default:
