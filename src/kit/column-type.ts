@@ -1,4 +1,6 @@
-import type { JsonValue } from '../lib/text/json.ts';
+import { exactNumber } from '../lib/text/exact-number.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
+import { spellingOf } from '../lib/text/number-spelling.ts';
 import type { ColumnType } from './sink.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
@@ -20,4 +22,20 @@ export function columnTypeOf(value: JsonValue): ColumnType | undefined {
       if (value === null) return undefined;
       return Array.isArray(value) ? 'array' : 'object';
   }
+}
+
+/**
+ * The same for a field of a record, or an item of a list: `1.0` is no whole number, and a number that no double holds is
+ * stored as text, to keep it exact.
+ */
+export function columnTypeIn(
+  holder: JsonObject | JsonValue[],
+  field: string,
+): ColumnType | undefined {
+  const value = (holder as JsonObject)[field] ?? null;
+  const type = columnTypeOf(value);
+  const text = typeof value === 'number' ? spellingOf(holder, field) : undefined;
+  if (text === undefined) return type;
+  if (exactNumber(value as number, text) === undefined) return 'string';
+  return /[.eE]/.test(text) ? 'number' : type;
 }

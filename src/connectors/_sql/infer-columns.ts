@@ -1,5 +1,5 @@
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
-import { columnTypeOf } from '../../kit/column-type.ts';
+import { columnTypeIn } from '../../kit/column-type.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import { columnTypeFor } from '../../kit/typed-values.ts';
 import type { ColumnType } from '../../kit/sink.ts';
@@ -32,8 +32,8 @@ function inferColumns(records: readonly JsonValue[]): NewColumn[] {
   const types = new Map<string, ColumnType | undefined>();
   for (const record of records) {
     if (!isObject(record)) continue;
-    for (const [name, value] of Object.entries(record))
-      types.set(name, wider(types.get(name), columnTypeOf(value)));
+    for (const name of Object.keys(record))
+      types.set(name, wider(types.get(name), columnTypeIn(record, name)));
   }
   return [...types].map(([name, type]) => ({ name, type: type ?? 'string' }));
 }

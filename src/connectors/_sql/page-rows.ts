@@ -1,3 +1,4 @@
+import { exactField } from '../../lib/text/json-literal.ts';
 import { ConnectorError, RecordError } from '../../lib/errors.ts';
 import {
   hasField,
@@ -119,7 +120,7 @@ function unknownFields(records: readonly JsonObject[], known: ReadonlySet<string
 }
 
 function plainValue(record: JsonObject, field: string): JsonValue {
-  return hasField(record, field) ? (record[field] ?? null) : null;
+  return exactField(record, field);
 }
 
 function pick(live: readonly LiveColumn[], names: readonly string[]): LiveColumn[] {

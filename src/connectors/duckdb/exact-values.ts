@@ -1,5 +1,6 @@
 /** Values that the engine would round on their way into a column. */
 import { ConnectorError } from '../../lib/errors.ts';
+import { isLiteral, literalValue } from '../../lib/text/json-literal.ts';
 import { jsonText, type JsonValue } from '../../lib/text/json.ts';
 import type { LiveColumn, RowSet } from '../_sql/driver.ts';
 
@@ -8,7 +9,7 @@ export function refuseRounding({ columns, rows }: RowSet): void {
   for (const [place, column] of columns.entries()) {
     const rounds = roundingOf(column);
     if (rounds === undefined) continue;
-    const value = rows.find((row) => rounds(row[place] ?? null))?.[place];
+    const value = rows.find((row) => rounds(exactValue(row[place] ?? null)))?.[place];
     if (value === undefined) continue;
     throw new ConnectorError(
       'data',
@@ -16,6 +17,11 @@ export function refuseRounding({ columns, rows }: RowSet): void {
       { hint: 'give the column a wider type, or let `schema.on_drift: evolve` widen it' },
     );
   }
+}
+
+/** A number of more digits than a double holds is one text. */
+function exactValue(value: JsonValue): JsonValue {
+  return isLiteral(value) ? literalValue(value) : value;
 }
 
 type Rounds = (value: JsonValue) => boolean;

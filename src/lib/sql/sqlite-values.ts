@@ -1,4 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
+import { exactField, isLiteral, literalValue } from '../text/json-literal.ts';
 import {
   jsonEqual,
   parseJson,
@@ -70,13 +71,19 @@ export function storedValue(record: JsonObject, field: string): unknown {
 /** The value of a field for a SQLite file: as it was read, unless it was changed since. */
 export function sqliteFieldValue(record: JsonObject, field: string): SQLInputValue {
   const value = record[field] ?? null;
-  const bound = toSqlite(value);
+  const bound = toSqlite(ownValue(record, field));
   const row = storedRowOf(record);
   const place = row?.columns.places.get(field);
   if (row === undefined || place === undefined) return bound;
   const stored = row.values[place] as SQLInputValue;
   if (stored === bound) return bound;
   return jsonEqual(fromSqlite(stored, row.columns.declared[place] ?? null), value) ? stored : bound;
+}
+
+/** A number of more digits than a double holds is bound as text. */
+function ownValue(record: JsonObject, field: string): JsonValue {
+  const value = exactField(record, field);
+  return isLiteral(record[field]) ? value : literalValue(value);
 }
 
 /** Reads a stored value; `declared` is the column's declared type. */

@@ -2,6 +2,8 @@
  * JSON values that remember how they were written, for databases that keep the text of a document
  * or tell the JSON null from no value. Everybody else sees the value alone.
  */
+import { exactNumber } from './exact-number.ts';
+import { spellingOf } from './number-spelling.ts';
 import { parseData, parseJson, stringifyJson, type JsonObject, type JsonValue } from './json.ts';
 
 // JSON.rawJSON is in Node 22 and newer; the type library does not know it yet.
@@ -62,6 +64,25 @@ export function documentText(value: JsonValue): string {
 
 export function isLiteral(value: JsonValue | undefined): boolean {
   return value instanceof JsonLiteral;
+}
+
+/**
+ * The value of a field, or of an item of a list, for a destination that can hold more than JavaScript: a number that was
+ * written in its own way is a value with its own text.
+ */
+export function exactField(holder: JsonObject | JsonValue[], field: string): JsonValue {
+  const value = Object.hasOwn(holder, field) ? ((holder as JsonObject)[field] ?? null) : null;
+  const text = typeof value === 'number' ? spellingOf(holder, field) : undefined;
+  return text === undefined ? value : literal(text);
+}
+
+/** What a literal spells, for a column of another type: a number keeps all its digits. */
+export function literalValue(value: JsonValue): JsonValue {
+  const plain = plainJson(value);
+  const text = sourceText(value);
+  return typeof plain === 'number' && text !== undefined && exactNumber(plain, text) === undefined
+    ? text
+    : plain;
 }
 
 /** The value without its spelling, for comparisons. */

@@ -51,6 +51,11 @@ export function forgetSpelling(holder: object, key: string): void {
   (holder as Holder)[SPELLINGS] = new Map([...spellings].filter(([name]) => name !== key));
 }
 
+/** Whether one of its own numbers was written in its own way. */
+export function hasSpellings(holder: object): boolean {
+  return areThereAny && (holder as Holder)[SPELLINGS] !== undefined;
+}
+
 /** Whether the value, or one inside it, remembers how a number was written. */
 export function holdsSpelling(value: unknown): boolean {
   if (!areThereAny || typeof value !== 'object' || value === null) return false;

@@ -14,6 +14,7 @@ import {
   type Duckdb,
   type DuckDBConnection,
 } from '../../../lib/sql/duckdb.ts';
+import { exactField } from '../../../lib/text/json-literal.ts';
 import type { JsonObject } from '../../../lib/text/json.ts';
 import { quoteName } from '../../../lib/sql/sql-name.ts';
 import { MISSING, type Columns } from '../../../kit/columns.ts';
@@ -97,7 +98,7 @@ export class ParquetEngineOutput implements ParquetFile {
     const fitted = this.#columns.map(({ name, kind, encode }) => {
       const place = { path: name, dropped };
       return records.map((record) => {
-        const value = fit(record[name], kind, place);
+        const value = fit(exactField(record, name), kind, place);
         return value === undefined || encode === undefined ? (value as RowValue) : encode(value);
       });
     });

@@ -3,6 +3,7 @@ import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import type { CompressionCodec } from 'hyparquet';
 import type { ByteWriter, ParquetWriter } from 'hyparquet-writer';
+import { exactField } from '../../../lib/text/json-literal.ts';
 import type { JsonObject } from '../../../lib/text/json.ts';
 import { syncFolder } from '../output/appending-file.ts';
 import { onDisk } from '../io-error.ts';
@@ -116,7 +117,7 @@ export class ParquetOutput implements ParquetFile {
     const { columns } = this.#options;
     const dropped = (path: string) => this.#drop(path);
     const row = [...columns].map(([name, kind]) =>
-      libraryForm(fit(record[name], kind, { path: name, dropped }), kind),
+      libraryForm(fit(exactField(record, name), kind, { path: name, dropped }), kind),
     );
     for (const name of Object.keys(record)) if (!columns.has(name)) this.#drop(name);
     return row;

@@ -1,4 +1,5 @@
 /** The types of the columns of a file, from the schema of the records or learned from values. */
+import { columnTypeIn } from '../../../kit/column-type.ts';
 import { isLiteral, plainJson } from '../../../lib/text/json-literal.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
@@ -10,7 +11,9 @@ import { typeText } from '../../../kit/type-text.ts';
  * only the schema of the records can tell, such as a date.
  */
 export type ColumnKind =
-  | { readonly is: 'unknown' | 'boolean' | 'integer' | 'number' | 'string' | 'json' }
+  | { readonly is: 'unknown' | 'boolean' | 'integer' | 'number' | 'json' }
+  /** `numbers`: the texts of numbers, of which no double holds all digits. */
+  | { readonly is: 'string'; readonly numbers?: true }
   | { readonly is: 'typed'; readonly type: RecordType }
   | { readonly is: 'list'; readonly of: ColumnKind }
   | { readonly is: 'struct'; readonly fields: ReadonlyMap<string, ColumnKind> }
@@ -147,9 +150,17 @@ function mergeFields(
   for (const [name, value] of Object.entries(record)) {
     if (told.has(name)) continue;
     const known = fields.get(name);
-    const kind = kindOf(value, above + name);
+    const kind = kindIn(record, name, kindOf(value, above + name));
     fields.set(name, known === undefined ? kind : merge(known, kind, above + name));
   }
+}
+
+/** `1.0` is no whole number, and a number that no double holds is stored as text. */
+function kindIn(record: JsonObject | JsonValue[], name: string, kind: ColumnKind): ColumnKind {
+  if (kind.is !== 'integer' && kind.is !== 'number') return kind;
+  const type = columnTypeIn(record, name);
+  if (type === 'string') return { is: 'string', numbers: true };
+  return type === 'number' ? { is: type } : kind;
 }
 
 const NOTHING_TOLD: ReadonlyMap<string, ColumnKind> = new Map();
@@ -161,7 +172,7 @@ export function kindOf(value: JsonValue, path: string): ColumnKind {
     return {
       is: 'list',
       of: value
-        .map((item) => kindOf(item, `${path}[]`))
+        .map((item, index) => kindIn(value, String(index), kindOf(item, `${path}[]`)))
         .reduce((a, b) => merge(a, b, `${path}[]`), { is: 'unknown' }),
     };
   }
@@ -183,7 +194,10 @@ function merge(a: ColumnKind, b: ColumnKind, path: string): ColumnKind {
   if (a.is === 'struct' && b.is === 'struct') return mergeStructs(a.fields, b.fields, path);
   if (a.is === 'json' && b.is === 'struct') return b;
   if (a.is === 'struct' && b.is === 'json') return a;
+  if (a.is === 'string' && b.is === 'string') return a.numbers === true ? b : a;
   if (a.is === b.is) return a;
+  if (a.is === 'string' && a.numbers === true && isNumeric(b)) return a;
+  if (b.is === 'string' && b.numbers === true && isNumeric(a)) return b;
   if (isNumeric(a) && isNumeric(b)) return { is: 'number' };
   throw mismatch(path, a.is, b.is);
 }

@@ -1,5 +1,11 @@
 /** Values in the form in which the columns of a file store them. Nothing is rounded or cut. */
-import { documentText, isLiteral, plainJson } from '../../../lib/text/json-literal.ts';
+import {
+  documentText,
+  exactField,
+  isLiteral,
+  literalValue,
+} from '../../../lib/text/json-literal.ts';
+import { hasSpellings } from '../../../lib/text/number-spelling.ts';
 import { isObject, jsonText, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { daysOf, nanosOfTime, nanosOfTimestamp } from '../../../lib/time/iso-text.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
@@ -27,7 +33,8 @@ const INT32_MAX = 2 ** 31 - 1;
 export function fit(value: JsonValue | undefined, kind: ColumnKind, place: Place): unknown {
   if (value === null || value === undefined) return undefined;
   if (kind.is === 'json') return documentText(value);
-  if (isLiteral(value)) return fit(plainJson(value), kind, place);
+  if (kind.is === 'string' && kind.numbers === true) return fitText(value, kind, place);
+  if (isLiteral(value)) return fit(literalValue(value), kind, place);
   switch (kind.is) {
     case 'boolean':
       return typeof value === 'boolean' ? value : misfit(value, kind, place);
@@ -45,7 +52,8 @@ export function fit(value: JsonValue | undefined, kind: ColumnKind, place: Place
     case 'list': {
       if (!Array.isArray(value)) return misfit(value, kind, place);
       const inner = below(place, '[]');
-      return value.map((item) => fit(item, kind.of, inner));
+      if (!hasSpellings(value)) return value.map((item) => fit(item, kind.of, inner));
+      return value.map((_, index) => fit(exactField(value, String(index)), kind.of, inner));
     }
     case 'struct':
       return isObject(value) ? fitStruct(value, kind.fields, place) : misfit(value, kind, place);
@@ -54,6 +62,11 @@ export function fit(value: JsonValue | undefined, kind: ColumnKind, place: Place
     default:
       return typeof value === 'string' ? value : misfit(value, { is: 'string' }, place);
   }
+}
+
+function fitText(value: JsonValue, kind: ColumnKind, place: Place): string {
+  const isNumber = typeof value === 'number' || typeof value === 'bigint' || isLiteral(value);
+  return typeof value === 'string' || isNumber ? jsonText(value) : misfit(value, kind, place);
 }
 
 function below({ path, dropped }: Place, step: string): Place {
@@ -76,7 +89,8 @@ function fitStruct(
   place: Place,
 ): object {
   const out: Record<string, unknown> = {};
-  for (const [name, kind] of fields) out[name] = fit(value[name], kind, below(place, `.${name}`));
+  for (const [name, kind] of fields)
+    out[name] = fit(exactField(value, name), kind, below(place, `.${name}`));
   for (const name of Object.keys(value))
     if (!fields.has(name)) place.dropped(`${place.path}.${name}`);
   return out;

@@ -1,7 +1,7 @@
 /** Converts JSON values to text that the column's type can read. */
 import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import { documentText, isLiteral, plainJson } from '../../../lib/text/json-literal.ts';
+import { documentText, isLiteral, literalValue } from '../../../lib/text/json-literal.ts';
 import type { RecordSchema, RecordType } from '../../../kit/record-schema.ts';
 import { isBase64 } from '../../../kit/typed-values.ts';
 import type { LiveColumn } from '../../_sql/driver.ts';
@@ -107,7 +107,7 @@ export function finishedText(value: JsonValue): string | null {
 function plainText(value: JsonValue): string | null {
   if (value === null || typeof value === 'string') return value;
   if (typeof value === 'object')
-    return isLiteral(value) ? plainText(plainJson(value)) : stringifyJson(value);
+    return isLiteral(value) ? plainText(literalValue(value)) : stringifyJson(value);
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
