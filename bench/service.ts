@@ -9,6 +9,7 @@ import type { Command } from './process.ts';
 
 export interface Service {
   readonly url: string;
+  readonly pid: number;
   stop(): Promise<void>;
 }
 
@@ -32,6 +33,7 @@ export async function startHeadgate(
   const service = await startService({ ...command, cwd: folder, env: { HEADGATE_LOG: 'error' } });
   return {
     url: service.url,
+    pid: service.pid,
     dataFolder: data,
     async stop() {
       await service.stop();
@@ -48,7 +50,7 @@ export async function startService({ argv, cwd, env }: Command): Promise<Service
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  return { url: await addressOf(child), stop: () => end(child) };
+  return { url: await addressOf(child), pid: child.pid ?? 0, stop: () => end(child) };
 }
 
 function addressOf(child: ChildProcess): Promise<string> {

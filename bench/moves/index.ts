@@ -7,6 +7,7 @@ import { postgresMoves } from './postgres.ts';
 import { dueTogether } from './schedules.ts';
 import { serviceMoves } from './service.ts';
 import { sqliteMoves } from './sqlite.ts';
+import { triggerMoves } from './triggers.ts';
 
 export const MOVES: readonly Move[] = [
   ...fileMoves,
@@ -15,6 +16,7 @@ export const MOVES: readonly Move[] = [
   ...sqliteMoves,
   ...serviceMoves,
   dueTogether,
+  ...triggerMoves,
   attacked,
   ...memoryMoves,
 ];

@@ -77,12 +77,12 @@ async function measureSubmissions(bench: Bench, isDifferent: boolean): Promise<r
     }),
   );
   const rounds = { headgate: [] as Load[], bare: [] as Load[], again: [] as Load[] };
-  await oneHeadgate(bench, sleeping, bodyFile);
+  await oneHeadgate(bench, { sleeping, bodyFile });
   for (let round = 0; round < bench.runs; round++) {
     bench.say(`  round ${round + 1} of ${bench.runs}`);
-    rounds.headgate.push(await oneHeadgate(bench, sleeping, bodyFile));
+    rounds.headgate.push(await oneHeadgate(bench, { sleeping, bodyFile }));
     rounds.bare.push(await oneBare(bodyFile));
-    rounds.again.push(await oneHeadgate(bench, sleeping, bodyFile));
+    rounds.again.push(await oneHeadgate(bench, { sleeping, bodyFile }));
   }
   const share = (one: readonly Load[], other: readonly Load[]): number[] =>
     one.map(({ perSecond }, index) => perSecond / (other[index]?.perSecond ?? Number.NaN));
@@ -220,19 +220,31 @@ export const serviceMoves: readonly Move[] = [
   health,
 ];
 
-async function oneHeadgate(bench: Bench, sleeping: string, bodyFile: string): Promise<Load> {
+export interface LoadedRoute {
+  readonly sleeping: string;
+  readonly bodyFile: string;
+  readonly path?: string;
+  readonly options?: readonly string[];
+}
+
+/** A server whose only worker sleeps, under load. */
+export async function oneHeadgate(
+  bench: Bench,
+  { sleeping, bodyFile, path = '/v1/runs', options = [] }: LoadedRoute,
+): Promise<Load> {
   const server = await startHeadgate(
     bench.folder,
     '--max-concurrent-runs',
     '1',
     '--max-queued-runs',
     NO_LIMIT,
+    ...options,
   );
   try {
     const id = await submit(server.url, sleeping);
     while ((await statusOf(server.url, id)) === 'queued') await pause(20);
     const result = await load({
-      url: `${server.url}/v1/runs`,
+      url: `${server.url}${path}`,
       seconds: LOAD_SECONDS,
       connections: CONNECTIONS,
       bodyFile,
@@ -348,7 +360,7 @@ function busyFolder({ folder }: Bench): string {
   return join(folder, 'busy');
 }
 
-async function sleepingDocument(bench: Bench): Promise<string> {
+export async function sleepingDocument(bench: Bench): Promise<string> {
   const { url } = await bench.database();
   return `version: 1
 name: sleeping
@@ -358,7 +370,7 @@ pipeline:
 `;
 }
 
-function smallDocument(input: string, output: string): string {
+export function smallDocument(input: string, output: string): string {
   return `version: 1
 name: small
 pipeline:
@@ -377,7 +389,7 @@ pipeline:
 }
 
 /** About 1.4 kB, as documents in production are. */
-function submittedDocument(serial: string): string {
+export function submittedDocument(serial: string): string {
   return `version: 1
 name: orders-${serial}
 # Orders of the shop, cleaned and checked, as JSON Lines for the people who count.
