@@ -98,11 +98,11 @@ describe('the sqlite sink', () => {
   });
 
   test('a probe tells a table that the config cannot write to', async () => {
-    const db = new DatabaseSync(join(folder, 'probed.db'));
-    db.exec('CREATE TABLE t (Id INTEGER PRIMARY KEY)');
-    db.close();
+    const probed = new DatabaseSync(join(folder, 'probed.db'));
+    probed.exec('CREATE TABLE t (Id INTEGER PRIMARY KEY)');
+    probed.close();
     const probe = async (more: JsonObject): Promise<string | undefined> => {
-      const config = { database_url: 'sqlite:probed.db', table_name: 't', ...more };
+      const config = { database_url: 'sqlite:probed.probed', table_name: 't', ...more };
       const checked = check(sqliteSink.config, config);
       if (!checked.ok) throw new Error('config');
       return (await sqliteSink.probe?.(checked.value, testContext(folder)))?.at(-1)?.reason;
