@@ -170,15 +170,18 @@ export interface RecordErrorOptions {
  */
 export class RunError extends AppError {
   readonly kind: ErrorKind;
+  /** Index of the record that broke the rule, in its page, where it is known. */
+  readonly index?: number;
 
   constructor(
     kind: ErrorKind,
     code: string,
     message: string,
-    options: { hint?: string; cause?: unknown } = {},
+    options: { hint?: string; cause?: unknown; index?: number } = {},
   ) {
     super(code, message, options);
     this.kind = kind;
+    if (options.index !== undefined) this.index = options.index;
   }
 }
 

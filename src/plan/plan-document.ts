@@ -120,6 +120,7 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     auth,
     warnings: withPlaces(issues.warnings, document.locate),
     blocks: blockPlanner.ofPlan(),
+    locate: document.locate,
     ...topology,
   });
 }

@@ -5,6 +5,7 @@
 import type { PlanMembers, RowMembers } from '../blocks/row-members.ts';
 import type { RowStatus } from '../document/structure/source.ts';
 import type { JoinSpec } from '../document/structure/topology.ts';
+import type { Locate } from '../document/text/locate.ts';
 import type { Issue } from '../lib/errors.ts';
 import type { JsonObject } from '../lib/text/json.ts';
 import type { RetryPolicy } from '../kit/context.ts';
@@ -186,4 +187,6 @@ export interface Plan extends PlanMembers {
   readonly topology?: TopologyPlan;
   /** What the plan as a whole has of the blocks of the document; read with `blockOf`. */
   readonly blocks: PlannedBlocks;
+  /** Finds a path in the text of the document, for errors of a run. */
+  readonly locate?: Locate;
 }

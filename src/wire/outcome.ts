@@ -14,6 +14,17 @@ export interface OutcomeError {
   /** Redacted sentence. */
   readonly message: string;
   readonly hint?: string;
+  /** The place in the document: `pipeline.sink`, and the line where it is known. */
+  readonly path?: string;
+  readonly line?: number;
+  readonly file?: string;
+}
+
+/** `pipeline.sink, line 6`, for people. */
+export function documentPlace({ path, line, file }: OutcomeError): string | undefined {
+  if (path === undefined) return undefined;
+  const where = line === undefined ? '' : `, line ${line}`;
+  return `${path}${where}${file === undefined ? '' : ` of ${file}`}`;
 }
 
 /**

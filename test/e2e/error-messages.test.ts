@@ -187,7 +187,7 @@ const BROKEN: readonly [string, () => object, string, readonly string[]][] = [
       contract: { version: '1', fields: [{ name: 'id', type: 'string' }] },
     }),
     'contract_breach',
-    ['`id`', 'string', 'record 0', '`on_breach: quarantine`'],
+    ['`id`', 'string', 'record 1 of the source', '`on_breach: quarantine`'],
   ],
   [
     'a failed check',
@@ -197,7 +197,18 @@ const BROKEN: readonly [string, () => object, string, readonly string[]][] = [
       quality: { record: [{ type: 'not_null', field: 'name', on_failure: 'abort' }] },
     }),
     'quality_abort',
-    ['`name`', 'not_null', '`quarantine`'],
+    ['`name`', 'not_null', 'record 1 of the source', '`quarantine`'],
+  ],
+  [
+    'a failed check behind a filter',
+    () => ({
+      source: OK,
+      transforms: [{ type: 'filter', config: { path: 'id', op: 'ne', value: 1 } }],
+      sink: OUT,
+      quality: { record: [{ type: 'not_null', field: 'name', on_failure: 'abort' }] },
+    }),
+    'quality_abort',
+    ['record 1 of page 1, as the transforms left it'],
   ],
 ];
 
@@ -213,6 +224,7 @@ describe('a run that fails by', () => {
       expect(message.endsWith(`[${code}]`), stderr).toBe(true);
       const sentence = message.slice('error: row row-0: '.length, -`  [${code}]`.length);
       expect(stderr.split(sentence).length - 1, 'it is told more than once').toBe(1);
+      expect(stderr).toMatch(/^at: pipeline\.[a-z[\]0-9]+, line \d+ of .*broken\.yaml$/m);
       expect(stderr).toMatch(/^hint: \S/m);
       expect(stderr).not.toMatch(/hunter2|node:internal|at async|\.ts:\d/);
     },

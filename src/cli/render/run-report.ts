@@ -3,6 +3,7 @@ import {
   WITHHELD_REASONS,
   type InvocationOutcome,
   type NodeOutcome,
+  documentPlace,
   type OutcomeError,
   type RunOutcome,
   type WithheldReason,
@@ -134,6 +135,8 @@ function failureMessageOf(terminal: Terminal, row: InvocationOutcome): void {
   terminal.note(
     `${terminal.paint('red', 'error:')} row ${row.row_id}: ${row.error.message}  ${terminal.paint('dim', `[${row.error.code}]`)}`,
   );
+  const place = documentPlace(row.error);
+  if (place !== undefined) terminal.note(`${terminal.paint('cyan', 'at:')} ${place}`);
   if (row.error.hint !== undefined)
     terminal.note(`${terminal.paint('cyan', 'hint:')} ${row.error.hint}`);
 }
@@ -158,6 +161,8 @@ export function rowDocument(row: InvocationOutcome): Record<string, unknown> {
     ...(row.bookmark === undefined ? {} : { bookmark: row.bookmark }),
     ...(row.error === null ? {} : { error: row.error.message, error_code: row.error.code }),
     ...(row.error?.hint === undefined ? {} : { hint: row.error.hint }),
+    ...(row.error?.path === undefined ? {} : { error_path: row.error.path }),
+    ...(row.error?.line === undefined ? {} : { error_line: row.error.line }),
   };
 }
 

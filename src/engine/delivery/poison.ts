@@ -103,10 +103,11 @@ export class Poison {
         this.#warned = true;
         return pending.length;
       case 'fail': {
-        const message = `sink \`${row.sink.type}\`: ${pending.length} record(s) failed ${maxRowAttempts} times; record ${first.index} of the page: ${first.error.message}`;
+        const message = `sink \`${row.sink.type}\`: ${pending.length} record(s) failed ${maxRowAttempts} times; the first: ${first.error.message}`;
         throw new RunError(first.error.kind, 'poison_records', message, {
           hint: 'repair the records, or use `poison.action: dlq` to keep them aside',
           cause: first.error,
+          index: first.index,
         });
       }
       default:

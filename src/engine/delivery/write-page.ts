@@ -220,8 +220,9 @@ function rejectedWithoutQueue(type: string, result: WriteResult): RunError {
   return new RunError(
     error.kind,
     'records_rejected',
-    `sink \`${type}\` rejected ${result.rejected.length} record(s); record ${first?.index ?? 0} of the page: ${error.message}`,
+    `sink \`${type}\` rejected ${result.rejected.length} record(s); the first: ${error.message}`,
     {
+      ...(first === undefined ? {} : { index: first.index }),
       hint: 'declare a `dlq` to keep rejected records aside and go on',
       cause: error,
     },

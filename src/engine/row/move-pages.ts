@@ -197,13 +197,15 @@ class PageMover {
     tally.breaches += worked.breaches ?? 0;
     if (worked.droppedFields !== undefined) countUnknownFields(tally, worked.droppedFields);
     if (worked.failure !== undefined) {
-      const failure = withRecord(worked.failure, this.#invocation.row, tally.read - page.count);
+      const failure = this.#withRecord(worked.failure, page, worked);
       return this.#giveUp(failure, withSchemas(dead, page, worked));
     }
     sampler?.written(worked.page);
     capture?.take(worked.page.records());
     if (worked.page.count === 0 && dead.length === 0 && page.bookmark === undefined) return;
-    const fate = await this.#writer.write(worked.page, { readAt, dead });
+    const fate = await this.#writer.write(worked.page, { readAt, dead }).catch((error: unknown) => {
+      throw this.#withRecord(error, page, worked);
+    });
     this.#unflushed = true;
     const numbers = numbered(dead, worked, tally.read - page.count);
     await this.#divert(withSchemas(numbers, page, worked));
@@ -225,6 +227,16 @@ class PageMover {
   async #flush(): Promise<void> {
     await flushAll(this.#invocation);
     this.#unflushed = false;
+  }
+
+  #withRecord(failure: unknown, page: Page, worked: WorkedPage): unknown {
+    const { tally, row } = this.#invocation;
+    const { filtered, expanded, dead } = worked;
+    return withRecord(failure, row, {
+      before: tally.read - page.count,
+      page: tally.pages,
+      isWhole: filtered === 0 && expanded === 0 && dead.length === 0,
+    });
   }
 
   /** Dead letters of earlier stages are written even when schema drift then ends the run. */

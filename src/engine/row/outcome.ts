@@ -2,11 +2,17 @@
 import { laneName } from '../../kit/page.ts';
 import type { WrittenFile } from '../../lib/files/written-file.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { InvocationOutcome, OutcomeError, SlaViolation } from '../../wire/outcome.ts';
+import {
+  documentPlace,
+  type InvocationOutcome,
+  type OutcomeError,
+  type SlaViolation,
+} from '../../wire/outcome.ts';
 import { outcomeErrorOf } from '../failure.ts';
 import * as metrics from '../metrics.ts';
 import { canonicalUri } from '../observe/canonical-uri.ts';
 import { datasetOf } from '../observe/datasets.ts';
+import { documentPlaceOf } from './document-place.ts';
 import type { ObservedRow } from '../observe/observer.ts';
 import type { InvocationRequest } from './request.ts';
 import type { Tally } from './tally.ts';
@@ -47,9 +53,12 @@ export function reportEnd(
   { startedAt, name }: ObservedRow,
   ended: EndedAttempt,
 ): InvocationOutcome {
-  const { env, row, iteration, invocationId } = request;
+  const { env, row, plan, iteration, invocationId } = request;
   const { tally, outputs, failure, cancelled, durationMs, violations } = ended;
-  const error = failure === undefined ? null : outcomeErrorOf(failure, env.redactor);
+  const error =
+    failure === undefined
+      ? null
+      : { ...outcomeErrorOf(failure, env.redactor), ...documentPlaceOf(failure, row, plan) };
   const status = error !== null ? 'failed' : cancelled ? 'cancelled' : 'completed';
   countEnd(request, durationMs, error?.kind);
   logEnd(request, ended, { status, error });
@@ -117,7 +126,9 @@ function logEnd(
   else
     log.error('row failed', {
       ...facts,
-      ...(hasReceipt === true ? { code: error.code } : { error: error.message }),
+      ...(hasReceipt === true
+        ? { code: error.code }
+        : { error: error.message, at: documentPlace(error) }),
     });
 }
 

@@ -2,19 +2,34 @@
 import { blockOf } from '../../blocks/define-block.ts';
 import { maskingBlock } from '../../blocks/masking/index.ts';
 import { maskingRulesFor } from '../../blocks/masking/schema.ts';
-import { RecordError, type FieldFault } from '../../lib/errors.ts';
+import { RecordError, RunError, type FieldFault } from '../../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
 import { createMasker } from '../stages/masking.ts';
 
 const LONGEST_VALUE = 80;
 
-/** `before` counts the records that the source gave before this page. */
-export function withRecord(failure: unknown, row: PlannedRow, before: number): unknown {
+/** Where a page stands, and whether its records are still those that were read. */
+export interface PagePlace {
+  /** Records that the source gave before it. */
+  readonly before: number;
+  /** Its number, from 1. */
+  readonly page: number;
+  readonly isWhole: boolean;
+}
+
+export function withRecord(failure: unknown, row: PlannedRow, place: PagePlace): unknown {
+  if (failure instanceof RunError && failure.index !== undefined) {
+    const { kind, code, message, hint, index } = failure;
+    return new RunError(kind, code, `${message} (${recordAt(index, place)})`, {
+      cause: failure,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
   if (!(failure instanceof RecordError)) return failure;
   const { fault, index, kind, hint } = failure;
   const found = [
-    ...(index === undefined ? [] : [`record ${before + index + 1} of the source`]),
+    ...(index === undefined ? [] : [recordAt(index, { ...place, isWhole: true })]),
     ...(fault === undefined ? [] : [`\`${fault.field}\` is ${shown(fault, row)}`]),
   ];
   if (found.length === 0) return failure;
@@ -22,6 +37,12 @@ export function withRecord(failure: unknown, row: PlannedRow, before: number): u
     cause: failure,
     ...(hint === undefined ? {} : { hint }),
   });
+}
+
+function recordAt(index: number, { before, page, isWhole }: PagePlace): string {
+  return isWhole
+    ? `record ${before + index + 1} of the source`
+    : `record ${index + 1} of page ${page}, as the transforms left it`;
 }
 
 /** Cut when long. What a masking rule hides, or may hide under a later name, is not shown. */

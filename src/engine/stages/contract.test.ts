@@ -87,8 +87,8 @@ describe('a breach', () => {
       name: 'RunError',
       kind: 'ContractViolation',
       code: 'contract_breach',
-      message:
-        'contract 2.1 is broken: `pin` must match `^[0-9]+$` (pattern), record 1 of the page',
+      message: 'contract 2.1 is broken: `pin` must match `^[0-9]+$` (pattern)',
+      index: 1,
     });
     expect(context.counts).toEqual(
       new Map([

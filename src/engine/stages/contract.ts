@@ -87,11 +87,11 @@ function settlerOf(config: ContractConfig, { env, pipeline, row }: StageContext)
       return (page, breaches) => {
         env.metrics.inc(CONTRACT_ABORTS, { pipeline, row });
         const [position = 0, breach] = breaches.entries().next().value ?? [];
-        const place = `record ${page.originOf(position)} of the page`;
         throw new RunError(
           'ContractViolation',
           'contract_breach',
-          `contract ${config.version} is broken: ${breach?.message}, ${place}`,
+          `contract ${config.version} is broken: ${breach?.message}`,
+          { index: page.originOf(position) },
         );
       };
     case 'quarantine':

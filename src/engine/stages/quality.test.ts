@@ -207,8 +207,8 @@ describe('abort', () => {
       record: [{ type: 'regex_match', field: 'pin', pattern: '^\\d+$', on_failure: 'abort' }],
     };
     await expect(run(config, [{ pin: '1' }, { pin: 'hunter2' }], context)).rejects.toMatchObject({
-      message:
-        'quality check failed: regex_match: `pin` must match `^\\d+$` (record 1 of the page)',
+      message: 'quality check failed: regex_match: `pin` must match `^\\d+$`',
+      index: 1,
     });
     expect(context.counts.get('svc_quality_aborts_total{pipeline=p,row=r,check=regex_match}')).toBe(
       1,

@@ -115,11 +115,11 @@ function settle(check: PageCheck, failures: PageFailures, { page, dead, context 
   if (check.aborts) {
     env.metrics.inc(QUALITY_ABORTS, { pipeline, row, check: check.type });
     const [first] = gone;
-    const place = first === undefined ? '' : ` (record ${page.originOf(first[0])} of the page)`;
     throw new RunError(
       'QualityFailure',
       'quality_abort',
-      `quality check failed: ${whole ?? first?.[1]}${place}`,
+      `quality check failed: ${whole ?? first?.[1]}`,
+      first === undefined ? {} : { index: page.originOf(first[0]) },
     );
   }
   const reasons: Reasons =

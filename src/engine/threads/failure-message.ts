@@ -30,7 +30,7 @@ export function failureMessageOf(error: unknown): FailureMessage {
       code,
       message,
       ...(hint === undefined ? {} : { hint }),
-      ...(error instanceof RecordError ? detailsOf(error) : {}),
+      ...detailsOf(error),
     };
   }
   const stack = error instanceof Error ? error.stack : undefined;
@@ -44,14 +44,20 @@ export function failureMessageOf(error: unknown): FailureMessage {
   };
 }
 
-function detailsOf({ fault, index }: Pick<RecordError, 'fault' | 'index'>) {
+function detailsOf(error: RecordError | RunError) {
+  const { index } = error;
+  const fault = error instanceof RecordError ? error.fault : undefined;
   return { ...(fault === undefined ? {} : { fault }), ...(index === undefined ? {} : { index }) };
 }
 
 export function failureOf(failure: FailureMessage): Error {
   const { family, kind, code, message, hint, stack, fault, index } = failure;
   const options = hint === undefined ? {} : { hint };
-  if (family === 'run') return new RunError(kind, code, message, options);
+  if (family === 'run')
+    return new RunError(kind, code, message, {
+      ...options,
+      ...(index === undefined ? {} : { index }),
+    });
   if (family === 'record')
     return new RecordError(kind, message, {
       ...options,
