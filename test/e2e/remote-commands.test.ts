@@ -208,10 +208,21 @@ test(
     expect(deployed.out).toContain('+ deployed  version 1, from folder/deployed.yaml');
     const again = await headgate(['push', 'folder/deployed.yaml']);
     expect(again.out).toBe('deployed version 1 has this document already\n');
-    const { schedules } = (
-      await program.call('GET', '/v1/schedules', undefined, { authorization: `Bearer ${TOKEN}` })
-    ).json() as { schedules: { name: string }[] };
-    expect(schedules.map(({ name }) => name)).toEqual(['template:deployed']);
+    const list = await headgate(['schedules']);
+    expect(list.out).toMatch(
+      /^schedule +state .*\ntemplate:deployed +active +0 0 1 1 \* UTC +\d{4}-01-01T00:00:00.000Z *\n$/,
+    );
+    const paused = await headgate(['schedules', 'template:deployed', '--pause', '--json']);
+    expect(JSON.parse(paused.out)).toMatchObject({ state: 'paused', next_run: null });
+    const resumed = await headgate(['schedules', 'template:deployed', '--resume']);
+    expect(resumed.out).toContain(' active ');
+    const run = await headgate(['schedules', 'template:deployed', '--run']);
+    expect(run.code, run.err).toBe(0);
+    const shown = await headgate(['runs', run.out.trim(), '--json']);
+    expect(JSON.parse(shown.out)).toMatchObject({ labels: { schedule: 'template:deployed' } });
+    expect((await headgate(['schedules', '--pause'])).code).toBe(2);
+    const nobody = await headgate(['schedules', 'nobody']);
+    expect(nobody.err).toContain('there is no schedule `nobody`');
     const stranger = await headgate(['deploy', 'folder'], {
       HEADGATE_SERVER: program.url,
       HEADGATE_TOKEN: 'of-nobody',

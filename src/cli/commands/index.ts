@@ -30,6 +30,7 @@ import { runsCommand } from './runs.ts';
 import { submitCommand } from './submit.ts';
 import { runCommand } from './run.ts';
 import { scheduleCommand } from './schedule.ts';
+import { schedulesCommand } from './schedules.ts';
 import { schemaCommand } from './schema.ts';
 import { serveCommand } from './serve.ts';
 import { templateDeleteCommand } from './template-delete.ts';
@@ -89,6 +90,7 @@ export const COMMANDS: readonly Command[] = [
   cancelCommand,
   rerunCommand,
   mcpCommand,
+  schedulesCommand,
   demoCommand,
   fmtCommand,
   listCommand,
