@@ -1,8 +1,9 @@
 import { open, type FileHandle } from 'node:fs/promises';
-import type { AsyncBuffer, FileMetaData } from 'hyparquet';
+import type { AsyncBuffer, FileMetaData, RowGroup } from 'hyparquet';
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
 import { setField, type JsonObject } from '../../../lib/text/json.ts';
 import { onDisk } from '../io-error.ts';
+import { damagedPage } from './page-checksums.ts';
 import { PageTooLarge, pageCodecs } from './parquet-codecs.ts';
 import { readFooter, requirePlainColumns, unreadable } from './parquet-footer.ts';
 import {
@@ -114,6 +115,7 @@ export class ParquetReader {
     const groups = this.#metadata.row_groups;
     const group = groups[index];
     if (group === undefined) return;
+    await this.#checkPages(group);
     const start = groups.slice(0, index).reduce((sum, one) => sum + Number(one.num_rows), 0);
     const rows = Number(group.num_rows);
     const sliceable = group.columns.every((column) => column.offset_index_offset !== undefined);
@@ -124,6 +126,22 @@ export class ParquetReader {
     for (let from = 0; from < rows; from += step) {
       this.#options.signal.throwIfAborted();
       yield await this.#rows(start + from, start + Math.min(rows, from + step), slices > 1);
+    }
+  }
+
+  /** A value in a damaged page may still be one that can be decoded. */
+  async #checkPages({ columns }: RowGroup): Promise<void> {
+    const { path, signal } = this.#options;
+    for (const { meta_data: column } of columns) {
+      const name = column?.path_in_schema[0] ?? '';
+      if (column === undefined || !this.#converters.has(name)) continue;
+      signal.throwIfAborted();
+      const at = await damagedPage(this.#file, column);
+      if (at !== undefined)
+        throw unreadable(
+          path,
+          `a page of the column ${JSON.stringify(name)} is damaged: what stands at byte ${at} is not what its checksum says`,
+        );
     }
   }
 
