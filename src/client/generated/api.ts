@@ -3976,6 +3976,7 @@ export interface paths {
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
@@ -3994,6 +3995,7 @@ export interface paths {
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };

@@ -75,6 +75,44 @@ describe('a file of triggers', () => {
     ]);
   });
 
+  test('whose document needs a parameter is refused, because no run would have it', () => {
+    const params = '{day: {type: string, required: true}}';
+    const text = file(
+      `name: a, type: webhook, config: {version: 1, params: ${params}, pipeline: ${PIPELINE}}`,
+    );
+    expect(problems(text)).toEqual(['triggers.yaml:3 missing_param triggers[0].config.params.day']);
+  });
+
+  test('names a document or a template', () => {
+    const text = file(
+      'name: a, type: webhook',
+      'name: b, type: webhook, config: orders.yaml, template: {id: orders}',
+      'name: c, type: webhook, template: {id: orders, more: 1}',
+    );
+    expect(problems(text)).toEqual([
+      'triggers.yaml:3 missing_key triggers[0].config',
+      'triggers.yaml:4 invalid_value triggers[1].template',
+      'triggers.yaml:5 unknown_key triggers[2].template.more',
+    ]);
+  });
+
+  test('may refer to variables in its own fields, and holds rules between them', () => {
+    const queue = 'type: queue_depth, config: orders.yaml, queue: {type: redis, key: k, url:';
+    const { triggers } = checked(file(`name: a, ${queue} "redis://:\${env:NAME}@h"}`));
+    expect(triggers[0]?.config).toMatchObject({ queue: { url: 'redis://:value@h' } });
+    expect(
+      problems(
+        file(
+          `name: a, ${queue} "\${env:NONE}"}`,
+          `name: b, ${queue} "redis://h"}, threshold: 2, rearm_below: 3`,
+        ),
+      ),
+    ).toEqual([
+      'triggers.yaml:3 missing_variable triggers[0].queue.url',
+      'triggers.yaml:4 invalid_value triggers[1].rearm_below',
+    ]);
+  });
+
   test('says which trigger a field belongs to', () => {
     const { issues } = refusalOf(() =>
       checked(

@@ -116,8 +116,8 @@ function loadOf(
   const options = {
     ...reading,
     ...(variableAccess === undefined ? {} : { variableAccess }),
+    // Nobody gives its runs values for parameters: one that is required fails here, not every run.
     secrets: 'keep',
-    paramMode: 'placeholders',
   } as const;
   return typeof document === 'string'
     ? loadDocumentFile(file, options)

@@ -183,13 +183,14 @@ function readTrigger(
   }
   const definition = definitions.find(({ type }) => type === entry['type']);
   const kind = definition ?? unknownKind(entry['type'], { path, definitions, report });
-  const filled = withValues({ ...entry, type: kind.type }, { path, sources, report });
+  const { filled, unfilled } = withValues({ ...entry, type: kind.type }, { path, sources, report });
   const checked = check(entrySchema(kind), filled, path);
   if (!checked.ok)
     for (const issue of checked.issues)
       // The fields of a kind that is not known are not known either.
-      if (definition !== undefined || issue.code !== 'unknown_key') report(issue);
-  if (!checked.ok) return undefined;
+      if (!unfilled.has(issue.path) && (definition !== undefined || issue.code !== 'unknown_key'))
+        report(issue);
+  if (!checked.ok || unfilled.size > 0) return undefined;
   const { name, enabled, config, template, run, type: _type, ...fields } = checked.value;
   const target = targetOf(config, template, { path, report });
   if (definition === undefined || target === undefined) return undefined;
@@ -207,13 +208,20 @@ function readTrigger(
 function withValues(
   entry: JsonObject,
   { path, sources, report }: Pick<Reading, 'path' | 'sources'> & { readonly report: Report },
-): JsonObject {
+): { readonly filled: JsonObject; readonly unfilled: ReadonlySet<string> } {
   const fields = Object.fromEntries(
     Object.entries(entry).filter(([key]) => !Object.hasOwn(commonFields('', ''), key)),
   );
   const { tree, issues } = interpolate(fields, sources);
-  for (const issue of issues) report({ ...issue, path: joinPath(path, ...stepsOf(issue.path)) });
-  return { ...entry, ...restoreEscapes(tree) };
+  const found = issues.map((issue) => ({
+    ...issue,
+    path: joinPath(path, ...stepsOf(issue.path)),
+  }));
+  found.forEach(report);
+  return {
+    filled: { ...entry, ...restoreEscapes(tree) },
+    unfilled: new Set(found.map((issue) => issue.path)),
+  };
 }
 
 function targetOf(
