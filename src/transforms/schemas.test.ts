@@ -133,9 +133,118 @@ describe('the types after a transform', () => {
       { field: 'id', default: '' },
       'price: decimal(12, 2), raw: binary, doc: json, name: utf8, …',
     ],
-    ['flatten', {}, '…'],
+    ['flatten', {}, 'id: int32 not null, price: decimal(12, 2), raw: binary, name: utf8, …'],
+    [
+      'lookup',
+      {
+        values: [
+          { k: 1, n: 5, s: 'x', m: 1 },
+          { k: 2, n: null, m: 'y' },
+        ],
+        on: { record: 'id', ref: 'k' },
+        add: { rank: 'n', name: 's', mixed: 'm' },
+      },
+      'id: int32 not null, price: decimal(12, 2), raw: binary, doc: json, name: utf8, rank: int64, …',
+    ],
+    [
+      'lookup',
+      {
+        values: [{ k: 1, n: 5 }],
+        on: { record: 'id', ref: 'k' },
+        add: { name: 'n' },
+        on_missing: 'keep',
+      },
+      'id: int32 not null, price: decimal(12, 2), raw: binary, doc: json, …',
+    ],
+    [
+      'rename_keys',
+      { pattern: '^i', replacement: 'u' },
+      'ud: int32 not null, price: decimal(12, 2), raw: binary, doc: json, name: utf8',
+    ],
+    [
+      'rename_keys',
+      { pattern: '^(id|raw)$', replacement: 'x' },
+      'price: decimal(12, 2), doc: json, name: utf8, …',
+    ],
+    [
+      'keys_case',
+      { mode: 'screaming_snake' },
+      'ID: int32 not null, PRICE: decimal(12, 2), RAW: binary, DOC: json, NAME: utf8',
+    ],
   ])('%s %j', (type, config, expected) => {
     expect(schemaText(schemaAfter(type, config, TABLE))).toBe(expected);
+  });
+
+  it.each<[string, JsonObject, string]>([
+    [
+      'flatten',
+      {},
+      'id: int64 not null, at_x: int32, at__y_z: utf8, tags: list(utf8), items: list(struct(n: int64, D_d: json)), …',
+    ],
+    [
+      'keys_case',
+      { mode: 'snake' },
+      'id: int64 not null, at: struct(x: int32, y: struct(z: utf8)), tags: list(utf8), items: list(struct(n: int64, d_d: json))',
+    ],
+    [
+      'explode',
+      { path: 'items' },
+      'id: int64 not null, at: struct(x: int32, _y: struct(z: utf8)), tags: list(utf8), items_n: int64, items_D_d: json, …',
+    ],
+    [
+      'explode',
+      { path: 'items', prefix: '' },
+      'id: int64 not null, at: struct(x: int32, _y: struct(z: utf8)), tags: list(utf8), n: int64, D_d: json, …',
+    ],
+    [
+      'explode',
+      { path: 'tags', on_missing: 'drop' },
+      'id: int64 not null, at: struct(x: int32, _y: struct(z: utf8)), tags: utf8, items: list(struct(n: int64, D_d: json))',
+    ],
+    [
+      'explode',
+      { path: 'tags' },
+      'id: int64 not null, at: struct(x: int32, _y: struct(z: utf8)), items: list(struct(n: int64, D_d: json)), …',
+    ],
+    [
+      'explode',
+      { path: 'at.x' },
+      'id: int64 not null, tags: list(utf8), items: list(struct(n: int64, D_d: json)), …',
+    ],
+  ])('%s %j of nested types', (type, config, expected) => {
+    const nested: RecordSchema = {
+      fields: [
+        { ...field('id', 'int64'), nullable: false },
+        field('at', 'struct(x: int32, _y: struct(z: utf8))'),
+        field('tags', 'list(utf8)'),
+        field('items', 'list(struct(n: int64, D_d: json))'),
+      ],
+    };
+    const separator: JsonObject = type === 'flatten' ? { separator: '_' } : {};
+    expect(schemaText(schemaAfter(type, { ...config, ...separator }, nested))).toBe(expected);
+  });
+
+  it.each<[JsonObject, string]>([
+    [{ columns: ['jan', 'feb'] }, 'shop: utf8, k: utf8 not null, v: int64'],
+    [{ columns: ['jan', 'note'] }, 'shop: utf8, k: utf8 not null, …'],
+    [{ columns: ['jan'], drop_nulls: true }, 'shop: utf8, …'],
+    [
+      { columns: ['jan'], drop_nulls: true, drop_if_empty: true },
+      'shop: utf8, k: utf8 not null, v: int64',
+    ],
+    [{}, 'shop: utf8, …'],
+  ])('unpivot %j', (config, expected) => {
+    const months = {
+      fields: [
+        field('shop', 'utf8'),
+        field('jan', 'int64'),
+        field('feb', 'int64'),
+        field('note', 'utf8'),
+      ],
+    };
+    const whole = { key_name: 'k', value_name: 'v', id_fields: ['shop'], ...config };
+    expect(schemaText(schemaAfter('unpivot', whole, months))).toBe(expected);
+    expect(schemaAfter('unpivot', whole, { ...months, others: true }).others).toBe(true);
   });
 
   it('of records of which nothing is known is the one that a cast gives', () => {

@@ -57,9 +57,9 @@ test('types are told after each stage that may change them', () => {
   expect(told(row, TABLE)).toEqual([
     'source: id: int64, card: decimal(16, 0), kind: utf8, at: date',
     'transform cast: id: utf8, card: decimal(16, 0), kind: utf8, at: date',
-    'transform explode: unknown',
-    'transform set: n: int64 not null, …',
-    'masking: n: utf8 not null, …',
+    'transform explode: id: utf8, card: decimal(16, 0), at: date, …',
+    'transform set: id: utf8, card: decimal(16, 0), at: date, n: int64 not null, …',
+    'masking: id: utf8, card: decimal(16, 0), at: date, n: utf8 not null, …',
   ]);
   expect(told(row)[0]).toBe('source: unknown');
 });

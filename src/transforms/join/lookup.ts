@@ -1,3 +1,9 @@
+import {
+  forgetFields,
+  typeOfConstant,
+  withField,
+  type RecordSchema,
+} from '../../kit/record-schema.ts';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigError, messageOf, RecordError } from '../../lib/errors.ts';
@@ -82,6 +88,11 @@ export const lookup = defineTransform<z.infer<typeof schema>>({
   ],
   reads: (config) => ({ kind: 'fields', names: [config.on.record] }),
   columns: (config) => ({ kind: 'add', fields: Object.keys(config.add) }),
+  schema: (config, input) =>
+    Object.entries(config.add).reduce(
+      (known, [name, column]) => withLookedUp(known, name, config, column),
+      input,
+    ),
   compile(config, { env }) {
     const rows =
       config.values ?? readRows(resolve(env.cwd, config.jsonl ?? ''), config.jsonl ?? '');
@@ -111,6 +122,24 @@ export const lookup = defineTransform<z.infer<typeof schema>>({
     });
   },
 });
+
+/** Reference rows in the document have types; a file is not read for that. */
+// oxlint-disable-next-line max-params
+function withLookedUp(
+  input: RecordSchema,
+  name: string,
+  { values, on_missing: onMissing }: z.infer<typeof schema>,
+  column: string,
+): RecordSchema {
+  const types = (values ?? []).flatMap((row) =>
+    hasField(row, column) ? (typeOfConstant(row[column] ?? null) ?? []) : [],
+  );
+  const [type] = types;
+  const isSame = type !== undefined && types.every(({ kind }) => kind === type.kind);
+  // Without a reference row a record keeps what it has.
+  if (!isSame || onMissing === 'keep') return forgetFields(input, [name]);
+  return withField(input, { name, type, nullable: true });
+}
 
 /** Lists and objects cannot be keys. */
 function keyOf(value: JsonValue | undefined): string | undefined {

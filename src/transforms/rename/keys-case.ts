@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineTransform } from '../../kit/transform.ts';
-import { renamingTree } from './rename-tree.ts';
+import { renamedSchema, renamingTree } from './rename-tree.ts';
 
 const STYLES = {
   snake: (words: readonly string[]) => words.map(lower).join('_'),
@@ -45,6 +45,7 @@ export const keysCase = defineTransform<z.infer<typeof schema>>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
+  schema: ({ mode }, input) => renamedSchema(input, (key) => restyled(key, STYLES[mode]), 'error'),
   worksOnColumns: () => true,
   compile: ({ mode }) => renamingTree((key) => restyled(key, STYLES[mode]), 'error'),
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { patternField } from '../../kit/pattern.ts';
 import { defineTransform } from '../../kit/transform.ts';
 import { re2js } from '../../lib/lazy.ts';
-import { renamingTree } from './rename-tree.ts';
+import { renamedSchema, renamingTree } from './rename-tree.ts';
 import { replacing } from '../replacement.ts';
 
 const schema = z.lazy(() =>
@@ -35,7 +35,11 @@ export const renameKeys = defineTransform<z.infer<typeof schema>>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
+  schema: (config, input) => renamedSchema(input, renaming(config), 'last_wins'),
   worksOnColumns: () => true,
-  compile: (config) =>
-    renamingTree(replacing(re2js().RE2JS.compile(config.pattern), config.replacement), 'last_wins'),
+  compile: (config) => renamingTree(renaming(config), 'last_wins'),
 });
+
+function renaming({ pattern, replacement }: z.infer<typeof schema>): (key: string) => string {
+  return replacing(re2js().RE2JS.compile(pattern), replacement);
+}

@@ -1,3 +1,9 @@
+import {
+  UNKNOWN_SCHEMA,
+  type RecordField,
+  type RecordSchema,
+  type RecordType,
+} from '../../kit/record-schema.ts';
 import { RecordError } from '../../lib/errors.ts';
 import {
   hasField,
@@ -52,6 +58,44 @@ export function renamingTree(
     );
     return columns.changed({ names: renamed.names, columns: inside });
   });
+}
+
+/**
+ * The fields under their new names, inside structs too. Where two names may become one, the type of
+ * neither is known.
+ */
+export function renamedSchema(
+  { fields, others }: RecordSchema,
+  rename: (key: string) => string,
+  collisions: 'error' | 'last_wins',
+): RecordSchema {
+  if (collisions === 'last_wins' && others === true) return UNKNOWN_SCHEMA;
+  const renamed = fields.map((field) => renamedField(field, rename));
+  const isSingle = ({ name }: RecordField): boolean =>
+    renamed.filter((field) => field.name === name).length === 1;
+  const single = renamed.filter(isSingle);
+  if (single.length < renamed.length) return { fields: single, others: true };
+  return others === true ? { fields: single, others } : { fields: single };
+}
+
+function renamedField(field: RecordField, rename: (key: string) => string): RecordField {
+  const name = rename(field.name);
+  const type = renamedType(field.type, rename);
+  if (type === field.type) return { ...field, name };
+  return { name, type, nullable: field.nullable };
+}
+
+function renamedType(type: RecordType, rename: (key: string) => string): RecordType {
+  if (type.kind === 'list') {
+    const item = renamedType(type.item, rename);
+    return item === type.item ? type : { kind: 'list', item };
+  }
+  if (type.kind === 'map') {
+    const value = renamedType(type.value, rename);
+    return value === type.value ? type : { ...type, value };
+  }
+  if (type.kind !== 'struct') return type;
+  return { kind: 'struct', fields: type.fields.map((field) => renamedField(field, rename)) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { text } from '../../kit/schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
-import { renamingTree } from './rename-tree.ts';
+import { renamedSchema, renamingTree } from './rename-tree.ts';
 
 const WORDS: Readonly<Record<string, string>> = {
   '%': 'percent',
@@ -54,16 +54,18 @@ export const spellSymbols = defineTransform<z.infer<typeof schema>>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'identity' }),
+  schema: (config, input) => renamedSchema(input, spelling(config), 'error'),
   worksOnColumns: () => true,
-  compile({ extra, separator }) {
-    const words = new Map(Object.entries({ ...WORDS, ...extra }));
-    const longestFirst = [...words.keys()].sort((a, b) => b.length - a.length);
-    const symbols = new RegExp(longestFirst.map((symbol) => literal(symbol)).join('|'), 'gu');
-    const spell = (key: string): string =>
-      key.replaceAll(symbols, (symbol) => separator + (words.get(symbol) ?? '') + separator);
-    return renamingTree(spell, 'error');
-  },
+  compile: (config) => renamingTree(spelling(config), 'error'),
 });
+
+function spelling({ extra, separator }: z.infer<typeof schema>): (key: string) => string {
+  const words = new Map(Object.entries({ ...WORDS, ...extra }));
+  const longestFirst = [...words.keys()].sort((a, b) => b.length - a.length);
+  const symbols = new RegExp(longestFirst.map((symbol) => literal(symbol)).join('|'), 'gu');
+  return (key) =>
+    key.replaceAll(symbols, (symbol) => separator + (words.get(symbol) ?? '') + separator);
+}
 
 function literal(symbol: string): string {
   return symbol.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&');

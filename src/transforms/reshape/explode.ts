@@ -10,6 +10,7 @@ import {
 import { keepSpelling } from '../../lib/text/number-spelling.ts';
 import { readerOf, type FieldPath } from '../../kit/field-path.ts';
 import { pathField, stepsOf } from '../../kit/path-field.ts';
+import { fieldOf, forgetFields, withField, type RecordSchema } from '../../kit/record-schema.ts';
 import { optional } from '../../kit/schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
 
@@ -56,6 +57,7 @@ export const explode = defineTransform<ExplodeConfig>({
   ],
   reads: (config) => ({ kind: 'fields', names: stepsOf(config.path).slice(0, 1) }),
   columns: () => ({ kind: 'opaque' }),
+  schema: explodedSchema,
   compile(config) {
     const path = stepsOf(config.path);
     const read = readerOf(path);
@@ -81,6 +83,29 @@ export const explode = defineTransform<ExplodeConfig>({
 interface Element {
   readonly list: readonly JsonValue[];
   readonly index: number;
+}
+
+/** What an element may hold is known where the list has a type. */
+function explodedSchema(
+  { path, prefix, separator, on_missing: onMissing }: ExplodeConfig,
+  input: RecordSchema,
+): RecordSchema {
+  const [key = '', ...below] = stepsOf(path);
+  const type = fieldOf(input, key)?.type;
+  if (type === undefined && input.others !== true) return input;
+  if (below.length > 0) return type?.kind === 'json' ? input : forgetFields(input, [key]);
+  const rest = forgetFields(input, [key]);
+  if (type?.kind !== 'list') return rest;
+  const head = (prefix ?? key) === '' ? '' : (prefix ?? key) + separator;
+  if (type.item.kind === 'struct') {
+    const inside = type.item.fields.map((field) => ({ ...field, name: head + field.name }));
+    const added = inside.filter(({ name }) => fieldOf(rest, name) === undefined);
+    return { fields: [...rest.fields, ...added], others: true };
+  }
+  const isPlain = type.item.kind !== 'json' && type.item.kind !== 'map';
+  // Empty lists pass as the lists that they are.
+  if (onMissing === 'passthrough' || !isPlain) return rest;
+  return withField(input, { name: key, type: type.item, nullable: true });
 }
 
 type Place = (record: JsonObject, element: Element) => JsonObject;

@@ -1,3 +1,4 @@
+import type { RecordField, RecordSchema } from '../../kit/record-schema.ts';
 import { z } from 'zod';
 import { RecordError } from '../../lib/errors.ts';
 import {
@@ -32,6 +33,7 @@ export const flatten = defineTransform<z.infer<typeof schema>>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
+  schema: ({ separator }, input) => flatSchema(input, separator),
   compile: ({ separator }) =>
     mapping((record) => {
       const flat: JsonObject = {};
@@ -39,6 +41,21 @@ export const flatten = defineTransform<z.infer<typeof schema>>({
       return flat;
     }),
 });
+
+/** Structs are lifted by their type; of what a document holds nothing is known. */
+function flatSchema(input: RecordSchema, separator: string): RecordSchema {
+  const mayNest = ({ type }: RecordField): boolean => NESTED.has(type.kind);
+  if (!input.fields.some(mayNest)) return input;
+  const lifted = (fields: readonly RecordField[], head: string): RecordField[] =>
+    fields.flatMap((field) => {
+      const name = head + field.name;
+      if (field.type.kind === 'struct') return lifted(field.type.fields, name + separator);
+      return mayNest(field) ? [] : [{ ...field, name }];
+    });
+  return { fields: lifted(input.fields, ''), others: true };
+}
+
+const NESTED: ReadonlySet<string> = new Set(['json', 'struct', 'map']);
 
 interface FieldPlace {
   readonly holder: JsonObject;

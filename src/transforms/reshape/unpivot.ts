@@ -7,6 +7,8 @@ import {
   type JsonValue,
 } from '../../lib/text/json.ts';
 import { keepSpelling } from '../../lib/text/number-spelling.ts';
+import { fieldOf, type RecordSchema } from '../../kit/record-schema.ts';
+import { typeText } from '../../kit/type-text.ts';
 import { boolean, finding, optional, text } from '../../kit/schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
 
@@ -104,6 +106,7 @@ export const unpivot = defineTransform<UnpivotConfig>({
       ? { kind: 'record' }
       : { kind: 'fields', names: namesRead(config) },
   columns: () => ({ kind: 'opaque' }),
+  schema: unpivotedSchema,
   compile(config) {
     const valuesOf = valuesReader(config);
     return {
@@ -128,6 +131,27 @@ export const unpivot = defineTransform<UnpivotConfig>({
     };
   },
 });
+
+/** The value has a type where all columns that it may come from have the same one. */
+function unpivotedSchema(config: UnpivotConfig, input: RecordSchema): RecordSchema {
+  const { id_fields: ids, columns, from, key_name: key, value_name: value } = config;
+  const isClosed = input.others !== true;
+  const kept = ids.flatMap((name) => fieldOf(input, name) ?? []);
+  const named = from === undefined ? columns : [];
+  const known = named.flatMap((name) => fieldOf(input, name) ?? []);
+  const isMade = isClosed && !config.drop_nulls && known.length > 0;
+  // A record that gives nothing passes as it is.
+  if (!config.drop_if_empty && !isMade) return { fields: kept, others: true };
+  const fields = [...kept, { name: key, type: { kind: 'utf8' } as const, nullable: false }];
+  const [first] = known;
+  const isSame =
+    first !== undefined &&
+    (isClosed || known.length === named.length) &&
+    known.every(({ type }) => typeText(type) === typeText(first.type));
+  if (!isSame) return { fields, others: true };
+  const typed = [...fields, { name: value, type: first.type, nullable: true }];
+  return isClosed ? { fields: typed } : { fields: typed, others: true };
+}
 
 function namesRead({ id_fields: ids, columns, from }: UnpivotConfig): string[] {
   return [...ids, ...(from === undefined ? columns : [from])];
