@@ -1,4 +1,5 @@
 /** The ends of runs, for whoever in the server waits for one. */
+import { RefusedError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import type { RunEnding } from '../../wire/run-event.ts';
@@ -32,8 +33,8 @@ export class RunEnds implements RunListener {
     try {
       for (;;) {
         signal.throwIfAborted();
-        const record = await runs.get(runId);
-        if (isTerminal(record.status)) return endOf(record);
+        const record = await runs.get(runId).catch(undefinedWhileAway);
+        if (record !== undefined && isTerminal(record.status)) return endOf(record);
         const over = new AbortController();
         const slept = clock.sleep(LOOK_MS, AbortSignal.any([over.signal, signal]));
         const ending = await Promise.race([heard.promise, slept]);
@@ -44,6 +45,11 @@ export class RunEnds implements RunListener {
       this.#waiting.delete(runId);
     }
   }
+}
+
+/** A history that does not answer says nothing about the run. */
+function undefinedWhileAway(error: unknown): undefined {
+  if (!(error instanceof RefusedError) || error.code !== 'unavailable') throw error;
 }
 
 function endOf({ status, finished_at, submitted_at, error }: RunRecord): RunEnd {

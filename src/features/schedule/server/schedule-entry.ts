@@ -212,22 +212,29 @@ export class ScheduleEntry {
   #job({ pipeline, spec, cooldowns }: UsableSchedule): Job {
     const cron = parseCron(spec.cron, spec.timezone);
     assert(!('fault' in cron), 'the block was checked');
-    const caller = { principal: `schedule:${this.name}`, role: 'operator' } as const;
     return {
       pipeline,
       // The run is submitted with its time limit.
       spec: { ...spec, run_timeout_secs: undefined },
       cron,
-      run: async (tick, _signals, onAccepted) => {
-        const { run_id } = await this.#submit(tick, caller, false).catch((error: unknown) => {
-          this.#noteRefused(tick, error);
-          throw error;
-        });
-        return this.#followed(run_id, tick, onAccepted);
-      },
+      run: (tick, _signals, onAccepted) => this.#runTick(tick, pipeline, onAccepted),
       cooldownMs: (outcome) => cooldownOf(cooldowns, outcome) * 1000,
       giveUp: (reason) => this.#services.giveUp(this.#document, reason),
     };
+  }
+
+  async #runTick(tick: Date, pipeline: string, onAccepted: () => void): Promise<RunOutcome> {
+    const caller = { principal: `schedule:${this.name}`, role: 'operator' } as const;
+    const submitted = await this.#submit(tick, caller, false).catch((error: unknown) => {
+      if (isKnown(error)) return undefined;
+      this.#noteRefused(tick, error);
+      throw error;
+    });
+    if (submitted !== undefined) return this.#followed(submitted.run_id, tick, onAccepted);
+    const at = tick.toISOString();
+    this.#env.log.at('headgate::schedule').info('a tick was submitted before', { tick: at });
+    const finished_at = this.#env.clock.now().toISOString();
+    return outcomeOfEnd({ status: 'completed', finished_at, error: null, outcome: null }, pipeline);
   }
 
   #submit(tick: Date, caller: Caller, isManual: boolean): Promise<SubmissionReceipt> {
@@ -333,6 +340,14 @@ const ANEW: Progress = {
   failures: 0,
   isPaused: false,
 };
+
+/**
+ * The key of the tick belongs to a run of the document as it was, or to one that is gone: the server
+ * before submitted it, and did not live to store that.
+ */
+function isKnown(error: unknown): boolean {
+  return error instanceof RefusedError && (error.code === 'conflict' || error.code === 'not_found');
+}
 
 /** Ticks that are known are good for the cron expression and time zone that they came from. */
 function cronOf({ read }: LoadedDocument): string {

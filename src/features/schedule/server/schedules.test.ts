@@ -195,6 +195,28 @@ test('a tick that was submitted before the end of the server is not submitted ag
   expect(next.schedules.get('orders')).toMatchObject({ last_run: { run_id: 'run-1' } });
 });
 
+test('a tick that was submitted before, of a document that has changed since, has had its run', async () => {
+  const made = stage();
+  await made.store.putSchedule(
+    aSchedule('orders', { starting: '2026-01-31T12:00:00.000Z', handled: '2026-01-31T12:00:00Z' }),
+  );
+  made.refusal.now = new RefusedError('conflict', 'the idempotency key was used before');
+  await made.schedules.begin([document({ on_failure: 'stop' })]);
+  await made.clock.pass(0);
+  expect(made.schedules.get('orders')).toMatchObject({
+    state: 'active',
+    consecutive_failures: 0,
+    running: false,
+  });
+  expect(await stored(made)).toMatchObject({ starting: null });
+  made.refusal.now = new RefusedError('unprocessable', 'it is not valid any more');
+  await made.clock.pass(MINUTE);
+  expect(made.schedules.get('orders')).toMatchObject({
+    state: 'ended',
+    last_run: { run_id: null, status: 'failed', error: 'it is not valid any more' },
+  });
+});
+
 test('one missed tick is made up for by the next server, several are not', async () => {
   for (const [downMs, expected] of [
     [MINUTE, ['12:01:00', '12:02:00']],
