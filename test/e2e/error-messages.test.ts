@@ -1,4 +1,5 @@
 /** What a newcomer reads when something is broken: the parts of the message, not its sentences. */
+import { symlinkSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -21,6 +22,9 @@ beforeAll(async () => {
   folder.write('semicolon.csv', 'a;b\n1;2\n');
   folder.write('quote.csv', 'a,b\n1,"x\n2,y\n');
   folder.write('cut.jsonl.gz', gzipSync('{"id":1}\n'.repeat(10_000)).subarray(0, 60));
+  // A link: a defect must not cost the machine its device.
+  symlinkSync('/dev/full', join(folder.path, 'device.csv'));
+  symlinkSync('circle', join(folder.path, 'circle'));
   const db = new DatabaseSync(join(folder.path, 'shop.db'));
   db.exec('CREATE TABLE orders (id INTEGER PRIMARY KEY CHECK (id < 2))');
   db.close();
@@ -99,6 +103,51 @@ const BROKEN: readonly [string, () => object, string, readonly string[]][] = [
     () => ({ source: OK, sink: file('jsonl', '/dev/full') }),
     'connector_refused',
     ['/dev/full', 'no space', 'hint:'],
+  ],
+  [
+    'a device where a finished file would get its name',
+    () => ({ source: OK, sink: file('file', 'device.csv') }),
+    'connector_refused',
+    ['device.csv', 'a device', 'hint:'],
+  ],
+  [
+    'links that lead in a circle',
+    () => ({ source: file('jsonl', 'circle'), sink: OUT }),
+    'connector_refused',
+    ['circle', 'links lead in a circle', 'mend the links'],
+  ],
+  [
+    'a name that is too long',
+    () => ({ source: OK, sink: file('jsonl', 'x'.repeat(300)) }),
+    'connector_refused',
+    ['the name is too long', 'shorter'],
+  ],
+  [
+    'a file that is no gzip',
+    () => ({ source: file('jsonl', 'ok.jsonl', { compression: 'gzip' }), sink: OUT }),
+    'connector_data',
+    ['not valid gzip', '`compression`'],
+  ],
+  [
+    'a file that is no database',
+    () => ({
+      source: {
+        type: 'sqlite',
+        config: { database_url: 'sqlite:ragged.csv', query: 'select 1' },
+      },
+      sink: OUT,
+    }),
+    'connector_data',
+    ['file is not a database', 'no SQLite database'],
+  ],
+  [
+    'a schema that is missing in DuckDB',
+    () => ({
+      source: { type: 'duckdb', config: { database: ':memory:', query: 'select * from nix' } },
+      sink: OUT,
+    }),
+    'connector_missing',
+    ['nix', 'hint:'],
   ],
   [
     'HTTP 401',

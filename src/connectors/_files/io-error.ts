@@ -12,12 +12,31 @@ const BY_CODE: Readonly<Record<string, Reading>> = {
     says: 'it does not exist',
     hint: 'check the path; relative paths start at the working folder of the process',
   },
-  EACCES: { kind: 'refused', says: 'permission denied' },
+  EACCES: {
+    kind: 'refused',
+    says: 'permission denied',
+    hint: 'give the user that runs Headgate the right to it, or use another place',
+  },
   EPERM: { kind: 'refused', says: 'the operation is not permitted' },
   EISDIR: { kind: 'refused', says: 'it is a folder', hint: 'name a file' },
   ENOTDIR: { kind: 'refused', says: 'a part of the path is a file, not a folder' },
   EROFS: { kind: 'refused', says: 'the file system is read-only' },
-  ENOSPC: { kind: 'refused', says: 'no space is left on the device' },
+  ELOOP: {
+    kind: 'refused',
+    says: 'its symbolic links lead in a circle',
+    hint: 'name the file itself, or mend the links',
+  },
+  ENAMETOOLONG: { kind: 'refused', says: 'the name is too long', hint: 'use a shorter name' },
+  EIO: {
+    kind: 'refused',
+    says: 'the device fails (EIO)',
+    hint: 'name a regular file, and check the disk',
+  },
+  ENOSPC: {
+    kind: 'refused',
+    says: 'no space is left on the device',
+    hint: 'make room there, or write to another place',
+  },
   EDQUOT: { kind: 'refused', says: 'the disk quota is used up' },
   EMFILE: {
     kind: 'refused',

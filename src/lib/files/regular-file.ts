@@ -4,7 +4,7 @@
  * and opening does not wait.
  */
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs';
-import { open, stat, type FileHandle } from 'node:fs/promises';
+import { open, rename, stat, type FileHandle } from 'node:fs/promises';
 import { AppError } from '../errors.ts';
 import { permittedFile } from './file-access.ts';
 
@@ -127,6 +127,16 @@ async function checked(file: FileHandle): Promise<FileHandle> {
     await file.close();
     throw error;
   }
+}
+
+/**
+ * Gives a finished file its name. What stands there may be a file of earlier, never a device or a
+ * pipe, which would be gone. Rejects with `NotRegularFileError`, or with the error of the system.
+ */
+export async function renameOver(temporary: string, target: string): Promise<void> {
+  const found = await stat(permittedFile(target)).catch(() => undefined);
+  if (found !== undefined) assertRegular(found);
+  await rename(temporary, target);
 }
 
 function assertRegular(found: Stats): void {

@@ -118,6 +118,7 @@ async function confine(instance: DuckDBInstance): Promise<void> {
 
 /** Prefixes of the engine's messages. */
 const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
+  [/^IO Error: .*(?:No space left|Permission denied|Read-only)/, 'refused'],
   [/^Catalog Error: .*does not exist/, 'missing'],
   [/^Binder Error: .*not found in FROM clause/, 'missing'],
   [/^IO Error: .*(does not exist|No such file)/, 'missing'],

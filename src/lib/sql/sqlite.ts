@@ -124,6 +124,14 @@ const KINDS: Readonly<Record<number, ConnectorErrorKind>> = {
   23: 'refused',
 };
 
+const HINTS: Readonly<Record<number, string>> = {
+  8: 'give the user that runs Headgate the right to write the file and its folder',
+  10: 'check that the path names a database file, and the disk it lies on',
+  13: 'make room on the disk, or use another place',
+  14: 'check the path and the rights on the file and its folder',
+  26: 'check the path: the file is no SQLite database, or it is encrypted',
+};
+
 /** Turns an error of SQLite into a `ConnectorError`; our own errors pass unchanged. */
 export function sqliteError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
@@ -131,7 +139,11 @@ export function sqliteError(error: unknown, doing: string): ConnectorError {
   const text = messageOf(error);
   const kind =
     code === 1 && /^no such (table|column)/.test(text) ? 'missing' : (KINDS[code] ?? 'data');
-  return new ConnectorError(kind, `${doing}: ${text}`, { cause: error });
+  const hint = HINTS[code];
+  return new ConnectorError(kind, `${doing}: ${text}`, {
+    cause: error,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
 /** Whether another connection holds a lock that SQLite did not wait for (any longer). */

@@ -65,7 +65,12 @@ function decompressionError(error: unknown, codec: Codec, name: string): unknown
     return error;
   const cutOff = code === 'Z_BUF_ERROR' || code === 'ZSTD_CUT_OFF';
   const says = cutOff ? `the ${codec} data is cut off` : `it is not valid ${codec} data`;
-  return new ConnectorError('data', `cannot read ${name}: ${says}`, { cause: error });
+  return new ConnectorError('data', `cannot read ${name}: ${says}`, {
+    cause: error,
+    hint: cutOff
+      ? 'get the file again from its origin'
+      : 'get the file again from its origin, or say with `compression` how it is compressed',
+  });
 }
 
 /** Compresses what is written. `finish` ends the member, and the next `write` starts another. */

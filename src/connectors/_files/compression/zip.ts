@@ -25,6 +25,7 @@ export function unzipFiles(
     if (error instanceof ConnectorError) throw error;
     throw new ConnectorError('data', `${name} is not a valid ZIP archive: ${messageOf(error)}`, {
       cause: error,
+      hint: 'the file is damaged or of another kind; get it again from its origin, or name its `format`',
     });
   }
 }

@@ -1,5 +1,6 @@
 import { constants, lstatSync, type Stats } from 'node:fs';
-import { access, chmod, copyFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { access, chmod, copyFile, realpath, rm, stat } from 'node:fs/promises';
+import { renameOver } from '../../../lib/files/regular-file.ts';
 import { dirname, basename } from 'node:path';
 import type { SinkContext } from '../../../kit/context.ts';
 import type { FinishReason } from '../../../kit/sink.ts';
@@ -128,7 +129,7 @@ export class ReplacingFile {
     const before = await stat(path).catch(() => undefined);
     await onDisk('write', path, async () => {
       if (before !== undefined) await chmod(beside, before.mode & 0o777);
-      await rename(beside, path);
+      await renameOver(beside, path);
     });
     this.#published = written;
     await syncFolder(path);

@@ -2,7 +2,8 @@
  * Writes a Parquet file with the analytical engine: row groups are encoded in parallel while the
  * next one is filled.
  */
-import { open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { open, rm, type FileHandle } from 'node:fs/promises';
+import { renameOver } from '../../../lib/files/regular-file.ts';
 import { textRows } from '../../../fast/fast-paths.ts';
 import { TextRows } from '../../../fast/duckdb/text-rows.ts';
 import {
@@ -147,7 +148,7 @@ export class ParquetEngineOutput implements ParquetFile {
     } finally {
       await handle.close();
     }
-    await onDisk('write', path, () => rename(this.#temporary, path));
+    await onDisk('write', path, () => renameOver(this.#temporary, path));
     await syncFolder(path);
   }
 

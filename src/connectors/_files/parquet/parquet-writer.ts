@@ -1,5 +1,6 @@
 import { columnSize } from '../../../kit/rough-size.ts';
-import { open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { open, rm, type FileHandle } from 'node:fs/promises';
+import { renameOver } from '../../../lib/files/regular-file.ts';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import type { CompressionCodec } from 'hyparquet';
 import type { ByteWriter, ParquetWriter } from 'hyparquet-writer';
@@ -103,7 +104,9 @@ export class ParquetOutput implements ParquetFile {
     } finally {
       await this.#handle.close();
     }
-    await onDisk('write', this.#options.path, () => rename(this.#temporary, this.#options.path));
+    await onDisk('write', this.#options.path, () =>
+      renameOver(this.#temporary, this.#options.path),
+    );
     await syncFolder(this.#options.path);
   }
 

@@ -1,4 +1,5 @@
-import { access, copyFile, rename, rm } from 'node:fs/promises';
+import { access, copyFile, rm } from 'node:fs/promises';
+import { renameOver } from '../../../lib/files/regular-file.ts';
 import { dirname, join, normalize } from 'node:path';
 import type { SinkContext } from '../../../kit/context.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
@@ -167,7 +168,7 @@ class FileSink implements Sink {
         made.push({ target: part.target, temporary: await this.#make(part) });
       for (const { target, temporary } of made) {
         const written = fileToWrite(target, { append: this.#continues(target) });
-        await onDisk('write', target, () => rename(temporary, target));
+        await onDisk('write', target, () => renameOver(temporary, target));
         this.#written.push(written);
       }
     } finally {
