@@ -84,10 +84,26 @@ interface Way {
   readonly transforms?: JsonObject[];
   readonly limit?: number;
   readonly batch?: number;
+  readonly graph?: JsonObject;
 }
+const GRAPH: JsonObject = {
+  nodes: {
+    read: { kind: 'source' },
+    all: {
+      kind: 'transform',
+      transforms: [{ type: 'filter', config: { path: 'id', op: 'exists' } }],
+    },
+    write: { kind: 'sink' },
+  },
+  edges: [
+    { from: 'read', to: 'all' },
+    { from: 'all', to: 'write' },
+  ],
+};
 const ways: Readonly<Record<string, Way>> = {
   'no stage': {},
   'pages of two rows': { batch: 2 },
+  'a graph of nodes': { graph: GRAPH, batch: 2 },
   'a filter that keeps all': {
     transforms: [{ type: 'filter', config: { path: 'id', op: 'exists' } }],
   },
@@ -126,7 +142,11 @@ async function withDatabases(work: (from: Opened, into: Opened) => Promise<void>
   }
 }
 
-function documentOf(from: string, into: string, { sink, transforms, batch }: Way): JsonObject {
+function documentOf(
+  from: string,
+  into: string,
+  { sink, transforms, batch, graph }: Way,
+): JsonObject {
   const source = { database: from, query: 'SELECT * FROM t ORDER BY id' };
   return {
     pipeline: {
@@ -135,6 +155,7 @@ function documentOf(from: string, into: string, { sink, transforms, batch }: Way
         config: batch === undefined ? source : { ...source, batch_size: batch },
       },
       ...(transforms === undefined ? {} : { transforms }),
+      ...graph,
       sink: {
         type: 'duckdb',
         config: { database: into, table_name: 't', column_mapping: 'auto_map', ...sink },

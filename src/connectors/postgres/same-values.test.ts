@@ -256,9 +256,21 @@ interface Way {
 }
 
 const EVERYTHING = { type: 'filter', config: { path: 'id', op: 'exists' } };
+const GRAPH: JsonObject = {
+  nodes: {
+    read: { kind: 'source' },
+    all: { kind: 'transform', transforms: [EVERYTHING] },
+    write: { kind: 'sink' },
+  },
+  edges: [
+    { from: 'read', to: 'all' },
+    { from: 'all', to: 'write' },
+  ],
+};
 const WAYS: Readonly<Record<string, Way>> = {
   'no stage': {},
   'a filter that matches everything': { pipeline: { transforms: [EVERYTHING] } },
+  'a graph of nodes': { pipeline: GRAPH },
   'a transform of records': {
     pipeline: { transforms: [{ type: 'split', config: { field: 'id', delimiter: ',' } }] },
   },

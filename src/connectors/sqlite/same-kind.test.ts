@@ -58,10 +58,23 @@ interface Way {
   readonly transforms?: JsonObject[];
   readonly limit?: number;
   readonly batch?: number;
+  readonly graph?: JsonObject;
 }
+const GRAPH: JsonObject = {
+  nodes: {
+    read: { kind: 'source' },
+    all: { kind: 'transform', transforms: [KEEPS_ALL] },
+    write: { kind: 'sink' },
+  },
+  edges: [
+    { from: 'read', to: 'all' },
+    { from: 'all', to: 'write' },
+  ],
+};
 const ways: Readonly<Record<string, Way>> = {
   'no stage': {},
   'pages of two rows': { batch: 2 },
+  'a graph of nodes': { graph: GRAPH, batch: 2 },
   'a filter that keeps all': { transforms: [KEEPS_ALL] },
   'a field that is added': { transforms: [{ type: 'set', config: { values: { more: 1 } } }] },
   overwrite: { sink: { write_mode: 'overwrite' } },
@@ -72,7 +85,11 @@ const ways: Readonly<Record<string, Way>> = {
   },
 };
 
-function documentOf(from: string, into: string, { sink, transforms, batch }: Way): JsonObject {
+function documentOf(
+  from: string,
+  into: string,
+  { sink, transforms, batch, graph }: Way,
+): JsonObject {
   const source = { database_url: `sqlite:${from}`, query: 'SELECT * FROM t' };
   return {
     pipeline: {
@@ -81,6 +98,7 @@ function documentOf(from: string, into: string, { sink, transforms, batch }: Way
         config: batch === undefined ? source : { ...source, batch_size: batch },
       },
       ...(transforms === undefined ? {} : { transforms }),
+      ...graph,
       sink: {
         type: 'sqlite',
         config: {
