@@ -29,6 +29,7 @@ const external = [
   'fflate',
   'saxes',
   'hyparquet*',
+  'isomorphic-git',
   'write-excel-file',
   '@aws-sdk/*',
   '@azure/*',

@@ -42,6 +42,7 @@ import { RunEnds } from './runs/service/run-ends.ts';
 import { createRuns } from './runs/service/run-service.ts';
 import type { Caller } from './runs/service/runs.ts';
 import { createSchedules } from './features/schedule/server/schedules.ts';
+import { createTemplateSync } from './features/templates/sync/sync.ts';
 import { createTemplates } from './features/templates/templates.ts';
 import { createTriggers } from './features/triggers/triggers.ts';
 import { createVerify } from './features/verify/verify-service.ts';
@@ -190,6 +191,13 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     runs,
     onChanged: () => void schedules.lookAtTemplates(),
   });
+  const templateSync = createTemplateSync({
+    env,
+    file: options.templatesSync,
+    dataDir: options.dataDir,
+    templates,
+    audit: runs.audit,
+  });
   const triggers = createTriggers({
     env,
     audit: runs.audit,
@@ -234,6 +242,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     verify: createVerify(services),
     replay: createReplay(services),
     templates,
+    templateSync,
     schedules,
     triggers,
     mcp:
@@ -282,6 +291,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     await schedules.begin(scheduled);
     await triggers.start();
     const { address } = await server.listen(host, port);
+    templateSync.begin();
     if (localOutputs.retentionDays > 0)
       collecting = keepCollecting(localOutputs, env, closing.signal);
     return {
@@ -295,7 +305,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
         ),
       drain: async (graceSecs) => {
         schedules.close();
-        await triggers.close();
+        await Promise.all([triggers.close(), templateSync.close()]);
         await runs.drain(graceSecs * 1000);
         await schedules.settled();
         await close();

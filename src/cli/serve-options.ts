@@ -34,6 +34,8 @@ export interface ServeOptions {
   readonly defaultConfig: string | undefined;
   /** Absolute path of the file of triggers. */
   readonly triggers: string | undefined;
+  /** Absolute path of the file of template origins. */
+  readonly templatesSync: string | undefined;
   /** Absolute path of the folder of documents with a schedule. */
   readonly schedules: string | undefined;
   /** Whether agents are served, and whether they may change anything; undefined: they are not. */

@@ -11,6 +11,7 @@ import type { BlockListing } from '../features/part-schemas.ts';
 import type { Rerun } from '../features/rerun/rerun.ts';
 import type { Rollback } from '../features/rollback/rollback-run.ts';
 import type { Schedules } from '../features/schedule/server/schedules.ts';
+import type { TemplateSync } from '../features/templates/sync/sync.ts';
 import type { Templates } from '../features/templates/templates.ts';
 import type { Triggers } from '../features/triggers/triggers.ts';
 import type { Verify } from '../features/verify/verify-service.ts';
@@ -56,6 +57,8 @@ export interface Services {
    */
   readonly audit: Pick<Audit, 'record' | 'list'>;
   readonly templates: Templates;
+  /** Where templates come from, outside of the server. */
+  readonly templateSync: Pick<TemplateSync, 'origins' | 'sync' | 'publish'>;
   readonly schedules: Schedules;
   readonly triggers: Pick<Triggers, 'fire' | 'needsNoToken' | 'health' | 'list'>;
   /** For agents; undefined: the server was started without it. */

@@ -75,6 +75,10 @@ export const templateListSchema = z.object({
   templates: z
     .array(templateSummarySchema)
     .meta({ description: 'The newest version of each; the newest registration first.' }),
+  sync: z
+    .object({ origins: z.array(z.lazy(() => syncOriginSchema)) })
+    .optional()
+    .meta({ description: 'Present where the server has origins of templates.' }),
 });
 
 export const templateDetailSchema = z
@@ -268,3 +272,97 @@ export const templateMatrixSchema = z
   })
   .meta({ description: 'Every pairing of a source template with a sink template.' });
 export type TemplateMatrix = Readonly<z.infer<typeof templateMatrixSchema>>;
+
+const ORIGIN_LAUNCHES = ['ignore', 'follow', 'always'] as const;
+const SYNC_ACTIONS = [
+  'register',
+  'launch',
+  'revive',
+  'unchanged',
+  'orphaned',
+  'deprecate',
+  'skipped',
+] as const;
+
+export const syncOriginSchema = z
+  .object({
+    name: z.string(),
+    kind: z.string().meta({ description: 'Kind of its source.' }),
+    prefix: z.string().meta({ description: 'Ids of its templates begin with it.' }),
+    launch: z.enum(ORIGIN_LAUNCHES),
+    prune: z.enum(['keep', 'deprecate']),
+    interval_secs: z
+      .int()
+      .optional()
+      .meta({ description: 'Absent: only at the start and on request.' }),
+  })
+  .meta({ description: 'Where templates come from.' });
+export type SyncOrigin = Readonly<z.infer<typeof syncOriginSchema>>;
+
+export const syncRequestSchema = z
+  .strictObject({
+    origin: z.string().nullish().meta({ description: 'Name of one origin; all when absent.' }),
+    dry_run: z.boolean().nullish().meta({ description: 'Say what would be done.' }),
+  })
+  .meta({ description: 'Which origins to read.' });
+
+const syncPlanItem = z.object({
+  action: z.enum(SYNC_ACTIONS),
+  id: z.string().optional(),
+  name: z.string().optional().meta({ description: 'File of the origin.' }),
+  version: z.int().optional(),
+  launch: z.boolean().optional(),
+  replaces: z.int().optional().meta({ description: 'The version that is launched now.' }),
+  description: z.string().optional(),
+  tags: z.array(z.string()).optional(),
+  reason: z.string().optional(),
+});
+export type SyncPlanItem = z.infer<typeof syncPlanItem>;
+
+const syncOutcome = z.object({
+  registered: z.array(z.object({ id: z.string(), version: z.int(), launched: z.boolean() })),
+  launched: z.array(z.object({ id: z.string(), version: z.int() })),
+  revived: z.array(z.string()),
+  deprecated: z.array(z.string()),
+  unchanged: z.int(),
+  orphaned: z.array(z.string()).meta({ description: 'In the registry, and not in the origin.' }),
+  skipped: z.array(z.tuple([z.string(), z.string()])).meta({ description: 'File and reason.' }),
+  failed: z.array(z.object({ id: z.string(), error: z.string() })),
+});
+export type SyncOutcome = z.infer<typeof syncOutcome>;
+
+const syncReport = z.object({
+  origin: z.string(),
+  kind: z.string(),
+  dry_run: z.boolean(),
+  warnings: z.array(z.string()),
+  plan: z.array(syncPlanItem),
+  outcome: syncOutcome.optional().meta({ description: 'Absent for a dry run.' }),
+});
+export type SyncReport = z.infer<typeof syncReport>;
+
+export const syncResultSchema = z
+  .object({
+    dry_run: z.boolean(),
+    reports: z.array(syncReport),
+    origin_errors: z
+      .array(z.object({ origin: z.string(), error: z.string() }))
+      .meta({ description: 'Origins that could not be read.' }),
+  })
+  .meta({ description: 'What became of each origin.' });
+export type SyncResult = Readonly<z.infer<typeof syncResultSchema>>;
+
+export const publishRequestSchema = z
+  .strictObject({
+    origin: z.string().meta({ description: 'Name of the origin to write to.' }),
+    version: selector('Number or channel; `stable` when absent.'),
+  })
+  .meta({ description: 'What to write back, and where.' });
+export const publishReceiptSchema = z.object({
+  id: z.string(),
+  version: z.int(),
+  origin: z.string(),
+  name: z.string().meta({ description: 'The file in the origin.' }),
+  location: z.string().meta({ description: 'Where it is now: a path, or a commit.' }),
+});
+export type PublishReceipt = Readonly<z.infer<typeof publishReceiptSchema>>;

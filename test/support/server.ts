@@ -394,6 +394,11 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
     }),
     reload: async () => ({ reloaded: false, reason: 'there is nothing to read' }),
     mcp: undefined,
+    templateSync: {
+      origins: [],
+      sync: () => Promise.reject(new RefusedError('unprocessable', 'no origins')),
+      publish: () => Promise.reject(new RefusedError('unprocessable', 'no origins')),
+    },
     templates: createTemplates({
       env,
       store: new MemoryTemplates(),

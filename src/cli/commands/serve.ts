@@ -173,7 +173,11 @@ const options = withVariables('SERVE', {
   cluster: unavailableOption('cluster mode'),
   clusterPollSecs: unavailableOption('cluster mode', 'N'),
   clusterMaxAttempts: unavailableOption('cluster mode', 'N'),
-  templatesSync: unavailableOption('template registry', 'FILE'),
+  templatesSync: textOption({
+    value: 'FILE',
+    completes: 'file',
+    description: 'Origins that templates are read from: folders and git repositories.',
+  }),
   mcp: switchOption({
     description: 'Serve tools to agents at `/mcp` (Model Context Protocol).',
   }),
@@ -281,6 +285,7 @@ export function readServeOptions(
     defaultConfig: absolute(values.defaultConfig, world.cwd),
     triggers: absolute(values.triggers, world.cwd),
     schedules: absolute(values.schedules, world.cwd),
+    templatesSync: absolute(values.templatesSync, world.cwd),
     mcp: mcpOf(values),
     maxConcurrentRuns: values.maxConcurrentRuns,
     maxQueuedRuns: values.maxQueuedRuns ?? 8 * values.maxConcurrentRuns,

@@ -2480,6 +2480,33 @@ export interface TemplateListAnswer {
     };
     [k: string]: unknown;
   }[];
+  /**
+   * Present where the server has origins of templates.
+   */
+  sync?: {
+    /**
+     * Items: Where templates come from.
+     */
+    origins: {
+      name: string;
+      /**
+       * Kind of its source.
+       */
+      kind: string;
+      /**
+       * Ids of its templates begin with it.
+       */
+      prefix: string;
+      launch: 'ignore' | 'follow' | 'always';
+      prune: 'keep' | 'deprecate';
+      /**
+       * Absent: only at the start and on request.
+       */
+      interval_secs?: number;
+      [k: string]: unknown;
+    }[];
+    [k: string]: unknown;
+  };
   [k: string]: unknown;
 }
 
@@ -2560,6 +2587,130 @@ export interface TemplateMatrixAnswer {
     command?: string;
     [k: string]: unknown;
   }[];
+  [k: string]: unknown;
+}
+
+/**
+ * Which origins to read.
+ */
+export interface TemplateSyncBody {
+  /**
+   * Name of one origin; all when absent.
+   */
+  origin?: string | null;
+  /**
+   * Say what would be done.
+   */
+  dry_run?: boolean | null;
+}
+
+/**
+ * What became of each origin.
+ */
+export interface TemplateSyncAnswer {
+  dry_run: boolean;
+  reports: {
+    origin: string;
+    kind: string;
+    dry_run: boolean;
+    warnings: string[];
+    plan: {
+      action: 'register' | 'launch' | 'revive' | 'unchanged' | 'orphaned' | 'deprecate' | 'skipped';
+      id?: string;
+      /**
+       * File of the origin.
+       */
+      name?: string;
+      version?: number;
+      launch?: boolean;
+      /**
+       * The version that is launched now.
+       */
+      replaces?: number;
+      description?: string;
+      tags?: string[];
+      reason?: string;
+      [k: string]: unknown;
+    }[];
+    /**
+     * Absent for a dry run.
+     */
+    outcome?: {
+      registered: {
+        id: string;
+        version: number;
+        launched: boolean;
+        [k: string]: unknown;
+      }[];
+      launched: {
+        id: string;
+        version: number;
+        [k: string]: unknown;
+      }[];
+      revived: string[];
+      deprecated: string[];
+      unchanged: number;
+      /**
+       * In the registry, and not in the origin.
+       */
+      orphaned: string[];
+      /**
+       * File and reason.
+       */
+      skipped: never[][];
+      failed: {
+        id: string;
+        error: string;
+        [k: string]: unknown;
+      }[];
+      [k: string]: unknown;
+    };
+    [k: string]: unknown;
+  }[];
+  /**
+   * Origins that could not be read.
+   */
+  origin_errors: {
+    origin: string;
+    error: string;
+    [k: string]: unknown;
+  }[];
+  [k: string]: unknown;
+}
+
+export interface TemplatePublishPath {
+  /**
+   * Template id; the slash of `owner/name` is sent as `%2F`.
+   */
+  id: string;
+}
+
+/**
+ * What to write back, and where.
+ */
+export interface TemplatePublishBody {
+  /**
+   * Name of the origin to write to.
+   */
+  origin: string;
+  /**
+   * Number or channel; `stable` when absent.
+   */
+  version?: (string | number) | null;
+}
+
+export interface TemplatePublishAnswer {
+  id: string;
+  version: number;
+  origin: string;
+  /**
+   * The file in the origin.
+   */
+  name: string;
+  /**
+   * Where it is now: a path, or a commit.
+   */
+  location: string;
   [k: string]: unknown;
 }
 
@@ -3800,6 +3951,43 @@ export interface paths {
         403: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/v1/templates/sync": {
+    /** Read templates from their origins. */
+    post: {
+      parameters: { query?: never; header?: never; path?: never; cookie?: never };
+      requestBody?: { content: { "application/json": TemplateSyncBody } };
+      responses: {
+        200: { content: { "application/json": TemplateSyncAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
+        422: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/v1/templates/{id}/publish": {
+    /** Write a version of a template back to an origin. */
+    post: {
+      parameters: { query?: never; header?: never; path: TemplatePublishPath; cookie?: never };
+      requestBody: { content: { "application/json": TemplatePublishBody } };
+      responses: {
+        200: { content: { "application/json": TemplatePublishAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        404: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
+        422: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };

@@ -57,6 +57,8 @@ const EXPECTED: Readonly<Record<string, string>> = {
   'GET /v1/templates/matrix': 'viewer operator admin',
   'GET /v1/templates/{id}': 'viewer operator admin',
   'POST /v1/templates': 'admin',
+  'POST /v1/templates/sync': 'admin',
+  'POST /v1/templates/{id}/publish': 'admin',
   'DELETE /v1/templates/{id}': 'admin',
   'POST /v1/templates/{id}/runs': 'operator admin',
   'POST /v1/templates/{id}/tags': 'admin',

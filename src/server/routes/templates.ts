@@ -5,8 +5,12 @@ import {
   deprecateTemplateSchema,
   launchResultSchema,
   launchTemplateSchema,
+  publishReceiptSchema,
+  publishRequestSchema,
   registerTemplateSchema,
   runTemplateSchema,
+  syncRequestSchema,
+  syncResultSchema,
   tagResultSchema,
   tagTemplateSchema,
   TEMPLATE_KINDS,
@@ -59,11 +63,50 @@ const listTemplates = defineRoute({
   query: z.strictObject({
     kind: z.enum(TEMPLATE_KINDS).optional().meta({ description: 'Templates of this kind only.' }),
   }),
-  uses: ['templates'],
+  uses: ['templates', 'templateSync'],
   responses: { 200: { description: 'The templates.', schema: templateListSchema } },
   refusals: ['unavailable'],
-  async handle({ query }, { templates }) {
-    return json(200, { templates: await templates.list(query.kind) });
+  async handle({ query }, { templates, templateSync: { origins } }) {
+    return json(200, {
+      templates: await templates.list(query.kind),
+      ...(origins.length === 0 ? {} : { sync: { origins } }),
+    });
+  },
+});
+
+const syncTemplates = defineRoute({
+  method: 'POST',
+  path: '/v1/templates/sync',
+  permission: 'template_admin',
+  label: 'template.sync',
+  tag: 'templates',
+  summary: 'Read templates from their origins',
+  description:
+    'New and changed documents become new versions; nothing that is registered is changed. An origin that cannot be read does not keep the others.',
+  body: syncRequestSchema,
+  bodyOptional: true,
+  uses: ['templateSync'],
+  responses: { 200: { description: 'A report for each origin.', schema: syncResultSchema } },
+  refusals: ['unprocessable', 'unavailable'],
+  async handle({ body, caller, signal }, { templateSync }) {
+    return json(200, await templateSync.sync(body, caller, signal));
+  },
+});
+
+const publishTemplate = defineRoute({
+  method: 'POST',
+  path: '/v1/templates/{id}/publish',
+  permission: 'template_admin',
+  label: 'template.publish',
+  tag: 'templates',
+  summary: 'Write a version of a template back to an origin',
+  params: templateParams,
+  body: publishRequestSchema,
+  uses: ['templateSync'],
+  responses: { 200: { description: 'Where it is now.', schema: publishReceiptSchema } },
+  refusals: ['unprocessable', 'unavailable'],
+  async handle({ params, body, caller, signal }, { templateSync }) {
+    return json(200, await templateSync.publish(params.id, body, caller, signal));
   },
 });
 
@@ -243,6 +286,8 @@ export const templateRoutes: readonly Route[] = [
   registerTemplate,
   listTemplates,
   templateMatrix,
+  syncTemplates,
+  publishTemplate,
   getTemplate,
   deleteTemplate,
   runTemplate,

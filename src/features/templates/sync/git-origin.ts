@@ -1,0 +1,170 @@
+/** A branch of a git repository, kept as a shallow clone in the data folder of the server. */
+import fs from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Env } from '../../../lib/env.ts';
+import { RefusedError } from '../../../lib/errors.ts';
+import { filesOfFolder, writeToFolder } from './folder.ts';
+import type { Origin, Publication, WrittenTemplate } from './origin.ts';
+import type { GitSettings, OriginSettings } from './origins-file.ts';
+
+/** For one request to the host of the repository. */
+const REQUEST_MS = 60_000;
+const PUBLISH_ATTEMPTS = 3;
+
+export interface GitOriginOptions {
+  readonly env: Pick<Env, 'fetch' | 'variables' | 'redactor'>;
+  readonly settings: OriginSettings;
+  readonly git: GitSettings;
+  /** Its clone lies there. */
+  readonly folder: string;
+}
+
+export function gitOrigin({ env, settings, git, folder }: GitOriginOptions): Origin {
+  const clone = new Clone({ env, git, folder });
+  const content = join(folder, git.path ?? '');
+  return {
+    settings,
+    pull: async (signal) => {
+      await clone.update(signal);
+      return filesOfFolder(content, signal);
+    },
+    publish: async (files, about) => {
+      for (let attempt = 1; ; attempt += 1) {
+        await clone.update(about.signal);
+        await writeToFolder(content, files);
+        try {
+          return await clone.push(inFolder(files, git.path), about);
+        } catch (error) {
+          // Somebody else has pushed meanwhile; anything else fails again in the same way.
+          if (attempt === PUBLISH_ATTEMPTS) throw error;
+        }
+      }
+    },
+  };
+}
+
+function inFolder(files: readonly WrittenTemplate[], folder: string | undefined): string[] {
+  return files.map(({ name }) => (folder === undefined ? name : `${folder}/${name}`));
+}
+
+class Clone {
+  readonly #options: Pick<GitOriginOptions, 'env' | 'git' | 'folder'>;
+
+  constructor(options: Pick<GitOriginOptions, 'env' | 'git' | 'folder'>) {
+    this.#options = options;
+  }
+
+  /** Is as the branch of the repository is now; a clone that cannot be brought there is made anew. */
+  async update(signal: AbortSignal): Promise<void> {
+    const { folder } = this.#options;
+    if (fs.existsSync(join(folder, '.git'))) {
+      try {
+        await this.#fetch(signal);
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(await isBroken(error))) throw error;
+        await rm(folder, { recursive: true, force: true });
+      }
+    }
+    const { default: git } = await import('isomorphic-git');
+    const { url, branch } = this.#options.git;
+    const ref = branch === undefined ? {} : { ref: branch };
+    try {
+      await git.clone({ ...this.#remote(signal), url, ...ref, singleBranch: true, depth: 1 });
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  async #fetch(signal: AbortSignal): Promise<void> {
+    const { default: git } = await import('isomorphic-git');
+    const remote = this.#remote(signal);
+    const ref = await this.#branch();
+    const { fetchHead } = await git.fetch({ ...remote, ref, singleBranch: true, depth: 1 });
+    if (fetchHead === null) throw new Error(`the repository has no branch \`${ref}\``);
+    await git.writeRef({ ...remote, ref: `refs/heads/${ref}`, value: fetchHead, force: true });
+    await git.checkout({ ...remote, ref, force: true });
+  }
+
+  async push(names: readonly string[], { message, author, signal }: Publication): Promise<string> {
+    const { default: git } = await import('isomorphic-git');
+    const remote = this.#remote(signal);
+    for (const filepath of names) await git.add({ ...remote, filepath });
+    const email = `${author.replaceAll(/[^\w.-]+/g, '-')}@headgate.invalid`;
+    const commit = await git.commit({ ...remote, message, author: { name: author, email } });
+    const ref = await this.#branch();
+    const { ok, error } = await git.push({ ...remote, ref });
+    if (!ok) throw new Error(error ?? 'the repository refused the commit');
+    return `${this.#options.git.url}#${commit.slice(0, 12)}:${names[0] ?? ''}`;
+  }
+
+  async #branch(): Promise<string> {
+    const { default: git } = await import('isomorphic-git');
+    const { folder: dir, git: settings } = this.#options;
+    const current = settings.branch ?? (await git.currentBranch({ fs, dir }));
+    if (typeof current !== 'string') throw new Error('the repository has no branch');
+    return current;
+  }
+
+  #remote(signal: AbortSignal) {
+    const { env, git, folder: dir } = this.#options;
+    const { token_env: variable, username = 'x-access-token' } = git;
+    const token = variable === undefined ? undefined : env.variables[variable];
+    if (variable !== undefined && (token === undefined || token === ''))
+      throw new RefusedError('unavailable', `the variable ${variable} is not set`);
+    if (token !== undefined) env.redactor.register(token);
+    return {
+      fs,
+      dir,
+      http: { request: (request: GitRequest) => answerTo(request, env.fetch, signal) },
+      ...(token === undefined ? {} : { onAuth: () => ({ username, password: token }) }),
+      // A wrong token is asked for again otherwise.
+      onAuthFailure: () => ({ cancel: true }),
+    };
+  }
+}
+
+interface GitRequest {
+  readonly url: string;
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: AsyncIterableIterator<Uint8Array>;
+}
+
+async function answerTo(
+  { url, method = 'GET', headers = {}, body }: GitRequest,
+  fetch: Env['fetch'],
+  signal: AbortSignal,
+) {
+  const parts: Uint8Array[] = [];
+  if (body !== undefined) for await (const part of body) parts.push(part);
+  const answer = await fetch(url, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: Buffer.concat(parts) }),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]),
+  });
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  return {
+    url: answer.url,
+    method,
+    statusCode: answer.status,
+    statusMessage: answer.statusText,
+    headers: Object.fromEntries(answer.headers),
+    body: [bytes][Symbol.iterator]() as unknown as AsyncIterableIterator<Uint8Array>,
+  };
+}
+
+/** What lies in the folder is at fault, not the network or the repository. */
+async function isBroken(error: unknown): Promise<boolean> {
+  const { Errors } = await import('isomorphic-git');
+  return (
+    error instanceof Errors.NotFoundError ||
+    error instanceof Errors.InternalError ||
+    error instanceof Errors.ObjectTypeError ||
+    (error as NodeJS.ErrnoException).code === 'ENOENT'
+  );
+}
