@@ -4,7 +4,8 @@
  */
 import { CONTAINER_BYTES, heapSize, ITEM_BYTES } from '../../kit/rough-size.ts';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { parseData, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import { packJson, unpackJson } from '../../lib/text/packed-json.ts';
 import { openTemporaryDatabase } from '../temporary-database.ts';
 
 /**
@@ -111,11 +112,11 @@ function keyText(key: string): string {
 
 /** Absent values become an empty list, present ones a list of one. */
 function writeMatch(match: Match): string {
-  return stringifyJson(match.map((value) => (value === undefined ? [] : [value])));
+  return packJson(match.map((value) => (value === undefined ? [] : [value])));
 }
 
 function readMatch(text: string): Match {
-  return (parseData(text) as JsonValue[][]).map(([value]) => value);
+  return (unpackJson(text) as JsonValue[][]).map(([value]) => value);
 }
 
 /** Rough cost in the heap of an entry of a map with its list. */

@@ -1,7 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JoinSpec } from '../../document/structure/topology.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { documentText, isLiteral, JSON_NULL, withSourceText } from '../../lib/text/json-literal.ts';
+import {
+  isObject,
+  parseData,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/text/json.ts';
 import { Join } from './join.ts';
 import { joinKey, pathReader } from './join-key.ts';
 
@@ -261,6 +268,22 @@ describe('whatever the records', () => {
       { numRuns: 300 },
     );
   });
+
+  it.each([1e6, 1])(
+    'documents keep their text and the JSON null, with %i bytes of memory',
+    (memoryBytes) => {
+      const document = withSourceText({ a: 1 }, '{"a": 1.0}');
+      const build = [
+        { id: 1, name: document, n: JSON_NULL, none: null, in: parseData('{"x":1.10}') },
+      ];
+      const project = ['name', 'n', 'none', 'in', 'gone'].map((name) => ({ from: name, as: name }));
+      const { out } = joined({ build, probe: [{ ref: 1 }], spec: { project }, memoryBytes });
+      const [{ name, n, none, in: inside }] = out as [JsonObject];
+      expect(documentText(name ?? null)).toBe('{"a": 1.0}');
+      expect([isLiteral(n), none]).toEqual([true, null]);
+      expect(stringifyJson(inside ?? null)).toBe('{"x":1.10}');
+    },
+  );
 
   it('a build side beyond its memory is on disk', () => {
     const build = Array.from({ length: 500 }, (_, id) => ({ id, name: `name ${id}` }));
