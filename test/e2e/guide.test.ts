@@ -22,16 +22,18 @@ type Snippet =
 
 /**
  * Fenced blocks that are to be saved (`# name.yaml` in the first line) or run (`console`), in
- * order.
+ * order. Programs (`ts`) are only to be read.
  */
 function snippetsOf(markdown: string): Snippet[] {
-  return [...markdown.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, text = '']) => {
-    if (language === 'console') return { kind: 'console', commands: commandsOf(text) };
-    const name = /^# (\S+\.(?:yaml|json|jsonl))\n/.exec(text)?.[1];
-    if (name === undefined)
-      throw new Error(`a snippet begins with neither a file name nor a command:\n${text}`);
-    return { kind: 'document', name, text };
-  });
+  return [...markdown.matchAll(/^```(?!ts\n)(\w+)\n([\s\S]*?)^```$/gm)].map(
+    ([, language, text = '']) => {
+      if (language === 'console') return { kind: 'console', commands: commandsOf(text) };
+      const name = /^# (\S+\.(?:yaml|json|jsonl))\n/.exec(text)?.[1];
+      if (name === undefined)
+        throw new Error(`a snippet begins with neither a file name nor a command:\n${text}`);
+      return { kind: 'document', name, text };
+    },
+  );
 }
 
 function commandsOf(text: string): Command[] {
