@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import { batchSize, finding, integer, optional, text } from '../../kit/schema.ts';
@@ -107,15 +108,18 @@ async function* pages(
     open: ({ name }) => openFile(name, value, context),
   });
   let left = request.limit ?? Infinity;
+  let schema: RecordSchema | undefined;
   for (const path of paths) {
     const reader = await openFile(path, value, context);
+    // All files have the same.
+    schema ??= reader.schema;
     try {
       for (let group = 0; group < reader.rowGroups && left > 0; group += 1) {
         const bounds = pageBounds(value.batch_size, context.pageBytes);
         const options = { lane: request.lane, bounds, limit: left, signal: context.signal };
         for await (const page of cutPages(unsized(reader.rowGroup(group)), options)) {
           left -= page.count;
-          yield page;
+          yield page.withSchema(schema);
         }
       }
     } finally {

@@ -3,6 +3,8 @@ import type { AsyncBuffer, FileMetaData, RowGroup } from 'hyparquet';
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
 import { setField, type JsonObject } from '../../../lib/text/json.ts';
 import { onDisk } from '../io-error.ts';
+import type { RecordSchema } from '../../../kit/record-schema.ts';
+import { fieldOf } from './logical-types.ts';
 import { damagedPage } from './page-checksums.ts';
 import { PageTooLarge, pageCodecs } from './parquet-codecs.ts';
 import { readFooter, requirePlainColumns, unreadable } from './parquet-footer.ts';
@@ -41,6 +43,8 @@ interface Selection {
 export class ParquetReader {
   /** The signature of each column, by name. */
   readonly columns: ReadonlyMap<string, string>;
+  /** Of the columns that are read; records leave out those that are null. */
+  readonly schema: RecordSchema;
   readonly #options: ParquetOpenOptions;
   readonly #handle: FileHandle | undefined;
   readonly #file: AsyncBuffer;
@@ -70,6 +74,7 @@ export class ParquetReader {
         );
     }
     const read = children.filter((node) => isWanted(node.element.name, options));
+    this.schema = { fields: read.map(fieldOf), others: true };
     this.#converters = new Map(
       read.map((node) => [node.element.name, converterOf(node, options.omitNulls)]),
     );

@@ -4,9 +4,11 @@ import {
   jsonText,
   parseJson,
   setField,
+  stringifyJson,
   type JsonObject,
   type JsonValue,
 } from '../../../lib/text/json.ts';
+import { withSourceText } from '../../../lib/text/json-literal.ts';
 import { lazyLibrary } from '../../../lib/lazy.ts';
 import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
 import { decimalText, floatNumber, signedNumber, wholeNumber } from './exact-values.ts';
@@ -54,31 +56,61 @@ export function converterOf(node: SchemaNode, omitNulls: boolean): Convert {
   return (value) => (value === null || value === undefined ? null : convert(value));
 }
 
-function present(node: SchemaNode, omitNulls: boolean): Convert {
-  if (node.children.length === 0) return leaf(node.element);
-  if (node.element.logical_type?.type === 'VARIANT') return variantOf(node);
+/** What a group of the schema means. */
+export type NodeShape =
+  | { readonly is: 'leaf' | 'variant' | 'struct' }
+  | { readonly is: 'list'; readonly item: SchemaNode | undefined }
+  | { readonly is: 'old-list'; readonly repeated: SchemaNode }
+  | {
+      readonly is: 'map';
+      readonly entries: SchemaNode;
+      readonly key: SchemaNode | undefined;
+      readonly value: SchemaNode | undefined;
+    };
+
+export function shapeOf(node: SchemaNode): NodeShape {
+  if (node.children.length === 0) return { is: 'leaf' };
+  if (node.element.logical_type?.type === 'VARIANT') return { is: 'variant' };
   // The library's own type of the tree has counters that are not needed here.
   const { isListLike } = library();
   if (isListLike(node as Parameters<typeof isListLike>[0])) {
     const [repeated] = node.children;
     const [only] = repeated?.children ?? [];
-    const inner = repeated?.children.length === 1 ? only : repeated;
-    return listOf(inner === undefined ? plain : elementOf(inner, omitNulls));
+    return { is: 'list', item: repeated?.children.length === 1 ? only : repeated };
   }
-  if (isOldList(node)) {
-    const [repeated] = node.children as [SchemaNode];
-    const items = converterOf(repeated, omitNulls);
-    return (value) => items(isObject(value) ? value[repeated.element.name] : undefined);
+  const [first] = node.children as [SchemaNode];
+  if (isOldList(node)) return { is: 'old-list', repeated: first };
+  if (!isMap(node)) return { is: 'struct' };
+  const [key, value] = first.children;
+  return { is: 'map', entries: first, key, value };
+}
+
+function present(node: SchemaNode, omitNulls: boolean): Convert {
+  const shape = shapeOf(node);
+  switch (shape.is) {
+    case 'leaf':
+      return leaf(node.element);
+    case 'variant':
+      return variantOf(node);
+    case 'list':
+      return listOf(shape.item === undefined ? plain : elementOf(shape.item, omitNulls));
+    case 'old-list': {
+      const { repeated } = shape;
+      const items = converterOf(repeated, omitNulls);
+      return (value) => items(isObject(value) ? value[repeated.element.name] : undefined);
+    }
+    case 'map': {
+      const { entries, key, value } = shape;
+      return mapOf(entries.element.name, [
+        key === undefined ? NO_FIELD : fieldOf(key, omitNulls),
+        value === undefined ? NO_FIELD : fieldOf(value, omitNulls),
+      ]);
+    }
+    case 'struct':
+      return structOf(node, omitNulls);
+    default:
+      return shape satisfies never;
   }
-  if (isMap(node)) {
-    const [entries] = node.children as [SchemaNode];
-    const [key, value] = entries.children;
-    return mapOf(entries.element.name, [
-      key === undefined ? NO_FIELD : fieldOf(key, omitNulls),
-      value === undefined ? NO_FIELD : fieldOf(value, omitNulls),
-    ]);
-  }
-  return structOf(node, omitNulls);
 }
 
 function isTwoLevelList({ element, children }: SchemaNode): boolean {
@@ -258,6 +290,8 @@ function leaf(element: SchemaElement): Convert {
     return (value) => timestampText((value as bigint) * 1000n, true);
   // A local time: the writers that use this type store no zone.
   if (type === 'INT96') return (value) => timestampText(value as bigint, false);
+  if (converted === 'JSON' || logical?.type === 'JSON')
+    return (value) => (value instanceof Uint8Array ? plain(value) : (value as JsonValue));
   if (converted === 'ENUM' || logical?.type === 'ENUM')
     return (value) => (value instanceof Uint8Array ? utf8(value) : plain(value));
   return plain;
@@ -306,6 +340,12 @@ function utf8(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
+/** A document remembers its text where the JSON of its value is another one. */
+function documentOf(text: string): JsonValue {
+  const value = parseJson(text);
+  return value === null || stringifyJson(value) !== text ? withSourceText(value, text) : value;
+}
+
 /** Parsers that return raw values, so that the library loses nothing. */
 export const RAW_PARSERS = {
   timestampFromMilliseconds: (value: bigint) => value,
@@ -313,7 +353,7 @@ export const RAW_PARSERS = {
   timestampFromNanoseconds: (value: bigint) => value,
   dateFromDays: (value: number) => value,
   jsonFromBytes: (bytes: Uint8Array | undefined) =>
-    bytes === undefined ? undefined : parseJson(utf8(bytes)),
+    bytes === undefined ? undefined : documentOf(utf8(bytes)),
   geometryFromBytes: (bytes: Uint8Array) => bytes,
   geographyFromBytes: (bytes: Uint8Array) => bytes,
 };
