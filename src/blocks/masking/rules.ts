@@ -39,11 +39,23 @@ export function checkMaskedKey(
 ): void {
   if (writes === undefined || !isKeyed(writes.writeMode)) return;
   const rules = maskingRulesFor(masking, sink.plan);
+  /** Which values it finds is known only when they come. */
+  const doubtDetector = ({ rule }: (typeof rules)[number], column: string): void => {
+    const detector = rule.match.value_detector;
+    if (detector === undefined || keepsApart(rule)) return;
+    issues.warn(
+      'masked_key',
+      joinPath(place, 'rules', masking.rules.indexOf(rule), 'action'),
+      `where values of \`${column}\`, the key of ${name}, look like \`${detector}\`, \`${rule.action.type}\` makes them equal and records replace each other: use \`hash\` or \`tokenize\`, or \`applies_to\` to leave this sink out`,
+    );
+  };
   for (const column of writes.key) {
     const first = rules.find(({ rule }) => names(rule, column));
+    for (const one of rules.slice(0, first === undefined ? rules.length : rules.indexOf(first)))
+      doubtDetector(one, column);
     if (first === undefined) continue;
     const { type } = first.rule.action;
-    if (type === 'hash' || type === 'tokenize') continue;
+    if (keepsApart(first.rule)) continue;
     issues.error(
       'masked_key',
       joinPath(place, 'rules', masking.rules.indexOf(first.rule), 'action'),
@@ -51,6 +63,11 @@ export function checkMaskedKey(
       `use \`hash\` or \`tokenize\` for it, another \`key\`, or \`applies_to\` to leave this sink out`,
     );
   }
+}
+
+/** Whether different values stay different. */
+function keepsApart({ action: { type } }: MaskingRule): boolean {
+  return type === 'hash' || type === 'tokenize';
 }
 
 function names({ match }: MaskingRule, column: string): boolean {
