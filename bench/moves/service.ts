@@ -418,6 +418,6 @@ pipeline:
       - { type: not_empty, field: country, on_failure: quarantine }
   dlq:
     sink: { type: jsonl, config: { path: out/bad-orders.jsonl } }
-  sink: { type: jsonl, config: { path: out/orders-${serial}.jsonl } }
+  sink: { type: jsonl, config: { path: 'out/orders-${serial}.jsonl' } }
 `;
 }
