@@ -7,6 +7,7 @@ import { postgresMoves } from './postgres.ts';
 import { dueTogether } from './schedules.ts';
 import { serviceMoves } from './service.ts';
 import { sqliteMoves } from './sqlite.ts';
+import { templateMoves } from './templates.ts';
 import { triggerMoves } from './triggers.ts';
 
 export const MOVES: readonly Move[] = [
@@ -16,6 +17,7 @@ export const MOVES: readonly Move[] = [
   ...sqliteMoves,
   ...serviceMoves,
   dueTogether,
+  ...templateMoves,
   ...triggerMoves,
   attacked,
   ...memoryMoves,

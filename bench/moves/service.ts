@@ -225,12 +225,14 @@ export interface LoadedRoute {
   readonly bodyFile: string;
   readonly path?: string;
   readonly options?: readonly string[];
+  /** Called before the load, with the address of the server. */
+  readonly prepare?: (url: string) => Promise<void>;
 }
 
 /** A server whose only worker sleeps, under load. */
 export async function oneHeadgate(
   bench: Bench,
-  { sleeping, bodyFile, path = '/v1/runs', options = [] }: LoadedRoute,
+  { sleeping, bodyFile, path = '/v1/runs', options = [], prepare }: LoadedRoute,
 ): Promise<Load> {
   const server = await startHeadgate(
     bench.folder,
@@ -241,6 +243,7 @@ export async function oneHeadgate(
     ...options,
   );
   try {
+    await prepare?.(server.url);
     const id = await submit(server.url, sleeping);
     while ((await statusOf(server.url, id)) === 'queued') await pause(20);
     const result = await load({

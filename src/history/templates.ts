@@ -70,13 +70,21 @@ export interface TemplateChange {
   readonly version?: TemplateVersion;
 }
 
+export interface TemplateQuery {
+  readonly kind?: string;
+  /** All when absent. */
+  readonly limit?: number;
+  /** Goes on behind this template; from the start when there is none of this id. */
+  readonly after?: string;
+}
+
 export interface TemplateStore {
   getTemplate(id: string): Promise<TemplateState | undefined>;
   getTemplateVersion(id: string, version: number): Promise<TemplateVersion | undefined>;
   /** With the newest version of each; the newest registration first, then by id. */
-  listTemplates(): Promise<
-    readonly { readonly state: TemplateState; readonly newest: TemplateListing }[]
-  >;
+  listTemplates(
+    query?: TemplateQuery,
+  ): Promise<readonly { readonly state: TemplateState; readonly newest: TemplateListing }[]>;
   /** The versions that have a schedule, by template and version. */
   listScheduled(): Promise<readonly { readonly id: string; readonly version: number }[]>;
   /** False, with nothing changed, when the template is not as `before` says any more. */

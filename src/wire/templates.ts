@@ -75,6 +75,9 @@ export const templateListSchema = z.object({
   templates: z
     .array(templateSummarySchema)
     .meta({ description: 'The newest version of each; the newest registration first.' }),
+  next_cursor: z.string().nullable().optional().meta({
+    description: 'With `limit`: the last id of this page; null when there is no further page.',
+  }),
   sync: z
     .object({ origins: z.array(z.lazy(() => syncOriginSchema)) })
     .optional()

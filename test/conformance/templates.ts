@@ -201,5 +201,31 @@ export function describeTemplates(name: string, open: () => Promise<TemplateStor
         newest: listing,
       });
     });
+
+    it('lists in pages, also where several were registered at one time, and by kind', async () => {
+      const store = await open();
+      for (const [id, second] of [
+        ['d', 1],
+        ['c', 3],
+        ['b', 3],
+        ['a', 3],
+        ['e', 9],
+      ] as const)
+        await store.changeTemplate({
+          before: undefined,
+          after: aState(id, { registered_at: at(second) }),
+          version: aVersion(id, 1),
+        });
+      const idsOf = async (query: Parameters<TemplateStore['listTemplates']>[0]) =>
+        (await store.listTemplates(query)).map(({ state }) => state.id);
+      expect(await idsOf({})).toEqual(['e', 'a', 'b', 'c', 'd']);
+      expect(await idsOf({ limit: 2 })).toEqual(['e', 'a']);
+      expect(await idsOf({ limit: 2, after: 'a' })).toEqual(['b', 'c']);
+      expect(await idsOf({ limit: 2, after: 'c' })).toEqual(['d']);
+      expect(await idsOf({ limit: 2, after: 'd' })).toEqual([]);
+      expect(await idsOf({ limit: 1, after: 'gone' })).toEqual(['e']);
+      expect(await idsOf({ kind: aVersion('a', 1).kind, limit: 9 })).toHaveLength(5);
+      expect(await idsOf({ kind: 'sink-template' })).toEqual([]);
+    });
   });
 }

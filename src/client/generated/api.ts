@@ -2349,6 +2349,14 @@ export interface TemplateListQuery {
    * Templates of this kind only.
    */
   kind?: 'source-template' | 'sink-template' | 'deployment' | 'pipeline';
+  /**
+   * Templates on a page; all of them when absent.
+   */
+  limit?: number;
+  /**
+   * `next_cursor` of the page before.
+   */
+  cursor?: string;
 }
 
 export interface TemplateListAnswer {
@@ -2480,6 +2488,10 @@ export interface TemplateListAnswer {
     };
     [k: string]: unknown;
   }[];
+  /**
+   * With `limit`: the last id of this page; null when there is no further page.
+   */
+  next_cursor?: string | null;
   /**
    * Present where the server has origins of templates.
    */

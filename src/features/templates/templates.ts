@@ -1,5 +1,10 @@
 /** The registry of templates: registered, versioned, released, and run. */
-import type { TemplateState, TemplateStore, TemplateVersion } from '../../history/templates.ts';
+import type {
+  TemplateQuery,
+  TemplateState,
+  TemplateStore,
+  TemplateVersion,
+} from '../../history/templates.ts';
 import type { Env } from '../../lib/env.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { actionOf, type Audit } from '../../runs/service/audit.ts';
@@ -45,6 +50,11 @@ import { checkTemplateJob, templateMatrixJob, type CheckedTemplate } from './tem
 
 type Selector = string | number | null | undefined;
 
+export interface TemplatePage {
+  readonly templates: readonly TemplateSummary[];
+  readonly more: boolean;
+}
+
 export interface Deprecating {
   readonly reason: string | undefined;
   readonly undo: boolean;
@@ -61,6 +71,8 @@ export interface Templates {
     signal: AbortSignal,
   ): Promise<TemplateSummary>;
   list(kind: string | undefined): Promise<readonly TemplateSummary[]>;
+  /** The same in pages. */
+  page(query: TemplateQuery & { readonly limit: number }): Promise<TemplatePage>;
   get(id: string, version: Selector): Promise<TemplateDetail>;
   /** Without a version all of them. */
   delete(id: string, version: Selector, caller: Caller): Promise<void>;
@@ -188,10 +200,18 @@ class Registry implements Templates {
   }
 
   async list(kind: string | undefined): Promise<readonly TemplateSummary[]> {
-    const all = await this.#options.store.listTemplates();
-    return all
-      .filter(({ state }) => kind === undefined || state.kind === kind)
-      .map(({ state, newest }) => presentSummary(state, newest));
+    const all = await this.#options.store.listTemplates(kind === undefined ? {} : { kind });
+    return all.map(({ state, newest }) => presentSummary(state, newest));
+  }
+
+  async page(query: TemplateQuery & { readonly limit: number }): Promise<TemplatePage> {
+    const { limit } = query;
+    const found = await this.#options.store.listTemplates({ ...query, limit: limit + 1 });
+    const templates = found.slice(0, limit);
+    return {
+      templates: templates.map(({ state, newest }) => presentSummary(state, newest)),
+      more: found.length > limit,
+    };
   }
 
   async get(id: string, version: Selector): Promise<TemplateDetail> {

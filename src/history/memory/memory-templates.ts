@@ -1,6 +1,7 @@
 import type {
   TemplateChange,
   TemplateListing,
+  TemplateQuery,
   TemplateState,
   TemplateStore,
   TemplateVersion,
@@ -23,7 +24,7 @@ export class MemoryTemplates implements TemplateStore {
     return this.#entries.get(id)?.versions.get(version);
   }
 
-  async listTemplates(): Promise<
+  async listTemplates({ kind, limit, after }: TemplateQuery = {}): Promise<
     readonly { readonly state: TemplateState; readonly newest: TemplateListing }[]
   > {
     const listed = [...this.#entries.values()].flatMap(({ state, versions }) => {
@@ -32,10 +33,15 @@ export class MemoryTemplates implements TemplateStore {
       const { body: _, ...listing } = newest;
       return [{ state, newest: listing }];
     });
-    return listed.sort(
+    listed.sort(
       ({ state: a }, { state: b }) =>
         compare(b.registered_at, a.registered_at) || compare(a.id, b.id),
     );
+    const from = after === undefined ? 0 : listed.findIndex(({ state }) => state.id === after) + 1;
+    const rest = listed
+      .slice(from)
+      .filter(({ state }) => kind === undefined || state.kind === kind);
+    return limit === undefined ? rest : rest.slice(0, limit);
   }
 
   async listScheduled(): Promise<readonly { readonly id: string; readonly version: number }[]> {

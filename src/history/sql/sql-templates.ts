@@ -4,6 +4,7 @@ import { parseJson, stringifyJson, type JsonObject } from '../../lib/text/json.t
 import type {
   TemplateChange,
   TemplateListing,
+  TemplateQuery,
   TemplateState,
   TemplateStore,
   TemplateVersion,
@@ -35,7 +36,9 @@ const CREATE = `INSERT INTO ${TABLE} (id, revision, change_id, registered_at, ne
 const CHANGE = `UPDATE ${TABLE} SET revision = ?, change_id = ?, registered_at = ?, newest = ?, state = ? WHERE id = ? AND revision = ?`;
 const ADD_VERSION = `INSERT INTO ${VERSIONS} (${COLUMNS.join(', ')}) SELECT ${COLUMNS.map(() => '?').join(', ')} WHERE ${IF_CHANGED}`;
 const LIST = `SELECT t.state, v.${COLUMNS.filter((column) => column !== 'body').join(', v.')}
-  FROM ${TABLE} AS t JOIN ${VERSIONS} AS v ON v.id = t.id AND v.version = t.newest ORDER BY t.registered_at DESC, t.id`;
+  FROM ${TABLE} AS t JOIN ${VERSIONS} AS v ON v.id = t.id AND v.version = t.newest`;
+const IN_ORDER = 'ORDER BY t.registered_at DESC, t.id';
+const BEHIND = '(t.registered_at < ? OR (t.registered_at = ? AND t.id > ?))';
 
 export class SqlTemplates implements TemplateStore {
   readonly #store: SqlStore;
@@ -55,10 +58,23 @@ export class SqlTemplates implements TemplateStore {
     return row === undefined ? undefined : { ...listingOf(row), body: text(row['body']) };
   }
 
-  async listTemplates(): Promise<
+  async listTemplates({ kind, limit, after }: TemplateQuery = {}): Promise<
     readonly { readonly state: TemplateState; readonly newest: TemplateListing }[]
   > {
-    const rows = await this.#store.read(LIST, []);
+    const last = after === undefined ? undefined : await this.getTemplate(after);
+    const conditions = [
+      ...(kind === undefined ? [] : ['v.kind = ?']),
+      ...(last === undefined ? [] : [BEHIND]),
+    ];
+    const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+    const rows = await this.#store.read(
+      `${LIST} ${where} ${IN_ORDER} ${limit === undefined ? '' : 'LIMIT ?'}`,
+      [
+        ...(kind === undefined ? [] : [kind]),
+        ...(last === undefined ? [] : [last.registered_at, last.registered_at, last.id]),
+        ...(limit === undefined ? [] : [limit]),
+      ],
+    );
     return rows.map((row) => ({ state: stateOf(row), newest: listingOf(row) }));
   }
 

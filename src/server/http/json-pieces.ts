@@ -10,16 +10,16 @@ const ITEMS_A_PIECE = 200;
 
 /** One list in an object, between the members before and behind it. */
 export interface LongJson {
-  readonly before: JsonObject;
+  readonly before: object;
   readonly name: string;
   /** JSON texts of some items each, with a comma between the items. */
   readonly items: Iterable<string | Uint8Array>;
-  readonly after: JsonObject;
+  readonly after: object;
 }
 
 export async function* jsonPieces(parts: LongJson): AsyncGenerator<string | Uint8Array> {
   const { before, name, items, after } = parts;
-  const members = stringifyJson(before).slice(0, -1);
+  const members = stringifyJson(before as JsonObject).slice(0, -1);
   yield `${members}${members === '{' ? '' : ','}${JSON.stringify(name)}:[`;
   let isFirst = true;
   for (const piece of items) {
@@ -28,7 +28,7 @@ export async function* jsonPieces(parts: LongJson): AsyncGenerator<string | Uint
     isFirst = false;
     yield piece;
   }
-  const rest = stringifyJson(after).slice(1);
+  const rest = stringifyJson(after as JsonObject).slice(1);
   yield rest === '}' ? ']}' : `],${rest}`;
 }
 

@@ -21,7 +21,9 @@ import {
   templateSummarySchema,
   versionDeprecateResultSchema,
 } from '../../wire/templates.ts';
-import { defineRoute, empty, json, type Route } from '../route.ts';
+import { itemPieces } from '../http/json-pieces.ts';
+import { clamped } from '../http/query.ts';
+import { defineRoute, empty, json, longJson, type Route } from '../route.ts';
 
 const templateParams = z.strictObject({
   id: z
@@ -62,15 +64,27 @@ const listTemplates = defineRoute({
   summary: 'List templates',
   query: z.strictObject({
     kind: z.enum(TEMPLATE_KINDS).optional().meta({ description: 'Templates of this kind only.' }),
+    limit: clamped({ min: 1, max: 1000 }).meta({
+      description: 'Templates on a page; all of them when absent.',
+    }),
+    cursor: z.string().optional().meta({ description: '`next_cursor` of the page before.' }),
   }),
   uses: ['templates', 'templateSync'],
   responses: { 200: { description: 'The templates.', schema: templateListSchema } },
   refusals: ['unavailable'],
-  async handle({ query }, { templates, templateSync: { origins } }) {
-    return json(200, {
-      templates: await templates.list(query.kind),
-      ...(origins.length === 0 ? {} : { sync: { origins } }),
+  async handle({ query: { kind, limit, cursor } }, { templates, templateSync: { origins } }) {
+    const sync = origins.length === 0 ? {} : { sync: { origins } };
+    if (limit === undefined) {
+      const items = itemPieces(await templates.list(kind));
+      return longJson({ before: {}, name: 'templates', items, after: sync });
+    }
+    const page = await templates.page({
+      limit,
+      ...(kind === undefined ? {} : { kind }),
+      ...(cursor === undefined ? {} : { after: cursor }),
     });
+    const next = page.more ? (page.templates.at(-1)?.id ?? null) : null;
+    return json(200, { templates: page.templates, next_cursor: next, ...sync });
   },
 });
 
