@@ -309,12 +309,14 @@ describe('what does not fail is told all the same:', () => {
     ['ok.csv', { delimiter: 'auto' }, [{ 'x;y': '1', z: '2' }]],
   ])('%s is read with %j', async (path, config, records) => {
     folder.write('ok.csv', '"x;y",z\n1,2\n');
-    for (const transforms of [[], [{ type: 'flatten', config: {} }]]) {
-      folder.document('read.yaml', { source: file('csv', path, config), transforms, sink: OUT });
-      const { code, stderr } = await folder.run(['run', 'read.yaml']);
-      expect(code, stderr).toBe(0);
-      expect(folder.lines('out.jsonl')).toEqual(records);
-    }
+    const sources = [file('csv', path, config), file('file', path, { csv: config })];
+    for (const source of sources)
+      for (const transforms of [[], [{ type: 'flatten', config: {} }]]) {
+        folder.document('read.yaml', { source, transforms, sink: OUT });
+        const { code, stderr } = await folder.run(['run', 'read.yaml']);
+        expect(code, stderr).toBe(0);
+        expect(folder.lines('out.jsonl')).toEqual(records);
+      }
   });
 
   it('lines keep their numbers behind lines that are left out', async () => {

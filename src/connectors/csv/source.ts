@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { otherName } from '../../kit/other-name.ts';
-import { batchSize, boolean, finding, integer } from '../../kit/schema.ts';
+import { batchSize, boolean, finding } from '../../kit/schema.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { declaredColumns, encodingsOf, inferTypes } from '../../kit/declared-columns.ts';
@@ -11,13 +11,8 @@ import type { CsvShape } from '../_files/csv/csv-page-maker.ts';
 import { readBlocks } from '../_files/lines/blocks.ts';
 import { chooseCodec } from '../_files/compression/compression.ts';
 import { byteCode, compression, filePath } from '../_files/config.ts';
-import {
-  asUtf8,
-  isEncoding,
-  likelyDelimiter,
-  peek,
-  withoutLines,
-} from '../_files/csv/csv-input.ts';
+import { encodingName, skippedLines } from '../_files/csv/csv-config.ts';
+import { openText } from '../_files/csv/csv-input.ts';
 import { csvPages } from '../_files/csv/csv-pages.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
@@ -44,23 +39,8 @@ const config = z.lazy(() =>
               'What stands between cells: a byte code, a one-character string, or `auto`: the one of comma, semicolon, tab and bar that the first row has most of.',
             examples: [44, ',', 'auto'],
           }),
-        encoding: z
-          .string()
-          .superRefine((name, ctx) => {
-            if (isEncoding(name)) return;
-            const hint = 'write `windows-1252`, `utf-16le` or `shift_jis`, for example';
-            ctx.addIssue(
-              finding('invalid_value', `\`${name}\` is not the name of an encoding`, { hint }),
-            );
-          })
-          .default('utf-8')
-          .meta({
-            description: 'Encoding of the text, by its name on the web.',
-            examples: ['windows-1252', 'utf-16le', 'shift_jis'],
-          }),
-        skip_rows: integer({ min: 0 }).default(0).meta({
-          description: 'Lines before the first row that are left out, such as a title.',
-        }),
+        encoding: encodingName(),
+        skip_rows: skippedLines(),
         quote: byteCode(
           34,
           'What encloses cells that contain delimiters or line ends: a byte code or a one-character string.',
@@ -129,14 +109,21 @@ function openCsv(value: CsvSourceConfig, context: SourceContext): Source {
   return {
     pages: ({ lane, limit: wanted }) => {
       const { env, signal } = context;
+      const { path: name } = value;
       const bounds = pageBounds(value.batch_size, context.pageBytes);
       const read = async function* (limit: number | undefined): AsyncGenerator<Page> {
         const stored = readBlocks({ path: file, codec, signal, borrowed: true });
-        const { line, blocks } = await peek(textOf(stored, value));
-        const shape = shapeOf(value, delimiterOf(value, line, context));
-        yield* csvPages(blocks, { shape, lane, bounds, limit, signal, name: value.path });
+        const { delimiter, blocks } = await openText(stored, {
+          encoding: value.encoding,
+          skipped: value.skip_rows,
+          delimiter: value.delimiter,
+          quote: value.quote,
+          name,
+          log: env.log,
+        });
+        const shape = shapeOf(value, delimiter);
+        yield* csvPages(blocks, { shape, lane, bounds, limit, signal, name });
       };
-      const { path: name } = value;
       const types = { config: value, name, fromText: true, limit: wanted, log: env.log };
       return pagesWithTypes(read, types);
     },
@@ -151,30 +138,4 @@ function shapeOf(value: CsvSourceConfig, delimiter: number): CsvShape {
     flexible: value.flexible,
     nullValues: value.null_values,
   };
-}
-
-/** UTF-8 from the first row on; a file that is so already is passed on as it is. */
-function textOf(
-  stored: AsyncIterable<Uint8Array>,
-  { encoding, skip_rows: skipped, path }: CsvSourceConfig,
-): AsyncIterable<Uint8Array> {
-  const text = asUtf8(stored, encoding, path);
-  return skipped === 0 ? text : withoutLines(text, skipped);
-}
-
-/** A file with another delimiter reads as one column without an error: that is told. */
-function delimiterOf(
-  { delimiter, path }: CsvSourceConfig,
-  line: string,
-  { env }: SourceContext,
-): number {
-  const likely = likelyDelimiter(line);
-  if (delimiter === 'auto') return (likely ?? ',').charCodeAt(0);
-  if (likely !== undefined && !line.includes(String.fromCharCode(delimiter)))
-    env.log.warn('the first row has one column: the delimiter is probably another one', {
-      path,
-      delimiter: String.fromCharCode(delimiter),
-      hint: `set \`delimiter: ${JSON.stringify(likely)}\`, or \`delimiter: auto\``,
-    });
-  return delimiter;
 }

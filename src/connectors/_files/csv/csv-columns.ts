@@ -41,7 +41,7 @@ export class CsvColumns {
     if (!rule.shape.flexible) {
       const sentence = `line ${line} of ${rule.name} has ${cellCount(width)}, the first row has ${this.#width}`;
       throw new ConnectorError('data', sentence, {
-        hint: 'repair the file, set `flexible: true`, or leave lines above the header out with `skip_rows` (source `csv`)',
+        hint: 'repair the file, set `flexible: true`, or leave lines above the header out with `skip_rows`',
       });
     }
     const before = this.names.length;

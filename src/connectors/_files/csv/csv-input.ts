@@ -2,8 +2,50 @@
 import { TextDecoder } from 'node:util';
 import { CARRIAGE_RETURN, LINE_FEED } from '../../../kit/csv-dialect.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
+import type { Log } from '../../../lib/log.ts';
 
 type Blocks = AsyncIterable<Uint8Array>;
+
+export interface TextInput {
+  readonly encoding: string;
+  /** Lines before the first row that are left out. */
+  readonly skipped: number;
+  /** A byte code, or `auto`. */
+  readonly delimiter: number | 'auto';
+  /** Never the delimiter that `auto` finds. */
+  readonly quote: number;
+  /** What messages call the input. */
+  readonly name: string;
+  readonly log: Log;
+}
+
+export interface OpenedText {
+  readonly delimiter: number;
+  /** UTF-8 from the first row on; a file that is so already is passed on as it is. */
+  readonly blocks: Blocks;
+}
+
+export async function openText(stored: Blocks, input: TextInput): Promise<OpenedText> {
+  const text = asUtf8(stored, input.encoding, input.name);
+  const { line, blocks } = await peek(
+    input.skipped === 0 ? text : withoutLines(text, input.skipped),
+  );
+  return { delimiter: delimiterOf(line, input), blocks };
+}
+
+/** A file with another delimiter reads as one column without an error: that is told. */
+function delimiterOf(line: string, { delimiter, quote, name, log }: TextInput): number {
+  const likely = likelyDelimiter(line, String.fromCharCode(quote));
+  if (delimiter === 'auto') return (likely ?? ',').charCodeAt(0);
+  const chosen = String.fromCharCode(delimiter);
+  if (likely !== undefined && !line.includes(chosen))
+    log.warn('the first row has one column: the delimiter is probably another one', {
+      path: name,
+      delimiter: chosen,
+      hint: `set \`delimiter: ${JSON.stringify(likely)}\`, or \`delimiter: auto\``,
+    });
+  return delimiter;
+}
 
 /** Whether the runtime knows the encoding, by any of its names. */
 export function isEncoding(name: string): boolean {
@@ -15,7 +57,7 @@ export function isEncoding(name: string): boolean {
 }
 
 /** UTF-8 of a text in another encoding; UTF-8 itself is passed on as it is. */
-export function asUtf8(blocks: Blocks, encoding: string, name: string): Blocks {
+function asUtf8(blocks: Blocks, encoding: string, name: string): Blocks {
   const decoder = new TextDecoder(encoding, { fatal: true });
   return decoder.encoding === 'utf-8' ? blocks : decoded(blocks, decoder, name);
 }
@@ -54,7 +96,7 @@ async function* decoded(
  * Empties the first lines. Their line ends stay, so that messages count lines as the file does;
  * empty lines are no rows.
  */
-export async function* withoutLines(blocks: Blocks, lines: number): AsyncGenerator<Uint8Array> {
+async function* withoutLines(blocks: Blocks, lines: number): AsyncGenerator<Uint8Array> {
   let left = lines;
   for await (const block of blocks) {
     let at = 0;
@@ -69,14 +111,14 @@ export async function* withoutLines(blocks: Blocks, lines: number): AsyncGenerat
   }
 }
 
-export interface Peeked {
+interface Peeked {
   /** The bytes of the first line that is not empty, as far as the first block has it. */
   readonly line: string;
   /** All blocks, the first one too. */
   readonly blocks: Blocks;
 }
 
-export async function peek(blocks: Blocks): Promise<Peeked> {
+async function peek(blocks: Blocks): Promise<Peeked> {
   const iterator = blocks[Symbol.asyncIterator]();
   const held: Uint8Array[] = [];
   let line = '';
@@ -115,9 +157,20 @@ function firstLine(bytes: Uint8Array): string {
 const CANDIDATES = [',', ';', '\t', '|'];
 
 /** The candidate that occurs most often outside of quotes; `undefined` when none does. */
-export function likelyDelimiter(line: string): string | undefined {
-  const bare = line.replaceAll(/"(?:[^"]|"")*"/g, '');
-  const counts = CANDIDATES.map((one) => ({ one, count: bare.split(one).length - 1 }));
+function likelyDelimiter(line: string, quote: string): string | undefined {
+  const bare = withoutQuoted(line, quote);
+  const counts = CANDIDATES.map((one) => ({
+    one,
+    count: bare.split(one).length - 1,
+  }));
   const best = counts.sort((a, b) => b.count - a.count)[0];
   return best === undefined || best.count === 0 ? undefined : best.one;
+}
+
+/** Every other piece stands between quotes; a quote that is not closed is a letter. */
+function withoutQuoted(line: string, quote: string): string {
+  return line
+    .split(quote)
+    .filter((_, index, all) => index % 2 === 0 || index === all.length - 1)
+    .join('');
 }

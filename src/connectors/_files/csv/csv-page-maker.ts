@@ -48,6 +48,6 @@ export function checkText(stretch: Stretch, scanner: CsvScanner, row: number, na
   const { rowStarts, rowLines } = scanner;
   if (isUtf8(stretch.bytes.subarray(rowStarts[row], rowStarts[row + 1]))) return;
   throw new ConnectorError('data', `line ${rowLines[row]} of ${name} is not UTF-8 text`, {
-    hint: 'convert the file to UTF-8, or name its `encoding` (source `csv`), such as `windows-1252`',
+    hint: 'convert the file to UTF-8, or name its `encoding`, such as `windows-1252`',
   });
 }

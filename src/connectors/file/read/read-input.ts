@@ -3,6 +3,8 @@ import type { Page } from '../../../kit/page.ts';
 import type { ReadRequest } from '../../../kit/source.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { jsonFault, parseData, type JsonValue } from '../../../lib/text/json.ts';
+import { openText } from '../../_files/csv/csv-input.ts';
+import type { CsvPageOptions } from '../../_files/csv/csv-page-maker.ts';
 import { csvPages } from '../../_files/csv/csv-pages.ts';
 import { jsonLines } from '../../_files/json/json-lines-file.ts';
 import { pageBounds } from '../../../kit/page-bounds.ts';
@@ -36,20 +38,34 @@ export function pagesOf(input: Input, reading: Reading): AsyncIterable<Page> {
     limit: left,
     signal: context.signal,
   };
-  if (input.format !== 'csv') return cutPages(batchesOf(input, reading), options);
-  const {
-    delimiter,
+  return input.format === 'csv'
+    ? delimitedPages(input, reading, options)
+    : cutPages(batchesOf(input, reading), options);
+}
+
+async function* delimitedPages(
+  input: Input,
+  { config, context }: Reading,
+  options: Omit<CsvPageOptions, 'shape' | 'name'>,
+): AsyncGenerator<Page> {
+  const { csv } = config;
+  const { name } = input;
+  const quote = csv.quote.charCodeAt(0);
+  const { delimiter, blocks } = await openText(input.blocks(), {
+    encoding: csv.encoding,
+    skipped: csv.skip_rows,
+    delimiter: csv.delimiter === 'auto' ? 'auto' : csv.delimiter.charCodeAt(0),
     quote,
-    has_headers: hasHeaders,
-    flexible,
-    null_values: nullValues,
-  } = config.csv;
-  const dialect = { delimiter: delimiter.charCodeAt(0), quote: quote.charCodeAt(0) };
-  return csvPages(input.blocks(), {
-    ...options,
-    shape: { dialect, hasHeaders, flexible, nullValues },
-    name: input.name,
+    name,
+    log: context.env.log,
   });
+  const shape = {
+    dialect: { delimiter, quote },
+    hasHeaders: csv.has_headers,
+    flexible: csv.flexible,
+    nullValues: csv.null_values,
+  };
+  yield* csvPages(blocks, { ...options, shape, name });
 }
 
 function batchesOf(input: Input, reading: Reading): AsyncIterable<Iterable<Sized>> {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { otherName } from '../../../kit/other-name.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../../kit/schema.ts';
 import { compression, encryption, filePath } from '../../_files/config.ts';
+import { encodingName, skippedLines } from '../../_files/csv/csv-config.ts';
 
 export const FORMATS = [
   'json_lines',
@@ -32,7 +33,16 @@ const csv = z.lazy(() =>
     'has_headers',
     z
       .strictObject({
-        delimiter: character(',', 'What stands between cells: one character.'),
+        delimiter: z
+          .union([z.literal('auto'), character(',', 'What stands between cells: one character.')])
+          .default(',')
+          .meta({
+            description:
+              'What stands between cells: one character, or `auto`: the one of comma, semicolon, tab and bar that the first row of each file has most of.',
+            examples: [',', ';', 'auto'],
+          }),
+        encoding: encodingName(),
+        skip_rows: skippedLines(),
         quote: character(
           '"',
           'What encloses cells that contain delimiters or line ends: one character.',

@@ -1,0 +1,27 @@
+/** The fields of every connector that reads delimited text. */
+import { z } from 'zod';
+import { finding, integer } from '../../../kit/schema.ts';
+import { isEncoding } from './csv-input.ts';
+
+export function encodingName() {
+  return z
+    .string()
+    .superRefine((name, ctx) => {
+      if (isEncoding(name)) return;
+      const hint = 'write `windows-1252`, `utf-16le` or `shift_jis`, for example';
+      ctx.addIssue(
+        finding('invalid_value', `\`${name}\` is not the name of an encoding`, { hint }),
+      );
+    })
+    .default('utf-8')
+    .meta({
+      description: 'Encoding of the text, by its name on the web.',
+      examples: ['windows-1252', 'utf-16le', 'shift_jis'],
+    });
+}
+
+export function skippedLines() {
+  return integer({ min: 0 }).default(0).meta({
+    description: 'Lines before the first row that are left out, such as a title.',
+  });
+}
