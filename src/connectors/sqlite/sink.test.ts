@@ -102,7 +102,7 @@ describe('the sqlite sink', () => {
     probed.exec('CREATE TABLE t (Id INTEGER PRIMARY KEY)');
     probed.close();
     const probe = async (more: JsonObject): Promise<string | undefined> => {
-      const config = { database_url: 'sqlite:probed.probed', table_name: 't', ...more };
+      const config = { database_url: 'sqlite:probed.db', table_name: 't', ...more };
       const checked = check(sqliteSink.config, config);
       if (!checked.ok) throw new Error('config');
       return (await sqliteSink.probe?.(checked.value, testContext(folder)))?.at(-1)?.reason;
