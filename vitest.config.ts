@@ -14,7 +14,8 @@ const shared = {
 
 /**
  * `npm test` runs `short`; `npm run test:long` runs the suites that kill, starve or attack whole
- * processes. CI runs both.
+ * processes, that follow the guide and the examples step by step, or that test other suites. CI
+ * runs both.
  */
 export default defineConfig({
   test: {

@@ -1,6 +1,6 @@
 /**
  * Sources that break the contract on purpose, each with the one clause that must catch it. They show
- * that the suite notices; `broken-sources.test.ts` runs them.
+ * that the suite notices; `broken-sources.long.test.ts` runs them.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JSON_LINES } from '../../../src/kit/json-lines.ts';
