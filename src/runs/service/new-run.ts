@@ -60,15 +60,14 @@ export function newRun(preparation: Preparation, options: NewRunOptions): NewRun
     lease_until: new Date(now.getTime() + options.leaseTtlSecs * 1000).toISOString(),
     cancel_requested: false,
   };
-  const content = contentOf(submission, options.how, run.submitted_at);
+  const written = options.submissions.write({
+    content: contentOf(submission, options.how, run.submitted_at),
+    base,
+    secretParams: options.how.bound?.secretParams ?? [],
+  });
   return {
     run,
-    content,
-    stored: options.submissions.write({
-      content,
-      base,
-      secretParams: options.how.bound?.secretParams ?? [],
-    }),
+    ...written,
     claim: claimOf(run, preparation, options),
   };
 }

@@ -101,7 +101,7 @@ class Service implements RunService {
   readonly #callbacks: CallbackSender;
   readonly #live: LiveRuns;
   readonly #self: Instance;
-  readonly #submissions = new SubmissionWriter();
+  readonly #submissions: SubmissionWriter;
   readonly #closing = new AbortController();
   readonly #giveUp = new AbortController();
   #loops: Promise<unknown> = Promise.resolve();
@@ -111,6 +111,7 @@ class Service implements RunService {
     const { env, history, limits } = options;
     this.#options = options;
     this.#health = new HistoryHealth(history, env);
+    this.#submissions = new SubmissionWriter(env.clock);
     this.audit = createAudit(this.#health.audit, env);
     this.#logs = new RunLogs(env.clock);
     const storesLog = history.persistent && limits.logRetentionSecs > 0;

@@ -4,8 +4,10 @@
  */
 import { hash } from 'node:crypto';
 import type { StoredSubmission } from '../../history/history.ts';
+import { RecentValues } from '../../lib/recent-values.ts';
 import { SeenKeys } from '../../lib/seen-keys.ts';
 import { parseJson, stringifyJson } from '../../lib/text/json.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import {
   storedSubmissionSchema,
   type Bound,
@@ -23,24 +25,47 @@ export interface ToStore {
 
 /** Documents that came once are stored with their run: most of them never come again. */
 const DOCUMENTS = 5000;
+/** Texts that are kept, because runs that wait share them. */
+const TEXTS = { entries: 500, size: 8 * 1024 * 1024, idleMs: 300_000 };
+
+export interface Written {
+  readonly stored: StoredSubmission;
+  /** What was given; runs of one document hold one text. */
+  readonly content: StoredSubmissionContent;
+}
 
 export class SubmissionWriter {
   readonly #seen = new SeenKeys(DOCUMENTS);
+  readonly #texts: RecentValues<string>;
 
-  write({ content, base, secretParams }: ToStore): StoredSubmission {
-    const { config, bound, ...settings } = content;
-    const key = hash('sha256', config);
+  constructor(clock: Pick<Clock, 'elapsedMs'>) {
+    this.#texts = new RecentValues(TEXTS, clock);
+  }
+
+  write({ content, base, secretParams }: ToStore): Written {
+    const { config: given, bound, ...settings } = content;
+    const key = hash('sha256', given);
     const isShared = this.#seen.add(key);
+    const config = isShared ? this.#shared(key, given) : given;
     const stored = {
       ...settings,
       ...withoutSecrets(bound, secretParams),
       ...(isShared ? {} : { config }),
     };
     return {
-      content: stringifyJson(stored),
-      ...(isShared ? { document: { hash: key, content: config } } : {}),
-      ...(base === undefined ? {} : { base }),
+      content: { ...content, config },
+      stored: {
+        content: stringifyJson(stored),
+        ...(isShared ? { document: { hash: key, content: config } } : {}),
+        ...(base === undefined ? {} : { base }),
+      },
     };
+  }
+
+  #shared(key: string, text: string): string {
+    const known = this.#texts.find(key);
+    if (known === undefined) this.#texts.keep(key, text, text.length);
+    return known ?? text;
   }
 }
 
