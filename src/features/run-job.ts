@@ -10,6 +10,7 @@ import type { Movement } from '../wire/catalog.ts';
 import { runJobSchema, type RequestOf } from '../wire/job.ts';
 import type { RunOutcome } from '../wire/outcome.ts';
 import { ConfigError, RefusedError } from '../lib/errors.ts';
+import { holdsCredentials } from './holds-credentials.ts';
 import { observed } from './observers.ts';
 
 /**
@@ -22,6 +23,7 @@ export const runJob = defineJob({
   execute: async (request, context): Promise<RunOutcome> => {
     const { parts, signal, send, threads } = context;
     const plan = await planOf(request, context);
+    if (holdsCredentials(request.document, parts)) send({ kind: 'credentials' });
     const notified = notifiedPlanOf(plan);
     if (notified !== undefined) send({ kind: 'planned', notified });
     const env = {

@@ -100,6 +100,8 @@ export type Admission =
 export interface RunEnding extends Pick<StoredRun, 'records_written' | 'invocations' | 'error'> {
   readonly status: 'completed' | 'failed' | 'cancelled';
   readonly finished_at: string;
+  /** What was submitted is erased now, and not with the run. */
+  readonly erases_submission?: boolean;
 }
 
 export interface StoredRunQuery {

@@ -14,6 +14,8 @@ export type RunEvent =
   | { readonly kind: 'begun' }
   /** The document was planned, and says who is told of the end. */
   | { readonly kind: 'planned'; readonly notified: NotifiedPlan }
+  /** The document holds credentials as they are, so its text is not kept. */
+  | { readonly kind: 'credentials' }
   | { readonly kind: 'log'; readonly lines: readonly LogLine[] }
   /** `definitions`: those that the worker uses for the first time. */
   | {

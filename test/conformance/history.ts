@@ -446,6 +446,24 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         expect(await history.getSubmission('f')).toEqual(submission('f'));
       });
 
+      it('erases what was submitted with the end of the run, where that says so', async () => {
+        const history = await open();
+        const base = { hash: 'base', content: '{}' };
+        for (const id of ['a', 'b'])
+          await history.admit(aRun(id), { submission: { content: id, base } });
+        for (const [id, erases] of [
+          ['a', true],
+          ['b', false],
+        ] as const) {
+          await history.startRun(fenceOf(aRun(id)), at(1));
+          const ending = { ...ENDING, erases_submission: erases };
+          expect(await history.finishRun(fenceOf(aRun(id)), ending)).toBe(true);
+        }
+        expect(await history.getSubmission('a')).toBeUndefined();
+        expect(await history.getSubmission('b')).toEqual({ content: 'b', base });
+        expect(await history.getRun('a')).toMatchObject({ status: 'completed' });
+      });
+
       it('fails a run without forgetting what it was asked to do', async () => {
         const history = await open();
         const run = aRun('a', { owner: 'gone' });

@@ -298,7 +298,8 @@ export class MemoryHistory implements History {
       error,
     });
     this.#unfinished.delete(run.run_id);
-    this.#submissions.end(run.run_id);
+    if (ending.erases_submission === true) this.#submissions.erase(run.run_id);
+    else this.#submissions.end(run.run_id);
     if (this.#runs.size - this.#unfinished.size <= this.#finishedRuns) return;
     for (const oldest of this.#runs.values()) {
       if (!isTerminal(oldest.status)) continue;

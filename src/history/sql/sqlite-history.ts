@@ -132,9 +132,11 @@ export class SqliteHistory implements History {
     const invocations = toJson(ending.invocations);
     const { run_id, owner, attempt } = fence;
     const values = [status, finished_at, records_written, invocations, error];
-    return this.#client.write(
-      () => this.#client.run(FINISH, ...values, run_id, owner, attempt) === 1,
-    );
+    return this.#client.write(() => {
+      const changed = this.#client.run(FINISH, ...values, run_id, owner, attempt) === 1;
+      if (changed && ending.erases_submission === true) this.#submissions.erase([run_id]);
+      return changed;
+    });
   }
 
   requestCancel(runId: string): Promise<'requested' | 'terminal' | 'missing'> {

@@ -56,6 +56,8 @@ export class LiveRun {
   #handle: JobHandle | undefined;
   #stopped: StopCause | undefined;
   #closing = false;
+  /** Of its document; nobody has looked at that of a run that did not begin. */
+  #holdsCredentials = true;
   /** Fires when the run no longer waits. */
   #waited: AbortController | undefined;
   /** Fires when its worker has answered; absent without a limit of time. */
@@ -203,7 +205,11 @@ export class LiveRun {
   }
 
   #hear(event: RunEvent): void {
-    if (event.kind === 'begun') void this.#limitExecution();
+    if (event.kind === 'begun') {
+      this.#holdsCredentials = false;
+      void this.#limitExecution();
+    }
+    if (event.kind === 'credentials') this.#holdsCredentials = true;
     if (event.kind === 'progress') this.#progress = event.progress;
     this.#tell(event);
   }
@@ -255,7 +261,8 @@ export class LiveRun {
     // its log to the end.
     const flushed = flushLog(this.fence.run_id);
     const recorded = await health.insist(
-      (history) => history.finishRun(this.fence, ending),
+      (history) =>
+        history.finishRun(this.fence, { ...ending, erases_submission: this.#holdsCredentials }),
       giveUp,
     );
     await flushed;

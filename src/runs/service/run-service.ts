@@ -211,7 +211,7 @@ class Service implements RunService {
     const content = stored === undefined ? undefined : readSubmission(stored);
     if (content === undefined)
       throw new RefusedError('unprocessable', 'the document of the run is not stored', {
-        hint: 'submit it again',
+        hint: 'submit it again; one that holds credentials as they are is not kept: name them with `${env:…}` or `${secret:…}`',
       });
     return { record: this.#present(run), content, base: stored?.base };
   }
