@@ -240,8 +240,16 @@ function submissionOf(
       config_format,
       labels: { ...labels, ...Object.fromEntries(originLabels) },
     },
-    how: { bound: { params: { ...given }, env: { ...env }, secretParams: secrets } },
+    // Without values of its own the run is one of a document that may be prepared already.
+    how:
+      hasNone(given) && hasNone(env)
+        ? {}
+        : { bound: { params: { ...given }, env: { ...env }, secretParams: secrets } },
   };
+}
+
+function hasNone(values: object | null | undefined): boolean {
+  return Object.keys(values ?? {}).length === 0;
 }
 
 function secretsIn(params: JsonValue): string[] {
