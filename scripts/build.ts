@@ -38,6 +38,7 @@ const external = [
   '@modelcontextprotocol/*',
   '@noble/*',
   '@opentelemetry/*',
+  '@platformatic/*',
   'jsonpath-rfc9535',
   'strftime',
   'yaml',
