@@ -67,9 +67,19 @@ function partSchema<D extends Described>(
   kind: string,
   name: string,
 ): object {
+  const part = partOf(registry, kind, name);
+  return { title: part.type, description: part.description, ...jsonSchemaOf(part.config) };
+}
+
+/** Throws `RefusedError` (`not_found`) with the nearest name. */
+export function partOf<D extends Pick<Described, 'type' | 'aliases'>>(
+  registry: Registry<D>,
+  kind: string,
+  name: string,
+): D {
   const part = registry.get(name);
   if (part === undefined) throw unknown(kind, name, registry.types());
-  return { title: part.type, description: part.description, ...jsonSchemaOf(part.config) };
+  return part;
 }
 
 function blockSchema(blocks: readonly BlockListing[], name: string): object {

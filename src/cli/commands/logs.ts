@@ -2,7 +2,7 @@ import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import { switchOption } from '../framework/option.ts';
 import { REMOTE_OPTIONS, withServer } from '../remote/connect.ts';
-import { exitOfRun, runLine, watchRun } from '../remote/watch-run.ts';
+import { exitWithRun } from '../remote/watch-run.ts';
 
 const PAGE_LINES = 10_000;
 
@@ -22,11 +22,8 @@ export const logsCommand = defineCommand({
     const { terminal } = context;
     return withServer(context, options, async (client) => {
       if (options.follow) {
-        const run = await watchRun(context, id, { client, showsLog: true });
-        if (run === undefined) return EXIT.interrupted;
-        if (options.json) terminal.json(run);
-        else terminal.note(runLine(run));
-        return exitOfRun(run);
+        const { json } = options;
+        return exitWithRun(context, id, { client, showsLog: true, json });
       }
       let after: number | undefined;
       for (;;) {

@@ -2,7 +2,7 @@ import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import { switchOption, textOption } from '../framework/option.ts';
 import { REMOTE_OPTIONS, withServer } from '../remote/connect.ts';
-import { exitOfRun, runLine, watchRun } from '../remote/watch-run.ts';
+import { exitWithRun } from '../remote/watch-run.ts';
 
 export const rerunCommand = defineCommand({
   name: 'rerun',
@@ -37,11 +37,8 @@ export const rerunCommand = defineCommand({
       if (!options.json) terminal.print(receipt.run_id);
       else if (!options.follow) terminal.json(receipt);
       if (!options.follow) return EXIT.ok;
-      const run = await watchRun(context, receipt.run_id, { client, showsLog: true });
-      if (run === undefined) return EXIT.interrupted;
-      if (options.json) terminal.json(run);
-      else terminal.note(runLine(run));
-      return exitOfRun(run);
+      const { json } = options;
+      return exitWithRun(context, receipt.run_id, { client, showsLog: true, json });
     });
   },
 });

@@ -13,7 +13,7 @@ import { EXIT, usageError } from '../framework/exit.ts';
 import { integerOption, listOption, switchOption, textOption } from '../framework/option.ts';
 import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 import { REMOTE_OPTIONS, withServer } from '../remote/connect.ts';
-import { exitOfRun, runLine, watchRun } from '../remote/watch-run.ts';
+import { exitWithRun } from '../remote/watch-run.ts';
 
 export const submitCommand = defineCommand({
   name: 'submit',
@@ -87,11 +87,8 @@ export const submitCommand = defineCommand({
       else if (!options.json) terminal.print(receipt.run_id);
       if (!waits) return EXIT.ok;
       const showsLog = options.follow;
-      const run = await watchRun(context, receipt.run_id, { client, showsLog });
-      if (run === undefined) return EXIT.interrupted;
-      if (options.json) terminal.json(run);
-      else terminal.note(runLine(run));
-      return exitOfRun(run);
+      const { json } = options;
+      return exitWithRun(context, receipt.run_id, { client, showsLog, json });
     });
   },
 });

@@ -14,7 +14,7 @@ export interface WatchOptions {
 /**
  * Gives the run as it ended, or undefined when somebody pressed Ctrl-C: the run goes on without us.
  */
-export async function watchRun(
+async function watchRun(
   { world, terminal }: CliContext,
   id: string,
   { client, showsLog }: WatchOptions,
@@ -43,6 +43,19 @@ export async function watchRun(
   }
 }
 
+/** Watches a run and prints how it ended; gives the exit code of the command. */
+export async function exitWithRun(
+  context: CliContext,
+  id: string,
+  { json, ...watching }: WatchOptions & { readonly json: boolean },
+): Promise<number> {
+  const run = await watchRun(context, id, watching);
+  if (run === undefined) return EXIT.interrupted;
+  if (json) context.terminal.json(run);
+  else context.terminal.note(runLine(run));
+  return run.status === 'completed' ? EXIT.ok : EXIT.failed;
+}
+
 /** One line: how it went, and why it failed. */
 export function runLine(run: RunGetAnswer): string {
   const { run_id: id, name, status, records_written: written, elapsed_secs: secs, error } = run;
@@ -55,10 +68,6 @@ export function runLine(run: RunGetAnswer): string {
     ...(error == null ? [] : [error]),
   ];
   return parts.join('  ·  ');
-}
-
-export function exitOfRun({ status }: Pick<RunGetAnswer, 'status'>): number {
-  return status === 'completed' ? EXIT.ok : EXIT.failed;
 }
 
 function progressOf({

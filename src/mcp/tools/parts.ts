@@ -1,9 +1,8 @@
 /** What documents may name, and a document to begin with. */
 import { z } from 'zod';
-import { listParts, schemaFor } from '../../features/part-schemas.ts';
+import { listParts, partOf, schemaFor } from '../../features/part-schemas.ts';
 import { starterOf } from '../../features/starter.ts';
 import { defineTool } from '../define-tool.ts';
-import { partOf } from '../part-of.ts';
 
 const KINDS = ['source', 'sink', 'transform', 'state', 'all'] as const;
 
