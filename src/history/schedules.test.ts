@@ -1,26 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { describeSchedules } from '../../test/conformance/schedules.ts';
-import { testEnv } from '../../test/fakes/env.ts';
-import type { History } from './history.ts';
-import { openHistory } from './open.ts';
+import { describeStores } from '../../test/support/history-stores.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'headgate-schedules-'));
-const env = testEnv({ cwd: folder });
-const opened: History[] = [];
-let count = 0;
-afterAll(async () => {
-  for (const history of opened) await history.close();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-async function open(url: string): Promise<History['schedules']> {
-  const history = await openHistory(url, env);
-  opened.push(history);
-  return history.schedules;
-}
-
-describeSchedules('memory', () => open('memory'));
-describeSchedules('sqlite', () => open(`sqlite:schedules-${(count += 1)}.db`));
+describeStores('schedules', describeSchedules);

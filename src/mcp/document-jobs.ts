@@ -70,15 +70,30 @@ export const dryRunJob = defineJob({
   },
 });
 
-export function rowsOf({ status, invocations, records_written, error }: RunOutcome): RanRows {
-  const ok = invocations.filter((one) => one.status === 'completed').length;
-  const failed = invocations.filter((one) => one.status === 'failed').length;
+export function rowsOf({ error, ...ended }: RunOutcome): RanRows {
+  return countedRows({ ...ended, error: error?.message ?? null });
+}
+
+/** Of an outcome or of the record of a run. */
+export function countedRows({
+  status,
+  invocations,
+  records_written,
+  error,
+}: {
+  readonly status: RanRows['status'];
+  readonly invocations: readonly { readonly status: string }[];
+  readonly records_written: number;
+  readonly error: string | null;
+}): RanRows {
+  const countOf = (wanted: string): number =>
+    invocations.filter((one) => one.status === wanted).length;
   return {
     status,
     invocations: invocations.length,
-    ok,
-    failed,
+    ok: countOf('completed'),
+    failed: countOf('failed'),
     records_written,
-    ...(error === null ? {} : { error: error.message }),
+    ...(error === null ? {} : { error }),
   };
 }

@@ -5,6 +5,7 @@ import type { RunEnds } from '../runs/service/run-ends.ts';
 import type { Caller, Runs } from '../runs/service/runs.ts';
 import type { Templates } from '../features/templates/templates.ts';
 import type { CallerTemplates, RanRows, ToolContext, ToolPermission } from './define-tool.ts';
+import { countedRows } from './document-jobs.ts';
 import { readMessage } from './exchange.ts';
 
 export interface McpEndpoint {
@@ -55,15 +56,7 @@ function contextFor(
   const ended = async (runId: string, signal: AbortSignal): Promise<RanRows> => {
     const { status, error } = await ends.of(runId, { runs, clock: env.clock }, signal);
     const { invocations, records_written } = await runs.get(runId);
-    return {
-      run_id: runId,
-      status,
-      invocations: invocations.length,
-      ok: invocations.filter((one) => one.status === 'completed').length,
-      failed: invocations.filter((one) => one.status === 'failed').length,
-      records_written,
-      ...(error === null ? {} : { error }),
-    };
+    return { run_id: runId, ...countedRows({ status, invocations, records_written, error }) };
   };
   return {
     env,
