@@ -58,8 +58,7 @@ export async function* passagePages(
           yield block.take(chunk, at);
           options.signal.throwIfAborted();
         }
-        block.lastRow = block.length + at - from;
-        block.count += 1;
+        block.nextRow(block.length + at - from);
       }
       at = to;
     }
@@ -72,8 +71,9 @@ export async function* passagePages(
 class BlockCollector {
   length = 0;
   count = 0;
-  /** Position of the last row. */
-  lastRow = 0;
+  /** Positions of the last row and of the one before it. */
+  #lastRow = 0;
+  #rowBefore = 0;
   readonly #columns: readonly CopyColumn[];
   readonly #encoding: Encoding;
   /** For digests of rows, whatever numbers they hold. */
@@ -106,11 +106,18 @@ class BlockCollector {
     this.length = needed;
   }
 
+  nextRow(position: number): void {
+    this.#rowBefore = this.#lastRow;
+    this.#lastRow = position;
+    this.count += 1;
+  }
+
   /** Whether an earlier run has read the row. */
   wasRead(chunk: Buffer, at: number, to: number): boolean {
     const marks = this.#marks;
     return (
       marks !== undefined &&
+      marks.bookmarks.mayRepeat &&
       marks.bookmarks.wasRead(valueAt(chunk, at, marks.column), () => this.#record(chunk, at, to))
     );
   }
@@ -136,16 +143,15 @@ class BlockCollector {
 
   /** Passes the rows with the last value, and before them one with another value, if any. */
   #passTail({ bookmarks, column }: NonNullable<PassageOptions['marks']>): void {
-    const rows: number[] = [];
-    for (let at = 0; at < this.length; at = frameEnd(this.#out, at)) rows.push(at);
-    const last = valueAt(this.#out, this.lastRow, column);
-    let first = rows.length - 1;
-    while (
-      first > 0 &&
-      bookmarks.isSame(valueAt(this.#out, rows[first - 1] as number, column), last)
-    )
-      first -= 1;
-    for (const at of rows.slice(Math.max(0, first - 1)))
+    const last = valueAt(this.#out, this.#lastRow, column);
+    const isLast = (at: number) => bookmarks.isSame(valueAt(this.#out, at, column), last);
+    let rows = this.count > 1 ? [this.#rowBefore, this.#lastRow] : [this.#lastRow];
+    if (this.count > 2 && isLast(this.#rowBefore)) {
+      rows = [];
+      for (let at = 0; at < this.length; at = frameEnd(this.#out, at)) rows.push(at);
+      rows = rows.slice(Math.max(0, rows.findLastIndex((at) => !isLast(at))));
+    }
+    for (const at of rows)
       bookmarks.pass(valueAt(this.#out, at, column), () =>
         this.#record(this.#out, at, frameEnd(this.#out, at)),
       );

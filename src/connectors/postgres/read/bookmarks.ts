@@ -35,6 +35,8 @@ export type RecordOf = () => JsonValue;
 
 /** Gets the raw form of the column's values, which are decoded only where a bookmark needs it. */
 export interface Bookmarks {
+  /** Whether rows may come that an earlier run has read: without, `wasRead` need not be asked. */
+  readonly mayRepeat: boolean;
   /** Whether an earlier run has read the row. */
   wasRead(raw: string, record: RecordOf): boolean;
   pass(raw: string, record: RecordOf): void;
@@ -94,6 +96,9 @@ export function createBookmarks(
     return isFull || value === undefined ? undefined : { value, seen: [...seen] };
   };
   return {
+    get mayRepeat() {
+      return left.size > 0;
+    },
     wasRead(raw, record) {
       if (left.size === 0) return false;
       if (!isLast(raw)) {
