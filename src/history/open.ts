@@ -7,7 +7,8 @@ import { MemoryHistory } from './memory/memory-history.ts';
 import { openDatabase, SqliteClient } from './sql/sqlite-client.ts';
 import { migrate } from './sql/migrate.ts';
 import { MIGRATIONS } from './sql/migrations/index.ts';
-import { SqliteHistory } from './sql/sqlite-history.ts';
+import { SqlHistory } from './sql/sql-history.ts';
+import { SqliteStore } from './sql/sqlite-store.ts';
 
 const ATTEMPTS = 45;
 const WAITS: BackoffPolicy = { backoff: 'exponential', baseMs: 100, maxMs: 1000, jitter: false };
@@ -62,7 +63,7 @@ function openSqliteHistory(
       { cause: error },
     );
   }
-  return new SqliteHistory(new SqliteClient(db, options));
+  return new SqlHistory(new SqliteStore(new SqliteClient(db, options)));
 }
 
 function isLocked(error: unknown): boolean {

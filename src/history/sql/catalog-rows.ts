@@ -5,7 +5,7 @@
 import { parseJson } from '../../lib/text/json.ts';
 import type { Dataset, LineageEdge, SchemaDiff, SchemaVersion } from '../../wire/catalog.ts';
 import type { CurrentSchema } from '../catalog.ts';
-import type { Row } from './sqlite-client.ts';
+import type { Row } from './sql-store.ts';
 import { text } from './rows.ts';
 
 export function datasetOf(row: Row): Dataset {

@@ -2,8 +2,15 @@ import type { ClientBase, Pool } from 'pg';
 import { messageOf } from '../../lib/errors.ts';
 import { inPostgresTransaction, openPostgresPool, withClient } from '../../lib/sql/postgres.ts';
 import { HistoryError } from '../history.ts';
-import type { Row } from './sqlite-client.ts';
-import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
+import type {
+  Row,
+  SqlDialect,
+  SqlResult,
+  SqlScript,
+  SqlStatement,
+  SqlStore,
+  SqlValue,
+} from './sql-store.ts';
 
 const CONNECTIONS = 2;
 const CONNECT_TIMEOUT_MS = 5000;
@@ -14,8 +21,16 @@ const CONNECT_TIMEOUT_MS = 5000;
 const STATEMENT_TIMEOUT_MS = 10_000;
 /** Key of the lock under which tables are created; several processes may start at once. */
 const MAKING_TABLES = 7_246_103_553;
+/** Names of the same number only wait for each other. */
+const LOCK = 'SELECT pg_advisory_xact_lock(hashtextextended(?, 0))';
+const LOCK_SHARED = 'SELECT pg_advisory_xact_lock_shared(hashtextextended(?, 0))';
 
 export class PostgresStore implements SqlStore {
+  readonly dialect: SqlDialect = {
+    lockRows: 'FOR UPDATE SKIP LOCKED',
+    lockNames: (names, how) =>
+      names.map((name) => ({ sql: how === 'shared' ? LOCK_SHARED : LOCK, values: [name] })),
+  };
   readonly #pool: Pool;
   readonly #statementTimeoutMs: number;
 
@@ -64,6 +79,26 @@ export class PostgresStore implements SqlStore {
         changed.push((await client.query(numbered(sql), [...values])).rowCount ?? 0);
       return changed;
     });
+  }
+
+  change<T>(script: () => SqlScript<T>): Promise<T> {
+    return this.#inTransaction(async (client) => {
+      const running = script();
+      let step = running.next();
+      while (step.done !== true) {
+        const results: SqlResult[] = [];
+        for (const { sql, values } of step.value) {
+          const { rows, rowCount } = await client.query<Row>(numbered(sql), [...values]);
+          results.push({ rows, changed: rowCount ?? 0 });
+        }
+        step = running.next(results);
+      }
+      return step.value;
+    });
+  }
+
+  async ping(): Promise<void> {
+    await this.read('SELECT 1', []);
   }
 
   writeDeferred(statements: readonly SqlStatement[]): Promise<readonly number[]> {

@@ -2,34 +2,34 @@
  * Between rows and records. JSON columns hold what this program wrote, so they are read without
  * checking.
  */
-import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
+import type { SQLOutputValue } from 'node:sqlite';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import type { AuditRecord } from '../../wire/audit.ts';
 import type { InvocationRecord, RunStatus } from '../../wire/run.ts';
 import type { Instance, StoredRun } from '../history.ts';
-import type { Row } from './sqlite-client.ts';
+import type { Row, SqlValue } from './sql-store.ts';
 
-export const RUN_COLUMNS = [
-  'run_id',
-  'name',
-  'labels',
-  'status',
-  'submitted_at',
-  'started_at',
-  'finished_at',
-  'records_written',
-  'invocations',
-  'error',
-  'idempotency_key',
-  'doctor_report',
-  'callback',
-  'attempt',
-  'owner',
-  'lease_until',
-  'cancel_requested',
-] as const;
+export const RUN_COLUMNS = {
+  run_id: 'text',
+  name: 'text',
+  labels: 'text',
+  status: 'text',
+  submitted_at: 'text',
+  started_at: 'text',
+  finished_at: 'text',
+  records_written: 'bigint',
+  invocations: 'text',
+  error: 'text',
+  idempotency_key: 'text',
+  doctor_report: 'text',
+  callback: 'text',
+  attempt: 'integer',
+  owner: 'text',
+  lease_until: 'text',
+  cancel_requested: 'integer',
+} as const;
 
-export function runValues(run: StoredRun): SQLInputValue[] {
+export function runValues(run: StoredRun): SqlValue[] {
   return [
     run.run_id,
     run.name,

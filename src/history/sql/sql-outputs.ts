@@ -1,8 +1,7 @@
 /** The ledger of outputs in an SQL table; SQLite and PostgreSQL share it. */
 import type { OutputQuery, OutputStore, StoredOutput } from '../outputs.ts';
-import type { Row } from './sqlite-client.ts';
 import { text } from './rows.ts';
-import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
+import type { Row, SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
 
 const TABLE = 'svc_serve_outputs';
 const COLUMNS = [

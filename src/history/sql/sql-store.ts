@@ -1,22 +1,72 @@
 /**
- * What the SQL of a part needs of a database: statements that both SQLite and PostgreSQL
+ * What the SQL of a history needs of a database: statements that both SQLite and PostgreSQL
  * understand, with `?` for values.
  */
-import type { Row } from './sqlite-client.ts';
+import type { SQLOutputValue } from 'node:sqlite';
+
+export type Row = Readonly<Record<string, SQLOutputValue>>;
 
 export type SqlValue = string | number | null;
 
 export interface SqlStatement {
   readonly sql: string;
   readonly values: readonly SqlValue[];
+  /** It gives rows: a query, or a change with `RETURNING`. */
+  readonly returns?: boolean;
+  /** The same for many rows at once, where the database takes arrays. */
+  readonly many?: ManyRows;
 }
+
+/**
+ * One statement that does the work of many equal ones. Its values are arrays: the n-th holds the
+ * n-th value of each.
+ */
+export interface ManyRows {
+  readonly sql: string;
+  /**
+   * It returns, as `key`, this value of each statement that changed a row; without it every one of
+   * them counts as changed.
+   */
+  readonly keyAt?: number;
+}
+
+export interface SqlResult {
+  readonly rows: readonly Row[];
+  /** Number of rows that were changed or returned. */
+  readonly changed: number;
+}
+
+/**
+ * One change, step by step: it gives the statements of a step, which are done in this order, and
+ * gets their results. It does nothing else, because it may be begun again after it was rolled back.
+ */
+export type SqlScript<T> = Generator<readonly SqlStatement[], T, readonly SqlResult[]>;
 
 export interface SqlWriteOptions {
   /** Nobody waits for it: where tables are locked it may be tried for longer. */
   readonly background?: boolean;
+  /** Resolves when everybody sees it, before the disk has it. */
+  readonly isSeenAtOnce?: boolean;
+  /**
+   * Names of what it reads and changes. Writes that name nothing in common may be done side by
+   * side; one that does not say it is done alone.
+   */
+  readonly touches?: readonly string[];
+}
+
+/** What databases do differently. */
+export interface SqlDialect {
+  /** Ends a `SELECT` inside of a change: no other instance gets the rows that this one takes. */
+  readonly lockRows: string;
+  /**
+   * Locks names until the end of the change, against other instances: shared with others that do
+   * so, or alone.
+   */
+  lockNames(names: readonly string[], how: 'shared' | 'alone'): readonly SqlStatement[];
 }
 
 export interface SqlStore {
+  readonly dialect: SqlDialect;
   read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
   /**
    * In one transaction; gives the number of rows that each statement changed. Rejects with
@@ -28,4 +78,26 @@ export interface SqlStore {
    * is seen by every later read.
    */
   writeDeferred(statements: readonly SqlStatement[]): Promise<readonly number[]>;
+  /** As `write`, for changes that look at what is there. */
+  change<T>(script: () => SqlScript<T>, options?: SqlWriteOptions): Promise<T>;
+  /** Resolves when the database can be written. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type ColumnType = 'text' | 'bigint' | 'integer';
+
+/** The insert of one row, which may be done for many at once. `conflict` is its last clause. */
+export function insertInto(
+  table: string,
+  columns: Readonly<Record<string, ColumnType>>,
+  conflict = '',
+): (values: readonly SqlValue[]) => SqlStatement {
+  const names = Object.keys(columns);
+  const sql = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')}) ${conflict}`;
+  const arrays = Object.values(columns).map((type) => `?::${type}[]`);
+  const many: ManyRows = {
+    sql: `INSERT INTO ${table} (${names.join(', ')}) SELECT * FROM unnest(${arrays.join(', ')}) ${conflict}`,
+  };
+  return (values) => ({ sql, values, many });
 }

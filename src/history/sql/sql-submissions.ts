@@ -1,49 +1,71 @@
 /**
  * What was submitted, beside the runs. Documents and default documents are stored once for all
- * submissions that share them, and go with the last of these. Called within a write.
+ * submissions that share them, and go with the last of these.
  */
 import type { SharedText, StoredSubmission } from '../history.ts';
 import { text } from './rows.ts';
-import type { Row, SqliteClient } from './sqlite-client.ts';
+import {
+  insertInto,
+  type Row,
+  type SqlDialect,
+  type SqlScript,
+  type SqlStatement,
+} from './sql-store.ts';
 
-const INSERT =
-  'INSERT INTO svc_serve_submissions (run_id, content, document_hash, base_hash) VALUES (?, ?, ?, ?)';
-const INSERT_TEXT =
-  'INSERT INTO svc_serve_texts (hash, content) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING';
+const SUBMISSIONS = 'svc_serve_submissions';
+const insert = insertInto(SUBMISSIONS, {
+  run_id: 'text',
+  content: 'text',
+  document_hash: 'text',
+  base_hash: 'text',
+});
+const insertText = insertInto(
+  'svc_serve_texts',
+  { hash: 'text', content: 'text' },
+  'ON CONFLICT (hash) DO NOTHING',
+);
 export const SELECT_SUBMISSION = `SELECT s.content, s.document_hash, d.content AS document, s.base_hash, b.content AS base
-  FROM svc_serve_submissions s LEFT JOIN svc_serve_texts d ON d.hash = s.document_hash
+  FROM ${SUBMISSIONS} s LEFT JOIN svc_serve_texts d ON d.hash = s.document_hash
   LEFT JOIN svc_serve_texts b ON b.hash = s.base_hash WHERE s.run_id = ?`;
-const ERASE =
-  'DELETE FROM svc_serve_submissions WHERE run_id = ? RETURNING document_hash, base_hash';
-const ERASE_TEXT = `DELETE FROM svc_serve_texts WHERE hash = ?1
-  AND NOT EXISTS (SELECT 1 FROM svc_serve_submissions WHERE document_hash = ?1)
-  AND NOT EXISTS (SELECT 1 FROM svc_serve_submissions WHERE base_hash = ?1)`;
+const ERASE = `DELETE FROM ${SUBMISSIONS} WHERE run_id = ? RETURNING document_hash, base_hash`;
+const ERASE_TEXT = `DELETE FROM svc_serve_texts WHERE hash = ?
+  AND NOT EXISTS (SELECT 1 FROM ${SUBMISSIONS} WHERE document_hash = ?)
+  AND NOT EXISTS (SELECT 1 FROM ${SUBMISSIONS} WHERE base_hash = ?)`;
 
-export class SqlSubmissions {
-  readonly #client: SqliteClient;
+/** A text that is in use must not be erased by another instance before the submission is seen. */
+export function insertSubmission(
+  dialect: SqlDialect,
+  runId: string,
+  { content, document, base }: StoredSubmission,
+): readonly SqlStatement[] {
+  const shared = [document, base].filter((one) => one !== undefined);
+  return [
+    ...dialect.lockNames(shared.map(nameOf), 'shared'),
+    ...shared.map((one) => insertText([one.hash, one.content])),
+    insert([runId, content, document?.hash ?? null, base?.hash ?? null]),
+  ];
+}
 
-  constructor(client: SqliteClient) {
-    this.#client = client;
-  }
+export function* eraseSubmissions(
+  dialect: SqlDialect,
+  runIds: readonly string[],
+): SqlScript<undefined> {
+  const erased = yield runIds.map((runId) => ({ sql: ERASE, values: [runId], returns: true }));
+  const rows = erased.flatMap((result) => result.rows);
+  const hashes = rows.flatMap(({ document_hash, base_hash }) => [document_hash, base_hash]);
+  const freed = [...new Set(hashes.filter((hash) => hash != null).map(text))].sort();
+  if (freed.length === 0) return;
+  yield [
+    ...dialect.lockNames(
+      freed.map((hash) => nameOf({ hash })),
+      'alone',
+    ),
+    ...freed.map((hash) => ({ sql: ERASE_TEXT, values: [hash, hash, hash] })),
+  ];
+}
 
-  insert(runId: string, { content, document, base }: StoredSubmission): void {
-    for (const shared of [document, base])
-      if (shared !== undefined) this.#client.run(INSERT_TEXT, shared.hash, shared.content);
-    this.#client.run(INSERT, runId, content, document?.hash ?? null, base?.hash ?? null);
-  }
-
-  /** Of a run that has one. */
-  of(runId: string): StoredSubmission | undefined {
-    return submissionOf(this.#client.all(SELECT_SUBMISSION, runId)[0]);
-  }
-
-  erase(runIds: readonly string[]): void {
-    const freed = new Set<string>();
-    for (const runId of runIds)
-      for (const { document_hash, base_hash } of this.#client.all(ERASE, runId))
-        for (const hash of [document_hash, base_hash]) if (hash != null) freed.add(text(hash));
-    for (const hash of freed) this.#client.run(ERASE_TEXT, hash);
-  }
+function nameOf({ hash }: Pick<SharedText, 'hash'>): string {
+  return `text ${hash}`;
 }
 
 export function submissionOf(row: Row | undefined): StoredSubmission | undefined {

@@ -10,8 +10,7 @@ import type {
   TemplateVersion,
 } from '../templates.ts';
 import { text } from './rows.ts';
-import type { SqlStatement, SqlStore } from './sql-store.ts';
-import type { Row } from './sqlite-client.ts';
+import type { Row, SqlStatement, SqlStore } from './sql-store.ts';
 
 const TABLE = 'svc_serve_templates';
 const VERSIONS = 'svc_serve_template_versions';

@@ -3,7 +3,7 @@
  * that does not hold up the event loop. Waiting for a lock of another process does not
  * block the event loop either: writes stay in the queue and are tried again by a timer.
  */
-import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { messageOf } from '../../lib/errors.ts';
 import { LOCK_WAIT_MS, lockPauseMs, retryWhileLocked } from '../../lib/sql/lock-retry.ts';
 import { isBusy, openSqlite, rollBack } from '../../lib/sql/sqlite.ts';
@@ -11,7 +11,7 @@ import { HistoryError } from '../history.ts';
 import { DiskSync, type SyncWaiter } from './disk-sync.ts';
 import { writeAheadLogOf, type WriteAheadLog } from './write-ahead-log.ts';
 
-export type Row = Readonly<Record<string, SQLOutputValue>>;
+import type { Row } from './sql-store.ts';
 
 /** A longer queue is committed in parts, so that the event loop gets its turn. */
 const WRITES_PER_COMMIT = 1000;

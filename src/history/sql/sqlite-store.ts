@@ -1,7 +1,21 @@
-import type { Row, SqliteClient } from './sqlite-client.ts';
-import type { SqlStatement, SqlStore, SqlValue, SqlWriteOptions } from './sql-store.ts';
+import type { SqliteClient } from './sqlite-client.ts';
+import type {
+  Row,
+  SqlDialect,
+  SqlResult,
+  SqlScript,
+  SqlStatement,
+  SqlStore,
+  SqlValue,
+  SqlWriteOptions,
+} from './sql-store.ts';
+
+/** Longer than the commits of other instances take. */
+const PING_LOCK_WAIT_MS = 250;
 
 export class SqliteStore implements SqlStore {
+  /** A transaction that writes has the database for itself. */
+  readonly dialect: SqlDialect = { lockRows: '', lockNames: () => [] };
   readonly #client: SqliteClient;
 
   constructor(client: SqliteClient) {
@@ -16,14 +30,45 @@ export class SqliteStore implements SqlStore {
     statements: readonly SqlStatement[],
     options?: SqlWriteOptions,
   ): Promise<readonly number[]> {
-    return this.#client.write(() => this.#run(statements), options);
+    return this.#client.write(() => this.#runAll(statements), options);
   }
 
   writeDeferred(statements: readonly SqlStatement[]): Promise<readonly number[]> {
-    return this.#client.writeDeferred(() => this.#run(statements));
+    return this.#client.writeDeferred(() => this.#runAll(statements));
   }
 
-  #run(statements: readonly SqlStatement[]): readonly number[] {
+  change<T>(script: () => SqlScript<T>, options: SqlWriteOptions = {}): Promise<T> {
+    const work = (): T => this.#follow(script());
+    return options.isSeenAtOnce === true
+      ? this.#client.writeAtOnce(work, options)
+      : this.#client.write(work, options);
+  }
+
+  async ping(): Promise<void> {
+    // A transaction that changes nothing, but needs the lock that every write needs.
+    await this.#client.writeAtOnce(
+      () => this.#client.all('SELECT 1 FROM svc_serve_migrations LIMIT 1'),
+      { lockWaitMs: PING_LOCK_WAIT_MS },
+    );
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  #runAll(statements: readonly SqlStatement[]): readonly number[] {
     return statements.map(({ sql, values }) => this.#client.run(sql, ...values));
+  }
+
+  #follow<T>(script: SqlScript<T>): T {
+    let step = script.next();
+    while (step.done !== true) step = script.next(step.value.map((one) => this.#run(one)));
+    return step.value;
+  }
+
+  #run({ sql, values, returns }: SqlStatement): SqlResult {
+    if (returns !== true) return { rows: [], changed: this.#client.run(sql, ...values) };
+    const rows = this.#client.all(sql, ...values);
+    return { rows, changed: rows.length };
   }
 }

@@ -1,0 +1,48 @@
+/** Statements on runs, for every database. */
+import type { RunEnding, RunFence, StoredRun } from '../history.ts';
+import { RUN_COLUMNS, runValues, toJson } from './rows.ts';
+import { insertInto, type SqlStatement } from './sql-store.ts';
+
+/** Must be worded as in the index of these runs, or SQLite does not use the index. */
+export const NOT_COMPLETED = `status <> 'completed'`;
+export const UNFINISHED = `${NOT_COMPLETED} AND status IN ('queued', 'running')`;
+const HELD = `run_id = ? AND owner = ? AND attempt = ? AND ${UNFINISHED}`;
+/** The same for the rows `v` of a statement for many. */
+const ALL_HELD = `r.run_id = v.run_id AND r.owner = v.owner AND r.attempt = v.attempt
+  AND r.status <> 'completed' AND r.status IN ('queued', 'running')`;
+const FENCE_ARRAYS = '?::text[], ?::text[], ?::integer[]';
+
+const START = `UPDATE svc_serve_runs SET status = 'running', started_at = ? WHERE ${HELD} AND status = 'queued'`;
+const START_MANY = `UPDATE svc_serve_runs r SET status = 'running', started_at = v.started_at
+  FROM unnest(?::text[], ${FENCE_ARRAYS}) AS v (started_at, run_id, owner, attempt)
+  WHERE ${ALL_HELD} AND r.status = 'queued' RETURNING r.run_id AS key`;
+const FINISH = `UPDATE svc_serve_runs SET status = ?, finished_at = ?, records_written = ?, invocations = ?, error = ? WHERE ${HELD}`;
+const FINISH_MANY = `UPDATE svc_serve_runs r SET status = v.status, finished_at = v.finished_at, records_written = v.records_written,
+    invocations = v.invocations, error = v.error
+  FROM unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ${FENCE_ARRAYS})
+    AS v (status, finished_at, records_written, invocations, error, run_id, owner, attempt)
+  WHERE ${ALL_HELD} RETURNING r.run_id AS key`;
+
+const insert = insertInto('svc_serve_runs', RUN_COLUMNS);
+
+export function insertRun(run: StoredRun): SqlStatement {
+  return insert(runValues(run));
+}
+
+export function startRun({ run_id, owner, attempt }: RunFence, startedAt: string): SqlStatement {
+  return {
+    sql: START,
+    values: [startedAt, run_id, owner, attempt],
+    many: { sql: START_MANY, keyAt: 1 },
+  };
+}
+
+export function finishRun({ run_id, owner, attempt }: RunFence, ending: RunEnding): SqlStatement {
+  const { status, finished_at, records_written, error } = ending;
+  const end = [status, finished_at, records_written, toJson(ending.invocations), error];
+  return {
+    sql: FINISH,
+    values: [...end, run_id, owner, attempt],
+    many: { sql: FINISH_MANY, keyAt: 5 },
+  };
+}
