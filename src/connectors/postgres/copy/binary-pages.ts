@@ -149,7 +149,12 @@ class BlockCollector {
     if (this.count > 2 && isLast(this.#rowBefore)) {
       rows = [];
       for (let at = 0; at < this.length; at = frameEnd(this.#out, at)) rows.push(at);
-      rows = rows.slice(Math.max(0, rows.findLastIndex((at) => !isLast(at))));
+      rows = rows.slice(
+        Math.max(
+          0,
+          rows.findLastIndex((at) => !isLast(at)),
+        ),
+      );
     }
     for (const at of rows)
       bookmarks.pass(valueAt(this.#out, at, column), () =>
