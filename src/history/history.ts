@@ -122,14 +122,14 @@ export interface StoredRunPage {
 
 export interface AdmitOptions {
   readonly claim?: Claim;
-  readonly audit?: AuditRecord;
+  readonly audits?: readonly AuditRecord[];
   /** Without one the run fails when its owner is gone, even before it started. */
   readonly submission?: StoredSubmission;
 }
 
 export interface RunStore {
   /**
-   * Claims the key, stores the run, its submission and the audit entry: all or nothing. The claim
+   * Claims the key, stores the run, its submission and the audit entries: all or nothing. The claim
    * is made at `run.submitted_at`; one whose time lies in the future counts as unexpired. The
    * submission is erased with the run.
    */

@@ -216,7 +216,7 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         await history.finishRun(fenceOf(run), ENDING);
         const again = await history.admit(aRun('b', { idempotency_key: 'k' }), {
           claim: claim(),
-          audit: audit('x'),
+          audits: [audit('x')],
         });
         expect(again).toMatchObject({ type: 'replay', run: { run_id: 'a', status: 'completed' } });
         expect(await history.getRun('b')).toBeUndefined();
@@ -512,7 +512,7 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
 
       it('stores the entry of a submission with the run', async () => {
         const history = await open();
-        await history.admit(aRun('a'), { audit: audit('1', { run_id: 'a' }) });
+        await history.admit(aRun('a'), { audits: [audit('1', { run_id: 'a' })] });
         expect(await history.listAudit({ limit: 10 })).toEqual([audit('1', { run_id: 'a' })]);
       });
     });
@@ -681,7 +681,7 @@ function describeSurvival(harness: HistoryHarness, open: Open): void {
       const before = await open();
       await before.admit(aRun('a', { idempotency_key: 'k' }), {
         claim: claim(),
-        audit: audit('1'),
+        audits: [audit('1')],
       });
       await before.appendLog([{ run_id: 'a', seq: 0, ts: at(0), level: 'INFO', line: 'x' }]);
       const after = await open(reopen);

@@ -24,7 +24,7 @@ export interface RunServices {
 }
 
 /** What whoever runs a template may hear of it. */
-export type RunTemplateHow = Pick<How, 'onPrepared' | 'onAdmitted'>;
+export type RunTemplateHow = Pick<How, 'onPrepared' | 'onAdmitted' | 'actions'>;
 
 export interface TemplateCall {
   readonly id: string;

@@ -325,12 +325,11 @@ class Registry implements Templates {
     how: RunTemplateHow = {},
   ): Promise<TemplateRun> {
     const { jobs, runs } = this.#options;
-    const answer = await runTemplate(
-      { id, request, caller, signal, how },
+    const actions = [{ action: 'template.run', caller }, ...(how.actions ?? [])];
+    return runTemplate(
+      { id, request, caller, signal, how: { ...how, actions } },
       { jobs, runs, find: (one, selector) => this.#versionOf(one, selector) },
     );
-    await this.#options.audit.record(actionOf(caller, 'template.run', answer.run_id));
-    return answer;
   }
 
   choose(id: string, request: RunTemplate, signal: AbortSignal): Promise<ChosenDocument> {

@@ -1,5 +1,6 @@
 /** A trigger whose events are requests to this server. */
 import type { RequestReceiver, TriggerRequest } from '../../kit/trigger.ts';
+import type { SubmittingAction } from '../../runs/service/runs.ts';
 import type { SubmissionReceipt } from '../../wire/run.ts';
 import { ActiveTrigger, type ActiveOptions } from './active-trigger.ts';
 import { Debounce } from './debounce.ts';
@@ -9,6 +10,8 @@ export interface Arrival {
   readonly request: TriggerRequest;
   readonly sourceIp: string | undefined;
   readonly signal: AbortSignal;
+  /** Stored together with the run. */
+  readonly actions?: readonly SubmittingAction[];
 }
 
 export class RequestedTrigger {
@@ -25,12 +28,12 @@ export class RequestedTrigger {
   }
 
   /** The run of the request; undefined when it has none of its own. */
-  async fire({ request, sourceIp, signal }: Arrival): Promise<SubmissionReceipt | undefined> {
+  async fire({ request, ...occurrence }: Arrival): Promise<SubmissionReceipt | undefined> {
     const firedAt = this.#env.clock.now();
     const event = this.receiver.receive(request);
     const started = await this.#debounce.pass(
       this.receiver.debounceMs,
-      () => this.active.fire({ event, firedAt, sourceIp, signal }),
+      () => this.active.fire({ ...occurrence, event, firedAt }),
       (result) => result.kind === 'run' && result.isNew,
     );
     if (started === undefined) this.active.countCoalesced();

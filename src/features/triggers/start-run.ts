@@ -4,7 +4,7 @@ import type { TriggerEvent } from '../../kit/trigger.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
-import type { Caller, How, Runs } from '../../runs/service/runs.ts';
+import type { Caller, How, Runs, SubmittingAction } from '../../runs/service/runs.ts';
 import type { SubmissionReceipt } from '../../wire/run.ts';
 import type { RunTemplate } from '../../wire/templates.ts';
 import { fillData, fillTokens, type TokenValue } from './fill-tokens.ts';
@@ -26,6 +26,8 @@ export interface Occurrence {
   readonly firedAt: Date;
   readonly sourceIp?: string | undefined;
   readonly signal: AbortSignal;
+  /** What the audit log says of it besides the submission of its run. */
+  readonly actions?: readonly SubmittingAction[] | undefined;
 }
 
 export type Started =
@@ -44,7 +46,9 @@ export async function startRun(
 ): Promise<Started> {
   let isNew = true;
   let isPrepared = false;
+  const { actions } = occurrence;
   const how: How = {
+    ...(actions === undefined ? {} : { actions }),
     onPrepared: () => void (isPrepared = true),
     onAdmitted: (admission) => void (isNew = admission === 'new'),
   };

@@ -48,6 +48,8 @@ export interface TriggersOptions extends ActiveOptions {
 
 type Running = RequestedTrigger | WatchedTrigger;
 
+/** The action of a request that fires a trigger. */
+const FIRE = 'trigger.fire';
 /** How long a start waits for systems that are away. */
 const FIRST_LOOK_MS = 3000;
 
@@ -72,9 +74,10 @@ class TriggerSet implements Triggers {
     const running = this.#requested(name);
     if (running === undefined)
       throw new RefusedError('not_found', `there is no webhook trigger \`${name}\``);
-    const receipt = await running.fire(call);
-    if (call.caller !== undefined)
-      await this.#options.audit.record(actionOf(call.caller, 'trigger.fire', receipt?.run_id));
+    const { caller, ...arrival } = call;
+    if (caller === undefined) return running.fire(arrival);
+    const receipt = await running.fire({ ...arrival, actions: [{ action: FIRE, caller }] });
+    if (receipt === undefined) await this.#options.audit.record(actionOf(caller, FIRE));
     return receipt;
   }
 

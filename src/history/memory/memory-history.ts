@@ -81,7 +81,7 @@ export class MemoryHistory implements History {
     this.#runs.set(run.run_id, run);
     if (!isTerminal(run.status)) this.#unfinished.add(run.run_id);
     if (submission !== undefined) this.#submissions.put(run.run_id, submission);
-    if (options.audit !== undefined) this.#keepAudit(options.audit);
+    for (const record of options.audits ?? []) this.#keepAudit(record);
     return { type: 'admitted' };
   }
 

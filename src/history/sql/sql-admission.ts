@@ -1,4 +1,4 @@
-/** A submission as one change: the claim of its key, the run, what was submitted, and the audit entry. */
+/** A submission as one change: the claim of its key, the run, what was submitted, and the audit entries. */
 import type { Admission, AdmitOptions, Claim, StoredRun } from '../history.ts';
 import { insertAudit } from './sql-audit.ts';
 import { insertRun } from './run-statements.ts';
@@ -17,14 +17,14 @@ const TRIES = 8;
 export function* admission(
   dialect: SqlDialect,
   run: StoredRun,
-  { claim, submission, audit }: AdmitOptions,
+  { claim, submission, audits = [] }: AdmitOptions,
 ): SqlScript<Admission> {
   const used = claim === undefined ? undefined : yield* claimKey(claim, run);
   if (used !== undefined) return used;
   yield [
     insertRun(run),
     ...(submission === undefined ? [] : insertSubmission(dialect, run.run_id, submission)),
-    ...(audit === undefined ? [] : [insertAudit(audit)]),
+    ...audits.map(insertAudit),
   ];
   return { type: 'admitted' };
 }

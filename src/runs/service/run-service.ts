@@ -39,6 +39,7 @@ import type {
   Runs,
   StoredLog,
   SubmittedRun,
+  SubmittingAction,
 } from './runs.ts';
 import { readSubmission, SubmissionWriter } from './stored-submission.ts';
 import { checkSettings } from './submission.ts';
@@ -59,6 +60,9 @@ export interface RunLimits {
   /** How long a run that is asked to stop may flush. */
   readonly stopGraceMs: number;
 }
+
+/** The action of every submission. */
+const SUBMIT = 'run.submit';
 
 export interface RunServiceOptions {
   readonly env: Pick<Env, 'clock' | 'ids' | 'log' | 'metrics' | 'redactor' | 'fetch'>;
@@ -190,7 +194,10 @@ class Service implements RunService {
           : null;
       const preparation: Preparation = { submission, summary, base, report };
       const fresh = this.#newRun(preparation, how);
-      const repeated = await this.#admit(fresh, preparation, caller);
+      const repeated = await this.#admit(fresh, preparation, [
+        { action: SUBMIT, caller },
+        ...(how.actions ?? []),
+      ]);
       if (repeated === undefined) this.#enter(fresh, preparation, place);
       else place.release();
       how.onAdmitted?.(repeated === undefined ? 'new' : 'repeated');
@@ -333,14 +340,16 @@ class Service implements RunService {
   async #admit(
     { run, claim, stored: submission }: NewRun,
     { summary }: Preparation,
-    caller: Caller,
+    actions: readonly SubmittingAction[],
   ): Promise<StoredRun | undefined> {
-    const audit = this.audit.complete({
-      ...actionOf(caller, 'run.submit', run.run_id),
-      config_fingerprint: summary.fingerprint,
-    });
+    const audits = actions.map(({ action, caller }) =>
+      this.audit.complete({
+        ...actionOf(caller, action, run.run_id),
+        ...(action === SUBMIT ? { config_fingerprint: summary.fingerprint } : {}),
+      }),
+    );
     const admission = await this.#health.ask((history) =>
-      history.admit(run, { audit, submission, ...(claim === undefined ? {} : { claim }) }),
+      history.admit(run, { audits, submission, ...(claim === undefined ? {} : { claim }) }),
     );
     switch (admission.type) {
       case 'admitted':
@@ -355,6 +364,9 @@ class Service implements RunService {
         if (admission.run === undefined)
           throw new RefusedError('not_found', 'the run of this idempotency key is gone');
         this.#options.env.metrics.inc(idempotencyHits, {});
+        for (const { action, caller } of actions)
+          if (action !== SUBMIT)
+            await this.audit.record(actionOf(caller, action, admission.run.run_id));
         return admission.run;
       default:
         return admission satisfies never;

@@ -21,6 +21,12 @@ export interface Caller {
   readonly sourceIp?: string;
 }
 
+/** Something that was done by submitting a run. */
+export interface SubmittingAction {
+  readonly action: string;
+  readonly caller: Caller;
+}
+
 /** What a submission from outside cannot ask for. */
 export interface How {
   /** Values for the parameters of the document, and variables that it sees first. */
@@ -38,6 +44,8 @@ export interface How {
   readonly base?: BaseDocument | null;
   /** The time zone in which `${now.*}` renders its clock; by default UTC. */
   readonly zone?: string;
+  /** What the audit log says of it besides `run.submit`, stored together with the run. */
+  readonly actions?: readonly SubmittingAction[];
   /** Hears what the document was planned as, before the run is stored. */
   readonly onPrepared?: (summary: PlanSummary) => void;
   /** Hears whether the submission made a run, or its idempotency key already had one. */
