@@ -39,6 +39,8 @@ import { SqlTriggers } from './sql-triggers.ts';
 const RUN = 'SELECT * FROM svc_serve_runs WHERE run_id = ?';
 const STATUS = 'SELECT status FROM svc_serve_runs WHERE run_id = ?';
 const CANCEL = `UPDATE svc_serve_runs SET cancel_requested = 1 WHERE run_id = ? AND ${UNFINISHED}`;
+const RELEASE_CLAIM = `DELETE FROM svc_serve_idem
+  WHERE idem_key = (SELECT idempotency_key FROM svc_serve_runs WHERE run_id = ?) AND run_id = ?`;
 const PUT_INSTANCE = `INSERT INTO svc_serve_instances (instance_id, host, pid, pid_started, listen, started_at, seen_at, max_concurrent, in_flight)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (instance_id) DO UPDATE SET host = excluded.host, pid = excluded.pid, pid_started = excluded.pid_started,
@@ -134,7 +136,7 @@ export class SqlHistory implements History {
       if (status === undefined) return 'missing';
       if (!isTerminal(status)) return 'in_flight';
       yield [
-        { sql: 'DELETE FROM svc_serve_idem WHERE run_id = ?', values: [runId] },
+        { sql: RELEASE_CLAIM, values: [runId, runId] },
         { sql: 'DELETE FROM svc_serve_runs WHERE run_id = ?', values: [runId] },
       ];
       yield* eraseSubmissions(dialect, [runId]);

@@ -6,7 +6,8 @@ import { eraseSubmissions } from './sql-submissions.ts';
 
 /** Removed by one statement, which holds up others. */
 const PURGE_ROWS = 200;
-const CLAIMS_OF_RUNS = 'run_id IN (SELECT run_id FROM svc_serve_runs WHERE finished_at < ?)';
+const CLAIMS_OF_RUNS =
+  '(idem_key, run_id) IN (SELECT idempotency_key, run_id FROM svc_serve_runs WHERE finished_at < ?)';
 const PURGE_RUNS = `DELETE FROM svc_serve_runs WHERE run_id IN
   (SELECT run_id FROM svc_serve_runs WHERE finished_at < ? LIMIT ${PURGE_ROWS}) RETURNING run_id`;
 

@@ -10,6 +10,7 @@ import { templates } from './0008-templates.ts';
 import { sharedTexts } from './0009-shared-texts.ts';
 import { schedules } from './0010-schedules.ts';
 import { triggers } from './0011-triggers.ts';
+import { claimsInOneTree } from './0012-claims-in-one-tree.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -24,4 +25,5 @@ export const MIGRATIONS: readonly Migration[] = [
   sharedTexts,
   schedules,
   triggers,
+  claimsInOneTree,
 ];
