@@ -269,7 +269,10 @@ function callOf(
 
 function goneSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
-  reply.raw.once('close', () => controller.abort());
+  // Nobody waits for what a whole answer would stop, and each abort makes an error with its stack.
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) controller.abort();
+  });
   return controller.signal;
 }
 
