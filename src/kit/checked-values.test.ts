@@ -29,7 +29,7 @@ describe('values that were checked before', () => {
     }
   });
 
-  it('that do not fit are told each time with their place', () => {
+  it('that do not fit are reported each time with their place', () => {
     const checked = new CheckedValues(stillClock());
     const schema = schemaOf();
     for (const path of ['a', 'b', 'c']) {

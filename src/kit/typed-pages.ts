@@ -101,14 +101,14 @@ function typed(
 }
 
 function misfit({ name, type, evidence }: RecordField, place: string): ConnectorError {
-  const told = `\`${name}\` in ${place} is no ${typeText(type)}`;
+  const message = `\`${name}\` in ${place} is no ${typeText(type)}`;
   if (evidence === undefined)
-    return new ConnectorError('data', told, {
+    return new ConnectorError('data', message, {
       hint: 'declare the column as `utf8` and convert it with a `cast` transform that may fail, or correct the data',
     });
   return new ConnectorError(
     'data',
-    `${told}, as ${count(evidence.values, 'value')} before it are`,
+    `${message}, as ${count(evidence.values, 'value')} before it are`,
     {
       hint: `declare its type, which no longer is inferred then: \`columns: {${JSON.stringify(name)}: utf8}\``,
     },

@@ -37,14 +37,15 @@ const LONGEST_REASON = 300;
  */
 export function vendorError(
   error: unknown,
-  told: { readonly status?: number; readonly kind?: ConnectorErrorKind; readonly hint?: string },
+  details: { readonly status?: number; readonly kind?: ConnectorErrorKind; readonly hint?: string },
 ) {
   const kind =
-    told.kind ?? (told.status === undefined ? kindOfSystem(error) : kindOfStatus(told.status));
+    details.kind ??
+    (details.status === undefined ? kindOfSystem(error) : kindOfStatus(details.status));
   return new ConnectorError(kind, reasonOf(error), {
     cause: error,
-    ...(told.hint === undefined ? {} : { hint: told.hint }),
-    ...(told.status === undefined ? {} : { status: told.status }),
+    ...(details.hint === undefined ? {} : { hint: details.hint }),
+    ...(details.status === undefined ? {} : { status: details.status }),
   });
 }
 

@@ -34,7 +34,7 @@ it('tells the version, whatever the folder holds', async () => {
 });
 
 describe('a document with problems', () => {
-  it('is told with file, line and column of each', async () => {
+  it('is reported with file, line and column of each', async () => {
     const text =
       'version: 1\npipeline:\n  source: { type: csv, config: { path: people.csv } }\n  sink:\n    type: jsonl\n    config: { path: out.jsonl, compresion: gzip }\n';
     writeFileSync(join(cwd, 'bad.yaml'), text);
@@ -45,7 +45,7 @@ describe('a document with problems', () => {
     );
   });
 
-  it('that leaks a secret into an error is told without it', async () => {
+  it('that leaks a secret into an error is reported without it', async () => {
     writeFileSync(
       join(cwd, 'secret.yaml'),
       'version: 1\npipeline:\n  source: { type: csv, config: { path: "${env:WHERE}" } }\n  sink: { type: jsonl, config: { path: out.jsonl } }\n',

@@ -272,7 +272,7 @@ describe('a run that fails by', () => {
       const [message = ''] = stderr.split('\n').filter((line) => line.startsWith('error: '));
       expect(message.endsWith(`[${code}]`), stderr).toBe(true);
       const sentence = message.slice('error: row row-0: '.length, -`  [${code}]`.length);
-      expect(stderr.split(sentence).length - 1, 'it is told more than once').toBe(1);
+      expect(stderr.split(sentence).length - 1, 'it is reported more than once').toBe(1);
       expect(stderr).toMatch(/^at: pipeline\.[a-z[\]0-9]+, line \d+ of .*broken\.yaml$/m);
       expect(stderr).toMatch(/^hint: \S/m);
       expect(stderr).not.toMatch(/hunter2|node:internal|at async|\.ts:\d/);
@@ -280,7 +280,7 @@ describe('a run that fails by', () => {
   );
 });
 
-describe('what does not fail is told all the same:', () => {
+describe('what does not fail is reported all the same:', () => {
   it('a delimiter that is probably another one, and a field that never occurs', async () => {
     folder.document('semicolon.yaml', {
       source: file('csv', 'semicolon.csv'),

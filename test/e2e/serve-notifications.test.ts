@@ -78,7 +78,7 @@ describe('a server', { timeout: 150_000 }, () => {
     );
   });
 
-  test('remembers across its workers what was sent: two runs that fail at the same time are told of once', async () => {
+  test('remembers across its workers what was sent: two runs that fail at the same time are reported once', async () => {
     const waiting = api.document(shop.path('never.jsonl')) as { pipeline: Body };
     const contract = {
       version: '1',

@@ -52,7 +52,7 @@ export const templateRunCommand = defineCommand({
         signal,
       ),
     );
-    const { deprecated, warnings = [] } = chosen.told;
+    const { deprecated, warnings = [] } = chosen.details;
     for (const note of [...(deprecated === undefined ? [] : [deprecated]), ...warnings])
       context.terminal.note(`warning: ${note}`);
     const { loadPlan } = await import('../documents/load-plan.ts');

@@ -275,7 +275,7 @@ function compareState(was: PlannedRow, row: PlannedRow): PlanChange[] {
     ? { warning: 'the next run finds no bookmark and reads everything again' }
     : {};
   if (!moved && (before === undefined) === (after === undefined)) return [];
-  const told = (plan: PlannedRow): string | null =>
+  const describe = (plan: PlannedRow): string | null =>
     plan.state === undefined ? null : `${plan.state.type}, key ${plan.stateKey}`;
-  return [{ row: row.id, what: 'state', before: told(was), after: told(row), ...warning }];
+  return [{ row: row.id, what: 'state', before: describe(was), after: describe(row), ...warning }];
 }

@@ -100,8 +100,8 @@ function changes(row: PlannedRow): string[] {
   ];
 }
 
-function words(told: readonly { readonly words: string }[]): string[] {
-  return told.map((one) => one.words);
+function words(facts: readonly { readonly words: string }[]): string[] {
+  return facts.map((one) => one.words);
 }
 
 function writes(row: PlannedRow, { sinkUri, writeMode, key }: RowFacts): string {

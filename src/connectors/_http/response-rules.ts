@@ -102,7 +102,7 @@ function compileRule(rule: Matcher): ResponseRule {
       if (!isOneOf(value === null ? [] : [value], rule.values?.map(jsonText))) return undefined;
     }
     const waitMs =
-      told(rule, { response, body, now }) ??
+      waitInAnswer(rule, { response, body, now }) ??
       (rule.backoff_secs === undefined ? undefined : rule.backoff_secs * 1000);
     return {
       waitMs: waitMs === undefined ? undefined : Math.min(waitMs, rule.max_wait_secs * 1000),
@@ -114,7 +114,7 @@ function isOneOf(found: readonly JsonValue[], values: readonly JsonValue[] | und
   return found.some((one) => values === undefined || values.some((value) => jsonEqual(one, value)));
 }
 
-function told(
+function waitInAnswer(
   rule: Matcher,
   answer: { response: Response; body: JsonValue | undefined; now: Date },
 ): number | undefined {

@@ -77,12 +77,12 @@ async function probeDatabase(database: string, cwd: string): Promise<ProbeFindin
     else accessSync(dirname(path), constants.W_OK);
     return { name: 'auth', status: 'pass' };
   } catch (error) {
-    const told = error instanceof ConnectorError ? error.hint : undefined;
+    const hint = error instanceof ConnectorError ? error.hint : undefined;
     return {
       name: 'auth',
       status: 'fail',
       reason: messageOf(error),
-      hint: told ?? 'check the path in `database` and the permissions of its folder',
+      hint: hint ?? 'check the path in `database` and the permissions of its folder',
     };
   }
 }

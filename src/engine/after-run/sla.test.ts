@@ -89,7 +89,7 @@ describe('what is usual', () => {
 });
 
 describe('an invocation that ended (spec 2.13)', () => {
-  it('is told when it wrote too few records, and succeeds', async () => {
+  it('is reported when it wrote too few records, and succeeds', async () => {
     const { outcome, kinds, env } = await judged({ min_rows_per_run: 5 }, { count: 4 });
     expect([outcome.status, kinds]).toEqual(['completed', ['min_rows']]);
     expect(env.lines.some(({ line }) => line.includes('service level not met'))).toBe(true);

@@ -72,11 +72,11 @@ describe('where columns come from', () => {
     });
   });
 
-  it('is not told behind a transform that says nothing of its columns', () => {
+  it('is unknown behind a transform that says nothing of its columns', () => {
     expect(originsOf([{ kind: 'opaque' }, { kind: 'identity' }], ['a'])).toBeUndefined();
   });
 
-  it('is not told when no record was looked at', () => {
+  it('is unknown when no record was looked at', () => {
     expect(originsOf([], [])).toBeUndefined();
   });
 });
@@ -112,7 +112,7 @@ describe('where columns come from in a graph', () => {
     expect(columnOriginsOf(rowOf(plan), plan, shapes)).toEqual({ x: ['a'], b: ['b'] });
   });
 
-  it('is not told where several ways meet', () => {
+  it('is unknown where several ways meet', () => {
     const plan = graphPlan(
       {
         nodes: {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { withWholePath } from './dataset-uri.ts';
 
-describe('an address told outside', () => {
+describe('an address shown outside', () => {
   it.each([
     ['file://in.csv', 'file:///work/in.csv'],
     ['file:///abs/in.csv', 'file:///abs/in.csv'],

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { eventClock } from '../../../test/fakes/event-clock.ts';
 import { PendingNotifications } from './pending-notifications.ts';
 
-test('what is still to be told is waited for, but not without end', async () => {
+test('what is still to be reported is waited for, but not without end', async () => {
   const clock = eventClock();
   const pendingNotifications = new PendingNotifications();
   const slow = Promise.withResolvers<void>();

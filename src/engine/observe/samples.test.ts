@@ -110,7 +110,7 @@ describe('the shape of records', () => {
     expect(plain(seen[0]?.written)).toEqual(['key: integer', 'mail: string', '_seq: integer']);
   });
 
-  it('of a graph is told by source node', async () => {
+  it('of a graph is reported by source node', async () => {
     const sink = fakeSink().definition;
     const shapes: string[] = [];
     const observer: RunObserver = {
@@ -187,7 +187,7 @@ describe('a sampler', () => {
 });
 
 describe('the heartbeat', () => {
-  it('is told while a row runs, and not after', async () => {
+  it('is reported while a row runs, and not after', async () => {
     const told: string[] = [];
     const twice = Promise.withResolvers<void>();
     const source = fakeSource([{ records: [{ id: 1 }] }], { beforePage: () => twice.promise });

@@ -45,7 +45,7 @@ function told(row: PlannedRow, source?: RecordSchema): string[] {
   );
 }
 
-test('types are told after each stage that may change them', () => {
+test('types are shown after each stage that may change them', () => {
   const row = rowWith(
     [
       ['cast', { fields: { id: 'string' } }],

@@ -237,7 +237,7 @@ describe('on_drift', () => {
     },
   );
 
-  it('without a `schema` block fields without a column are told once, counted and in the outcome', async () => {
+  it('without a `schema` block fields without a column are reported once, counted and in the outcome', async () => {
     const pages: JsonValue[][] = [
       [{ id: 1, extra: 1 }],
       [{ id: 2, extra: 2 }, { id: 3, other: 1 }, { id: 4 }],
@@ -270,7 +270,7 @@ describe('evolve', () => {
     expect(drift).toEqual({ '{test,row-0,sqlite,evolve,added}': 1 });
   });
 
-  it('widens an integer column, told once although SQLite keeps its declared type', async () => {
+  it('widens an integer column, reported once although SQLite keeps its declared type', async () => {
     const { rows, drift } = await move(T, evolve, [[{ v: 1.5 }], [{ v: 2.5 }]]);
     expect(rows.map((row) => row['v'])).toEqual([1.5, 2.5]);
     expect(drift).toEqual({ '{test,row-0,sqlite,evolve,widened}': 1 });

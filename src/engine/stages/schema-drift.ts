@@ -82,7 +82,7 @@ class SchemaDrift {
   #live: readonly DestinationColumn[] | undefined;
   /** What was changed in this run. */
   readonly #changes: SchemaChange[] = [];
-  #told = false;
+  #isReported = false;
 
   constructor(
     config: SchemaDriftConfig,
@@ -194,12 +194,12 @@ class SchemaDrift {
     }
     const named = (list: SchemaChange['add']): string =>
       list.map(({ name, type }) => `${name} ${type}`).join(', ');
-    const told = {
+    const changes = {
       added: named(change.add),
       widened: named(change.widen),
       nullable: change.relaxNull.join(', '),
     };
-    env.log.info('the schema of the destination was changed', { row, ...told });
+    env.log.info('the schema of the destination was changed', { row, ...changes });
     this.#changes.push(change);
     this.#live = undefined;
     if ((await this.#columns()) === undefined) this.#live = live;
@@ -216,8 +216,8 @@ class SchemaDrift {
     } catch (error) {
       throw wrapConnectorError('Sink', this.#context.sinkType, error);
     }
-    if (this.#live === undefined && !this.#told) {
-      this.#told = true;
+    if (this.#live === undefined && !this.#isReported) {
+      this.#isReported = true;
       this.#context.env.log.info(
         'the destination has no columns yet, so there is nothing to compare with',
         { row: this.#context.row },

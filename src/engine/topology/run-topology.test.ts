@@ -265,7 +265,7 @@ describe('a join', () => {
   const people = numbered(3, 2, (id) => ({ id, name: `name ${id}` }));
   const orders = numbered(4, 3, (id) => ({ id, person: id % 8 }));
 
-  it('enriches one stream with the other, and its counts are told', async () => {
+  it('enriches one stream with the other, and its counts are reported', async () => {
     const out = fakeSink();
     const metrics = countedMetrics();
     const sources = { people: fakeSource(people), orders: fakeSource(orders) };

@@ -79,7 +79,7 @@ class GraphExecution {
   /** Nodes that failed by themselves, in order. */
   readonly #failures = new Map<string, OutcomeError>();
   /** Errors as passed on to the nodes behind the failed ones. */
-  readonly #told = new WeakSet<object>();
+  readonly #described = new WeakSet<object>();
   readonly #broken = new Set<string>();
   readonly #scheduler: Scheduler<NodeEnded>;
   #sinksDone = 0;
@@ -248,8 +248,8 @@ class GraphExecution {
       });
       return 'completed';
     } catch (error) {
-      const told = this.#nodeFailed(account, error);
-      for (const output of outputs) output.fail(told);
+      const described = this.#nodeFailed(account, error);
+      for (const output of outputs) output.fail(described);
       return 'failed';
     } finally {
       for (const input of into.channels) input.leave();
@@ -281,20 +281,25 @@ class GraphExecution {
   /** The error for the nodes behind it. A failure of an earlier node is passed on unchanged. */
   #nodeFailed(account: NodeAccount, error: unknown): unknown {
     const { env } = this.#run.options;
-    if (typeof error === 'object' && error !== null && this.#told.has(error)) return error;
+    if (typeof error === 'object' && error !== null && this.#described.has(error)) return error;
     const { id } = account.node;
     const failure = outcomeErrorOf(error, env.redactor);
     account.failure = failure;
     const stack = failure.kind === 'Panic' && error instanceof Error ? { stack: error.stack } : {};
     this.#log().error('node failed', { node: id, error: failure.message, ...stack });
     const hint = failure.hint === undefined ? {} : { hint: failure.hint };
-    const told = new RunError(failure.kind, failure.code, `node \`${id}\`: ${failure.message}`, {
-      cause: error,
-      ...hint,
-    });
-    this.#told.add(told);
+    const described = new RunError(
+      failure.kind,
+      failure.code,
+      `node \`${id}\`: ${failure.message}`,
+      {
+        cause: error,
+        ...hint,
+      },
+    );
+    this.#described.add(described);
     this.#failed(id, failure);
-    return told;
+    return described;
   }
 
   async #runSink(row: PlannedRow): Promise<InvocationOutcome> {

@@ -43,13 +43,13 @@ function addDataset(
 ): DatasetGain {
   const { pipeline, run_id, recorded_at } = movement;
   // Where a run reads and writes the same data set, what it wrote is what the run moved.
-  const told = moved.find(({ role }) => role === 'sink') ?? moved[0];
+  const main = moved.find(({ role }) => role === 'sink') ?? moved[0];
   const roles = new Set([...(before?.roles ?? []), ...moved.map(({ role }) => role)]);
-  const records = told?.records ?? 0;
+  const records = main?.records ?? 0;
   return {
     id,
-    uri: told?.uri ?? '',
-    kind: told?.kind ?? '',
+    uri: main?.uri ?? '',
+    kind: main?.kind ?? '',
     roles: [...roles].sort((a, b) => (a === b ? 0 : a === 'source' ? -1 : 1)),
     pipeline,
     first_seen: before?.first_seen ?? recorded_at,

@@ -108,9 +108,9 @@ class LineageObserver implements RunObserver {
 
   #facts(
     kind: LineageEventKind,
-    told: { run: ObservedRun; row: ObservedRow; ending: Ending | undefined },
+    about: { run: ObservedRun; row: ObservedRow; ending: Ending | undefined },
   ): EventFacts {
-    const { run, row, ending } = told;
+    const { run, row, ending } = about;
     const { spec } = this.#plan;
     const { inputs, output } = this.#datasets(run, row);
     const naming = {
@@ -143,8 +143,11 @@ class LineageObserver implements RunObserver {
             },
           }),
       ...(this.#sourceCode === undefined ? {} : { sourceCode: this.#sourceCode }),
-      inputs: inputs.flatMap((input) => this.#told(input, wasRead(input.id)) ?? []),
-      ...only('output', output === undefined ? undefined : this.#told(output, shapes?.written)),
+      inputs: inputs.flatMap((input) => this.#eventDataset(input, wasRead(input.id)) ?? []),
+      ...only(
+        'output',
+        output === undefined ? undefined : this.#eventDataset(output, shapes?.written),
+      ),
       ...only('origins', origins),
     };
   }
@@ -160,7 +163,10 @@ class LineageObserver implements RunObserver {
       : undefined;
   }
 
-  #told({ uri }: ObservedDataset, shape: RecordShape | undefined): EventDataset | undefined {
+  #eventDataset(
+    { uri }: ObservedDataset,
+    shape: RecordShape | undefined,
+  ): EventDataset | undefined {
     const { include_schema_facet: isWanted, sample_records: records } = this.#plan.spec;
     if (uri === undefined) return undefined;
     return { uri, ...only('shape', isWanted && records > 0 ? shape : undefined) };

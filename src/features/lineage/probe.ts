@@ -20,7 +20,7 @@ export async function probeLineage(
 ): Promise<ProbeReport> {
   const from = env.clock.elapsedMs();
   const name = transport.type === 'http' ? 'connect' : 'write';
-  const told = (result: Pick<ProbeReport, 'status' | 'reason' | 'hint'>): ProbeReport => {
+  const report = (result: Pick<ProbeReport, 'status' | 'reason' | 'hint'>): ProbeReport => {
     const elapsed = Math.round(env.clock.elapsedMs() - from);
     return env.redactor.json({
       role: 'lineage',
@@ -44,11 +44,11 @@ export async function probeLineage(
     } else if (transport.type === 'file') {
       await checkWritable(resolve(env.cwd, transport.config.path));
     }
-    return told({ status: 'pass' });
+    return report({ status: 'pass' });
   } catch (error) {
     const cause = error instanceof Error ? (error.cause ?? error) : error;
     const hint = 'runs do not need it: they go on without telling anybody';
-    return told({ status: 'fail', reason: messageOf(cause), hint });
+    return report({ status: 'fail', reason: messageOf(cause), hint });
   }
 }
 

@@ -182,7 +182,7 @@ export class Scheduler {
     this.#log.info('the document was reloaded', {
       cron: this.#job.spec.cron,
       timezone: this.#job.spec.timezone,
-      next: this.#told(this.#next),
+      next: this.#formatTime(this.#next),
     });
     this.#wake();
   }
@@ -192,7 +192,7 @@ export class Scheduler {
     const { progress } = this.#options;
     const now = this.#env.clock.now();
     this.#restore(progress, now);
-    const next = this.#told(this.#next);
+    const next = this.#formatTime(this.#next);
     this.#log.info('schedule started', {
       pipeline: this.#job.pipeline,
       cron,
@@ -255,8 +255,8 @@ export class Scheduler {
     if (due.kind === 'missed') {
       this.#count(metrics.scheduleRuns, { outcome: 'skipped' });
       this.#log.warn('several ticks were missed; they are not run later', {
-        since: this.#told(due.first),
-        next: this.#told(due.next),
+        since: this.#formatTime(due.first),
+        next: this.#formatTime(due.next),
       });
     } else if (this.#running === undefined) this.#start(due.at);
     else this.#overlap(due.at, this.#running);
@@ -265,7 +265,7 @@ export class Scheduler {
 
   #overlap(tick: Date, running: ScheduledRun): void {
     const { overlap_policy: policy } = this.#job.spec;
-    const about = { tick: this.#told(tick), running_since: this.#told(running.tick) };
+    const about = { tick: this.#formatTime(tick), running_since: this.#formatTime(running.tick) };
     this.#count(metrics.scheduleOverlaps, { policy });
     if (policy === 'forbid') {
       this.#end = {
@@ -289,7 +289,7 @@ export class Scheduler {
     this.#gauge(metrics.scheduledInFlight, 1);
     this.#env.metrics.observe(metrics.lateness, this.#labels(), lateMs / 1000);
     this.#log.info('run started', {
-      tick: this.#told(tick),
+      tick: this.#formatTime(tick),
       ...(lateMs < 1000 ? {} : { late_secs: Math.round(lateMs / 1000) }),
     });
     const onAccepted = (): void => this.#changed();
@@ -310,11 +310,11 @@ export class Scheduler {
     else this.#failed(now, cooldownMs);
     this.#gauge(metrics.consecutiveFailures, this.#failures);
     const about = {
-      tick: this.#told(run.tick),
+      tick: this.#formatTime(run.tick),
       records_written: outcome?.records_written,
       duration_ms: durationMs,
     };
-    const next = this.#isOver() ? {} : { next: this.#told(this.#waiting ?? this.#next) };
+    const next = this.#isOver() ? {} : { next: this.#formatTime(this.#waiting ?? this.#next) };
     if (failure === undefined) this.#log.info('run completed', { ...about, ...next });
     else
       this.#log.error('run failed', {
@@ -376,7 +376,7 @@ export class Scheduler {
   }
 
   /** A moment as the clocks of the schedule show it. */
-  #told(at: Date | undefined): string | undefined {
+  #formatTime(at: Date | undefined): string | undefined {
     return at === undefined
       ? undefined
       : renderNow('iso', { date: at, zone: this.#job.spec.timezone });

@@ -87,14 +87,14 @@ function countingFailures<
   }: ExportServices & { readonly signal: Signal; readonly address: string },
 ): E {
   const send = exporter.export.bind(exporter);
-  let told = false;
+  let isReported = false;
   const failed = (error: Error | undefined): void => {
     env.metrics.inc(EXPORT_FAILURES, { signal });
-    if (!told)
+    if (!isReported)
       env.log.warn(`${signal} could not be sent to the collector`, {
         error: error?.message ?? 'unknown',
       });
-    told = true;
+    isReported = true;
   };
   exporter.export = (items: never, done: (result: ExportResult) => void) => {
     if (outages.isLeftAlone(address)) {

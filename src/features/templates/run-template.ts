@@ -41,7 +41,7 @@ interface Chosen {
   readonly found: readonly FoundVersion[];
   /** Names of parameters that hold secrets. */
   readonly secrets: readonly string[];
-  readonly told: Partial<TemplateRun>;
+  readonly details: Partial<TemplateRun>;
 }
 
 /** What is run: the document, with the versions it is made of. */
@@ -59,8 +59,9 @@ export async function chooseDocument(
       ? await composed(main, { request, signal }, services)
       : whole(main, request);
   const notes = chosen.found.flatMap(deprecationNotes);
-  const told = notes.length === 0 ? chosen.told : { deprecated: notes.join('; '), ...chosen.told };
-  return { ...chosen, told, main };
+  const details =
+    notes.length === 0 ? chosen.details : { deprecated: notes.join('; '), ...chosen.details };
+  return { ...chosen, details, main };
 }
 
 export async function runTemplate(
@@ -83,7 +84,7 @@ export async function runTemplate(
     template_id: id,
     template_version: main.version.version,
     params: summary?.params ?? {},
-    ...chosen.told,
+    ...chosen.details,
   };
 }
 
@@ -104,7 +105,7 @@ function whole(main: FoundVersion, { sink, overlay }: RunTemplate): Chosen {
       `leave \`${key}\` out`,
     );
   const secrets = secretsIn(main.version.params);
-  return { ...unscheduled(main.version), found: [main], secrets, told: {} };
+  return { ...unscheduled(main.version), found: [main], secrets, details: {} };
 }
 
 /** A run is now: when others run is nothing that it may say. */
@@ -147,7 +148,7 @@ async function composed(
     config_format: 'json',
     found: [source, sink, ...(overlay?.found === undefined ? [] : [overlay.found])],
     secrets: secretsIn(document['params'] ?? null),
-    told: toldOf(made, sink, overlay),
+    details: detailsOf(made, sink, overlay),
   };
 }
 
@@ -179,7 +180,7 @@ function requireKind({ state }: FoundVersion, kind: string, key: string): void {
     );
 }
 
-function toldOf(
+function detailsOf(
   { streams, contributes, warnings }: Composed,
   sink: FoundVersion,
   overlay: ChosenOverlay | undefined,
@@ -207,7 +208,7 @@ function toldOf(
 
 function submissionOf(
   { state, version }: FoundVersion,
-  { config, config_format, secrets, told }: Chosen,
+  { config, config_format, secrets, details }: Chosen,
   request: RunTemplate,
 ): { readonly submission: Submission; readonly how: How } {
   const {
@@ -224,10 +225,10 @@ function submissionOf(
   const origin = {
     template: state.id,
     template_version: version.version,
-    sink_template: told.sink_template,
-    sink_template_version: told.sink_template_version,
-    overlay: told.overlay,
-    overlay_version: told.overlay_version,
+    sink_template: details.sink_template,
+    sink_template_version: details.sink_template_version,
+    overlay: details.overlay,
+    overlay_version: details.overlay_version,
   };
   const originLabels = Object.entries(origin).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)] as const],

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { redactUri } from './redact-uri.ts';
 
-describe('an address told outside', () => {
+describe('an address shown outside', () => {
   it.each([
     [
       'postgres://me:p@ss/w@db.example:5432/shop?table=orders',

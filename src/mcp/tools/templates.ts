@@ -118,7 +118,7 @@ export const runTemplateTool = defineTool({
     const bound = { params: (how.params ?? {}) as never, env: how.env ?? {} };
     const document = { ...documentOf(config, context), bound };
     const rows = await dryRun(document, context);
-    const told = { template_id: template, template_version: main.version.version };
-    return completed({ ...told, ...rows });
+    const origin = { template_id: template, template_version: main.version.version };
+    return completed({ ...origin, ...rows });
   },
 });

@@ -145,7 +145,7 @@ test('a secret is asked for every time, and neither kept nor known to the server
   expect(redacted('written-down')).toEqual(['***', 'written-down']);
 });
 
-test('what is wrong with a document is told without its secrets', async () => {
+test('what is wrong with a document is reported without its secrets', async () => {
   const { prepare, secrets } = world();
   secrets['team/key'] = 'a-secret-kind';
   const wrong = submission('in').config.replace('type: lines', "type: '${vault:team/key}'");

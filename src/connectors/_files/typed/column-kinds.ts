@@ -71,7 +71,7 @@ export function learnColumns(
 export class ColumnLearner {
   #columns: ReadonlyMap<string, ColumnKind> = new Map();
   /** Kinds that a schema has told, whatever the values are. */
-  readonly #told = new Map<string, ColumnKind>();
+  readonly #declared = new Map<string, ColumnKind>();
   #schema: RecordSchema | undefined;
 
   get columns(): ReadonlyMap<string, ColumnKind> {
@@ -82,13 +82,13 @@ export class ColumnLearner {
   learn(records: readonly JsonObject[], schema?: RecordSchema): void {
     this.takeSchema(schema);
     const columns = new Map(this.#columns);
-    const order = [...new Set([...columns.keys(), ...this.#told.keys()])];
-    for (const [name, kind] of this.#told) columns.set(name, kind);
+    const order = [...new Set([...columns.keys(), ...this.#declared.keys()])];
+    for (const [name, kind] of this.#declared) columns.set(name, kind);
     for (const record of records) {
-      if (this.#told.size > 0) insertNew(order, record, columns);
-      mergeFields(columns, record, this.#told);
+      if (this.#declared.size > 0) insertNew(order, record, columns);
+      mergeFields(columns, record, this.#declared);
     }
-    this.#columns = this.#told.size === 0 ? columns : inOrder(columns, order);
+    this.#columns = this.#declared.size === 0 ? columns : inOrder(columns, order);
   }
 
   /**
@@ -99,11 +99,11 @@ export class ColumnLearner {
     if (schema === undefined || schema === this.#schema) return;
     const kinds = schema.fields.map(({ name, type }) => [name, kindOfType(type)] as const);
     for (const [name, kind] of kinds) {
-      const before = this.#told.get(name);
+      const before = this.#declared.get(name);
       if (before !== undefined && !sameKind(before, kind))
         throw mismatch(name, kindText(before), kindText(kind));
     }
-    for (const [name, kind] of kinds) this.#told.set(name, kind);
+    for (const [name, kind] of kinds) this.#declared.set(name, kind);
     this.#schema = schema;
   }
 }
@@ -144,11 +144,11 @@ function sameKind(a: ColumnKind, b: ColumnKind): boolean {
 function mergeFields(
   fields: Map<string, ColumnKind>,
   record: JsonObject,
-  told: ReadonlyMap<string, ColumnKind>,
+  declared: ReadonlyMap<string, ColumnKind>,
   above = '',
 ): void {
   for (const [name, value] of Object.entries(record)) {
-    if (told.has(name)) continue;
+    if (declared.has(name)) continue;
     const known = fields.get(name);
     const kind = kindIn(record, name, kindOf(value, above + name));
     fields.set(name, known === undefined ? kind : merge(known, kind, above + name));
