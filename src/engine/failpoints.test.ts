@@ -13,7 +13,7 @@ import {
 import { FAILPOINTS, type Failpoint, type FailpointPlace } from './failpoints.ts';
 
 describe('durable steps', () => {
-  it('are told in the order in which things become durable, page by page', async () => {
+  it('are reported in the order in which things become durable, page by page', async () => {
     const told: string[] = [];
     const onFailpoint = (step: Failpoint, { row, page }: FailpointPlace): void =>
       void told.push(`${row} ${page} ${step}`);

@@ -3,7 +3,7 @@ import { Redactor } from '../lib/redact.ts';
 import { stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { outcomeErrorOf } from './failure.ts';
 
-it('a record of thousands of levels is told as what it is', () => {
+it('a record of thousands of levels is reported as what it is', () => {
   let deep: JsonValue = 1;
   for (let level = 0; level < 100_000; level += 1) deep = { a: deep };
   let failure: unknown;

@@ -328,7 +328,7 @@ describe('the disk of a history', () => {
     expect(told).toEqual(['one']);
   });
 
-  it('is not asked to take by itself what goes with the next write, which is told with it and not before', async () => {
+  it('is not asked to take by itself what goes with the next write, which is confirmed with it and not before', async () => {
     const { log, answer } = slowDisk();
     const { client, told, note } = clientOn(log);
     note(
@@ -400,7 +400,7 @@ describe('the disk of a history', () => {
     expect(answer).toHaveLength(1);
   });
 
-  it('has what was written once that is told, while the history goes on', async () => {
+  it('has what was written once that is confirmed, while the history goes on', async () => {
     const url = fresh();
     const db = openDatabase(url, folder);
     const client = new SqliteClient(db);

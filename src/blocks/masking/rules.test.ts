@@ -45,7 +45,7 @@ const redact = { action: { type: 'redact' } };
 const named = { match: { fields: ['mail'] } };
 const found = { match: { value_detector: 'email' } };
 
-it('a rule that makes keys equal is refused where it names them, and told where it may find them', () => {
+it('a rule that makes keys equal is refused where it names them, and only warned about where it may find them', () => {
   expect(about([{ ...named, ...redact }])).toEqual(['error rules[0].action']);
   expect(about([{ ...found, ...redact }])).toEqual(['warning rules[0].action']);
   expect(about([{ ...found, action: { type: 'hash' } }])).toEqual([]);

@@ -32,7 +32,7 @@ const LOOKUP =
 const WASM = '{ type: wasm, config: { module: gone.wasm } }';
 
 describe('what only compiling a transform shows', () => {
-  it('is told by `validate`, every transform at its place', async () => {
+  it('is reported by `validate`, every transform at its place', async () => {
     const { code, err } = await cli(
       'validate',
       document(`[{ type: sql, config: { query: selec 1 } }, ${LOOKUP}, ${WASM}]`),
@@ -49,7 +49,7 @@ describe('what only compiling a transform shows', () => {
     );
   });
 
-  it('is told by `doctor`, and by nothing else when all is well', async () => {
+  it('is reported by `doctor`, and by nothing else when all is well', async () => {
     const broken = await cli('doctor', document(`[${LOOKUP}]`));
     expect(broken.code).toBe(1);
     expect(broken.out).toContain(
@@ -59,7 +59,7 @@ describe('what only compiling a transform shows', () => {
     expect([sound.code, sound.out]).toEqual([0, expect.not.stringContaining('transform')]);
   });
 
-  it('is told by `doctor` for the transforms of a graph', async () => {
+  it('is reported by `doctor` for the transforms of a graph', async () => {
     const nodes =
       `version: 1\nname: g\npipeline:\n  source: { type: jsonl, config: { path: in.jsonl } }\n  sink: { type: jsonl, config: { path: out.jsonl } }\n` +
       `  nodes: { s: { kind: source }, t: { kind: transform, transforms: [${LOOKUP}] }, w: { kind: sink } }\n  edges: [{ from: s, to: t }, { from: t, to: w }]\n`;

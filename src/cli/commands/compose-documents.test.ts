@@ -164,7 +164,7 @@ describe('parameters', () => {
     }
   });
 
-  it('that are secret are told nowhere', async () => {
+  it('that are secret are shown nowhere', async () => {
     write('shared/source.yaml', SOURCE.replace('.file', '.token'));
     for (const line of ['run', 'plan', 'explain', 'validate --json', 'preview', 'doctor --json']) {
       const { out, err } = await cli(`${line} --param file=x --param token=canary-9.csv`);

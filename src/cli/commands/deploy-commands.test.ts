@@ -72,7 +72,7 @@ it('a document is pushed once for each change of it, and is what runs from then 
   expect(await told('push plain.json')).toBe('plain version 1 is launched');
 });
 
-it('what is no document is told with its file and place, and nothing is stored', async () => {
+it('what is no document is reported with its file and place, and nothing is stored', async () => {
   write('broken.yaml', 'version: 1\npipeline: [\n');
   write('unknown.yaml', document('unknown').replace('csv', 'cvs'));
   for (const [file, words] of [
@@ -124,7 +124,7 @@ it('a folder is the truth: new and changed documents are launched, others stay, 
   expect(await told('deploy all --prune')).toBe('= orders  version 3');
 });
 
-it('every fault of every file is told before anything is done', async () => {
+it('every fault of every file is reported before anything is done', async () => {
   write('all/good.yaml', document('good'));
   write('all/again.yaml', document('good'));
   write('all/broken.yaml', 'version: 1\npipeline: [\n');

@@ -25,7 +25,7 @@ async function doctor(encryption: string): Promise<{ code: number; out: string }
   return { code, out: world.out() };
 }
 
-it('a bookmark that this document cannot read is told before a run stumbles over it', async () => {
+it('a bookmark that this document cannot read is reported before a run stumbles over it', async () => {
   mkdirSync(path.join(cwd, 'state'));
   writeFileSync(path.join(cwd, 'state', 't%3A%3Arow-0.json'), encrypt('old', Buffer.from('7')));
   const rotated = await doctor('{ key: new }');

@@ -42,7 +42,7 @@ const ISSUE = {
 };
 
 describe('a document that cannot be used', () => {
-  it('is told issue by issue: place, path, sentence, hint and code', () => {
+  it('is reported issue by issue: place, path, sentence, hint and code', () => {
     const other = { code: 'missing_key', path: 'version', message: '`version` is required' };
     expect(
       told(new ConfigError([ISSUE, other]), { document: path.join(cwd, 'headgate.yaml') }),
@@ -67,7 +67,7 @@ describe('a document that cannot be used', () => {
     ]);
   });
 
-  it('is told without an excerpt when the file has gone', () => {
+  it('is reported without an excerpt when the file has gone', () => {
     expect(
       told(new ConfigError([ISSUE]), { tty: true, document: 'gone.yaml' }).split('\n'),
     ).toHaveLength(3);
@@ -75,7 +75,7 @@ describe('a document that cannot be used', () => {
 });
 
 describe('another failure', () => {
-  it('is told with hint and causes, once each', () => {
+  it('is reported with hint and causes, once each', () => {
     const cause = new Error('connect ECONNREFUSED', { cause: new Error('no route') });
     const error = new ConnectorError('connection', 'postgres cannot be reached', {
       hint: 'is it running?',

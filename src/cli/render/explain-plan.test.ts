@@ -41,7 +41,7 @@ const sink = { type: 'jsonl', config: { path: 'out.jsonl' } };
 describe('a simple document', () => {
   const plan = planOf({ pipeline: { source, sink } });
 
-  it('is told from source to sink, with what happens to a bad record and what is promised', () => {
+  it('is described from source to sink, with what happens to a bad record and what is promised', () => {
     expect(introduce(plan)).toEqual(['Pipeline test moves one set of records.']);
     const text = told(plan.rows[0]);
     expect(text).toContain(
@@ -126,7 +126,7 @@ describe('a document with everything', () => {
     expect(told(open.rows[1])).toContain('Writes to sqlite; how is settled when the row runs.');
   });
 
-  it('is told to programs, too', () => {
+  it('is described to programs, too', () => {
     expect(explainDocument(plan)).toMatchObject({
       rows_total: 2,
       roots: 1,
@@ -175,7 +175,7 @@ describe('what a row is held to', () => {
     },
   }).rows;
 
-  it('is told in words', () => {
+  it('is described in words', () => {
     const text = told(row);
     for (const sentence of [
       'Fields that do not fit the columns of the destination change it: columns are added and widened.',
@@ -191,7 +191,7 @@ describe('what a row is held to', () => {
       expect(text).toContain(sentence);
   });
 
-  it('is told in short, with the masking rules that count for its sink', () => {
+  it('is described in short, with the masking rules that count for its sink', () => {
     if (row === undefined) throw new Error('expected a row');
     expect(
       (['checks', 'retries', 'expects'] as const).flatMap((topic) =>

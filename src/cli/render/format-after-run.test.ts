@@ -9,7 +9,7 @@ const plan = (...rules: JsonObject[]) => ({
   blocks: { notifications: { rules: rulesOf(...rules), isOneRow: true } },
 });
 
-test('each rule is told by what it sends, without what its channel keeps secret', () => {
+test('each rule is described by what it sends, without what its channel keeps secret', () => {
   const told = plan(
     { name: 'all', channel: chat },
     { name: 'team', min_severity: 'error', dedupe_window_secs: 60, channel: chat },

@@ -21,7 +21,7 @@ matrix:
 const [sales, parts, later, pages, none] = made.rows;
 
 describe('how often a row runs', () => {
-  it('is told with its dimensions', () => {
+  it('is described with its dimensions', () => {
     expect(made.rows.map(timesOf)).toEqual([
       'once for each value of row regions',
       undefined,
@@ -40,7 +40,7 @@ describe('how often a row runs', () => {
     );
   });
 
-  it('is told by the first and the last chunk, or as something to be discovered', () => {
+  it('is described by the first and the last chunk, or as something to be discovered', () => {
     const told = [parts, later, pages, none].map((row) =>
       row?.partition === undefined ? '' : chunksOf(row.partition),
     );
@@ -52,7 +52,7 @@ describe('how often a row runs', () => {
     ]);
   });
 
-  it('is told to programs', () => {
+  it('is described to programs', () => {
     expect([sales, parts, later].map((row) => partitionDocument(row?.partition))).toEqual([
       null,
       {
@@ -73,7 +73,7 @@ describe('how often a row runs', () => {
   });
 });
 
-it('a fan-out row is told by what it lists and what that is called', () => {
+it('a fan-out row is described by what it lists and what that is called', () => {
   expect(made.fanOuts.map(formatFanOut)).toEqual([
     'Lists the different values of `region.code` from lines as ${regions.code}.',
     'Lists the different values of `$` from lines as ${cities.all}, once for each value of row regions, as one text each.',

@@ -83,7 +83,7 @@ describe('the next link', () => {
 });
 
 describe('bodies', () => {
-  it('are not read beyond the limit, told or not', async () => {
+  it('are not read beyond the limit, with a declared length or without', async () => {
     await expect(readBody(new Response('x'.repeat(20)), 'http://h/', 10)).rejects.toThrow(
       /the response of http:\/\/h\/ is larger than/,
     );

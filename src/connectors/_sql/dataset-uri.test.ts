@@ -9,7 +9,7 @@ test.each([
   expect(datasetUri(url, { table: 't' }, 5432)).toBe(expected);
 });
 
-test('an address that cannot be read is not told at all', () => {
+test('an address that cannot be read is not reported at all', () => {
   expect(datasetUri('me:secret at h', { query: 'SELECT 1' }, 5432)).toBe(
     'unknown://unknown?query=SELECT 1',
   );

@@ -11,7 +11,7 @@ test('the staging table is named after the table, and never like it or like that
   );
 });
 
-test('a long name is told by a hash', () => {
+test('a long name is told apart by a hash', () => {
   const long = 'x'.repeat(63);
   expect(stagingName(long).name).toMatch(/^svc_[0-9a-f]{16}__svc_ovw_all_[0-9a-f]{8}$/);
   expect(stagingName(long).prefix).not.toBe(stagingName(`${long.slice(1)}y`).prefix);

@@ -306,7 +306,7 @@ describe('types that are inferred', () => {
     expect(some[1]?.records()).toEqual(all[1]?.records().slice(0, 3));
   });
 
-  it('are those of the first records, and a later value that does not fit is told', async () => {
+  it('are those of the first records, and a later value that does not fit is reported', async () => {
     await writeFile(
       join(folder, 'in.csv'),
       `id,code,price,day,note\n${lines(10_005).join('\n')}\n007,,,,\n`,

@@ -223,7 +223,7 @@ describe('every lane tells the same', () => {
     }
   });
 
-  test('a failure in the middle is told alike', async () => {
+  test('a failure in the middle is reported alike', async () => {
     expect(
       await everyLane({ query: 'SELECT 1/(i - 300) AS v FROM generate_series(1, 1000) AS i' }),
     ).toContain('division by zero');

@@ -239,7 +239,7 @@ describe('the postgres sink', () => {
     expect(await query(`SELECT * FROM ${name}`)).toEqual([]);
   });
 
-  test('a wrong password is found when the sink is opened, and is not told', async () => {
+  test('a wrong password is found when the sink is opened, and is not shown', async () => {
     const url = new URL(database.url);
     url.password = 'not-the-password';
     const config = configOf({ table_name: 't', connection_url: url.href });

@@ -477,7 +477,7 @@ describe('rows that go from file to file', () => {
     }
   });
 
-  test('that the table refuses are told of as records are', async () => {
+  test('that the table refuses are reported as records are', async () => {
     const [origin, target] = [
       database(many(30)),
       database(`CREATE TABLE t (id INTEGER PRIMARY KEY, grp CHECK (grp < 4), name TEXT)`),

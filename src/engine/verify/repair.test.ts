@@ -98,7 +98,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     expect((await verifyTree(document)).differences).toEqual([]);
   });
 
-  it('a key that reads like a truth value is told and left where it is: it would be taken for a number', async () => {
+  it('a key that reads like a truth value is reported and left where it is: it would be taken for a number', async () => {
     const { rows, repair, document } = await settings(
       "CREATE TABLE t (id TEXT PRIMARY KEY, v TEXT); INSERT INTO t VALUES ('true', 'extra'), ('1', 'kept'), ('0', 'kept')",
       [
@@ -113,7 +113,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     ).toBe(true);
   });
 
-  it('a row without a key is told and left where it is, and keeps nothing else from being repaired', async () => {
+  it('a row without a key is reported and left where it is, and keeps nothing else from being repaired', async () => {
     const { rows, repair, document } = await settings(
       "CREATE TABLE t (id TEXT UNIQUE, v TEXT); INSERT INTO t VALUES (NULL, 'none'), ('a', 'old'), ('b', 'extra')",
       [{ id: 'a', v: 'new' }],

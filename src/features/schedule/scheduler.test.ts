@@ -221,7 +221,7 @@ describe('a tick that comes while a run is under way', () => {
 describe('a run that fails', () => {
   const failing = Array.from({ length: 9 }, () => ({ fails: 'the source is gone' }));
 
-  test('is told, and the next one comes', async () => {
+  test('is reported, and the next one comes', async () => {
     const { clock, runs, log, measured } = stage({}, failing.slice(0, 1));
     await clock.pass(2.5 * MINUTE);
     expect(runs.map((run) => run.split(' ').at(-1))).toEqual(['failed', 'completed']);
@@ -332,7 +332,7 @@ describe('a reload', () => {
     expect(measured.get('reloads_total ok')).toBe(1);
   });
 
-  test('that fails is told and counted, and changes nothing', async () => {
+  test('that fails is reported and counted, and changes nothing', async () => {
     const { clock, runs, scheduler, measured, log } = stage({});
     await clock.pass(SECOND);
     await scheduler.reload(() => Promise.reject(new Error('line 3 cannot be read')));

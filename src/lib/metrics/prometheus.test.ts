@@ -46,7 +46,7 @@ describe('metric registry', () => {
     ]);
   });
 
-  it('takes changes measured elsewhere, of metrics it knows or is told about', async () => {
+  it('takes changes measured elsewhere, of metrics it knows or is given', async () => {
     const registry = createRegistry([HITS]);
     registry.apply([
       { metric: 'svc_hits_total', op: 'inc', labels: {}, value: 2 },

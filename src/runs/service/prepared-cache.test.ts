@@ -165,7 +165,7 @@ test('a new default document of the server changes what it lies beneath', async 
   expect((await world1.prepare(submission('in'))).name).toBe('new');
 });
 
-test('a faulty document is told so every time', async () => {
+test('a faulty document is reported every time', async () => {
   const { prepare } = world();
   for (const _ of [1, 2, 3])
     await expect(prepare({ config: 'version: 1\n', config_format: 'yaml' })).rejects.toThrow();

@@ -19,7 +19,7 @@ function world() {
   return { ends, clock, stop, answers, wait };
 }
 
-test('an end that is heard of is told at once', async () => {
+test('an end that is heard of is passed on at once', async () => {
   const { ends, wait } = world();
   const end = wait();
   await rest();
@@ -28,7 +28,7 @@ test('an end that is heard of is told at once', async () => {
   expect(await end).toMatchObject(ENDED);
 });
 
-test('an end that nobody told is found in the record, also after the history was away', async () => {
+test('an end that nobody reported is found in the record, also after the history was away', async () => {
   const { clock, answers, wait } = world();
   const away = new RefusedError('unavailable', 'the history store does not answer');
   answers.push(away, runRecord({ status: 'running' }), runRecord({ status: 'cancelled' }));
@@ -48,7 +48,7 @@ test('nobody waits for a run that is gone, or once the signal has fired', async 
   await expect(end).rejects.toThrow('closed');
 });
 
-test('the outcome of a run whose worker told none says why it failed', () => {
+test('the outcome of a run whose worker reported none says why it failed', () => {
   expect(outcomeOfEnd(ENDED, 'orders')).toMatchObject({
     pipeline: 'orders',
     status: 'failed',

@@ -89,7 +89,7 @@ describe('news of a run', () => {
     );
   });
 
-  it('is bounded: lines beyond what the server takes are counted and told', () => {
+  it('is bounded: lines beyond what the server takes are counted and reported', () => {
     const { sender: made, sent } = sender();
     for (let n = 0; n < 20_011; n += 1) made.log(line(n));
     const rest = made.end();

@@ -30,7 +30,7 @@ test('loopback is localhost, 127/8 and ::1', () => {
   expect(['0.0.0.0', '::', '10.0.0.1', '127.evil.example'].some(isLoopback)).toBe(false);
 });
 
-test('a known reason is told in one sentence, an unknown one keeps its cause', () => {
+test('a known reason is reported in one sentence, an unknown one keeps its cause', () => {
   const at = { host: '127.0.0.1', port: 80 };
   const inUse = cannotListen(
     at,

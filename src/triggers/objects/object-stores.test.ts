@@ -106,7 +106,7 @@ describe.skipIf(gcs.reason !== undefined)(
       expect([keys.size, pages]).toEqual([MANY, 2]);
     });
 
-    test('of a bucket that is not there are told as missing', async () => {
+    test('of a bucket that is not there are reported as missing', async () => {
       expect(await failureOf((await open('absent')).list)).toMatchObject({ kind: 'missing' });
     });
   },
