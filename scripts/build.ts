@@ -28,6 +28,8 @@ const external = [
   'luxon',
   'fflate',
   'saxes',
+  'seek-bzip',
+  'xz-decompress',
   'hyparquet*',
   'isomorphic-git',
   'write-excel-file',

@@ -6,7 +6,7 @@ import { hasField, isObject, type JsonValue } from '../lib/text/json.ts';
 import type { TypesConfig } from './declared-columns.ts';
 import { TypeInference } from './infer-types.ts';
 import { Page } from './page.ts';
-import type { RecordField, RecordSchema } from './record-schema.ts';
+import { fieldOf, withField, type RecordField, type RecordSchema } from './record-schema.ts';
 import { cellKinds, typedColumns, type TypedField } from './typed-columns.ts';
 import { exactConverter, valueConverter } from './typed-conversion.ts';
 import { schemaText, typeText } from './type-text.ts';
@@ -37,7 +37,7 @@ export function pagesWithTypes(
   return columns === undefined ? pages : typedPages(pages, columns, options);
 }
 
-/** Pages keep their form. */
+/** Pages keep their form. What else they know of their fields stays known. */
 export async function* typedPages(
   pages: AsyncIterable<Page>,
   schema: RecordSchema,
@@ -46,11 +46,12 @@ export async function* typedPages(
   const fields = schema.fields.map((field) =>
     typedField(field, field.evidence === undefined ? fromText : infersFromText),
   );
+  const whole = schemaWith(schema);
   let before = 0;
   for await (const page of pages) {
     const columns = page.columns === undefined ? undefined : typedColumns(page.columns, fields);
     const place = (index: number): string => `record ${before + index + 1} of ${name}`;
-    const options = { ...optionsOf(page), schema };
+    const options = { ...optionsOf(page), schema: whole(page.schema) };
     if (columns === undefined) {
       const records = page.records().map((record, index) => typed(record, fields, index, place));
       page.release();
@@ -58,6 +59,18 @@ export async function* typedPages(
     } else yield Page.ofColumns(columns, { ...options, release: () => page.release() });
     before += page.count;
   }
+}
+
+/** The fields of a file with types of its own, some of which were told to have others. */
+function schemaWith(told: RecordSchema): (own: RecordSchema | undefined) => RecordSchema {
+  let last: RecordSchema | undefined;
+  let whole = told;
+  return (own) => {
+    if (own === last) return whole;
+    last = own;
+    whole = own === undefined ? told : told.fields.reduce(withField, own);
+    return whole;
+  };
 }
 
 function typedField(field: RecordField, fromText: boolean): TypedField {
@@ -137,9 +150,14 @@ async function* inferredPages(
   const pages = read(most)[Symbol.asyncIterator]();
   try {
     const fromText = options.infersFromText ?? options.fromText;
-    const inference = new TypeInference({ fromText, declared: config.columns });
-    const sample = await sampleOf(pages, inference);
-    const schema = inference.schema();
+    const first = await pages.next();
+    if (first.done === true) return;
+    const own = first.value.schema;
+    const declared = config.columns === undefined ? own : schemaWith(config.columns)(own);
+    const inference = new TypeInference({ fromText, declared });
+    const sample = await sampleOf(first.value, pages, inference);
+    const found = inference.schema();
+    const schema = { ...found, fields: found.fields.filter((field) => isNew(field, own, config)) };
     log.info(`types are inferred from ${count(inference.records, 'record')}`, {
       input: options.name,
       types: schemaText(schema),
@@ -151,17 +169,31 @@ async function* inferredPages(
   }
 }
 
-async function sampleOf(pages: AsyncIterator<Page>, inference: TypeInference): Promise<Page[]> {
+/** Whether the type of a field is not one that its file tells. */
+function isNew(
+  { name, evidence }: RecordField,
+  own: RecordSchema | undefined,
+  { columns }: TypesConfig,
+): boolean {
+  return evidence !== undefined || own === undefined || fieldOf(columns, name) !== undefined;
+}
+
+async function sampleOf(
+  first: Page,
+  pages: AsyncIterator<Page>,
+  inference: TypeInference,
+): Promise<Page[]> {
   const sample: Page[] = [];
   let letters = 0;
-  for (;;) {
-    const next = await pages.next();
-    if (next.done === true) return sample;
-    sample.push(next.value);
-    for (const record of next.value.records()) {
+  for (let page = first; ;) {
+    sample.push(page);
+    for (const record of page.records()) {
       letters += inference.add(record);
       if (inference.records >= SAMPLE.records || letters >= SAMPLE.letters) return sample;
     }
+    const next = await pages.next();
+    if (next.done === true) return sample;
+    page = next.value;
   }
 }
 

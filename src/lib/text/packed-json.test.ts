@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { documentText, isLiteral, JSON_NULL, withSourceText } from './json-literal.ts';
 import { parseData, stringifyJson, type JsonObject } from './json.ts';
-import { needsPacking, packJson, unpackJson } from './packed-json.ts';
+import { needsPacking, packJson, packObject, unpackJson, unpackObject } from './packed-json.ts';
 
 test('values come back with everything they remember', () => {
   const document = withSourceText({ b: 1, a: 2 }, '{"b": 1, "a": 2, "b": 1}');
@@ -26,6 +26,13 @@ test('values come back with everything they remember', () => {
     null,
     'text',
   ]);
+});
+
+test('numbers that JSON gives back as others are the same numbers', () => {
+  const value = { zero: -0, big: 2 ** 60, list: [-0, 0, 1e300, 2n ** 60n], text: '-0' };
+  expect(unpackJson(packJson([value]))).toEqual([value]);
+  expect(unpackObject(parseData(packObject(value)))).toEqual(value);
+  expect(packObject({ a: 1, b: ['x'] })).toBe('{"a":1,"b":["x"]}');
 });
 
 test('values that a structured clone keeps need no packing', () => {

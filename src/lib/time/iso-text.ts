@@ -53,9 +53,9 @@ function fraction(nanos: bigint): string {
   return `.${digits}`;
 }
 
-const DAY = /^([+-]?\d{4,6})-(\d{2})-(\d{2})$/;
+const DAY = /^([+-]?\d{4,9})-(\d{2})-(\d{2})$/;
 const CLOCK = /^(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}?)0*)?$/;
-const MOMENT = /^(.{10,13})[T ]([\d:.]+)(Z|[+-]\d{2}(?::?\d{2})?)?$/;
+const MOMENT = /^(.{10,16})[T ]([\d:.]+)(Z|[+-]\d{2}(?::?\d{2})?)?$/;
 const ERA_BEFORE = / (?:BC|\(BC\))$/;
 
 /** Days since 1970-01-01; `undefined` for a text that is no day of the calendar. */

@@ -1,19 +1,32 @@
 import { setField, type JsonObject } from '../../../lib/text/json.ts';
 import { decimalText, signedNumber, uuidText } from '../parquet/exact-values.ts';
-import { plain, type Convert } from '../parquet/parquet-values.ts';
+import { documentOf, plain, type Convert } from '../parquet/parquet-values.ts';
 import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
 
 /** A schema as JSON: a name, a list of alternatives, or a mapping with `type`. */
-type Schema = string | readonly Schema[] | SchemaObject;
+export type Schema = string | readonly Schema[] | SchemaObject;
 
-interface SchemaObject {
+export interface SchemaObject {
   readonly type: Schema;
   readonly name?: string;
   readonly logicalType?: string;
+  /** How exports of BigQuery say that a text is a document. */
+  readonly sqlType?: string;
+  readonly precision?: number;
   readonly scale?: number;
-  readonly fields?: readonly { readonly name: string; readonly type: Schema }[];
+  /** Of an enum. */
+  readonly symbols?: readonly string[];
+  /** Of fixed bytes. */
+  readonly size?: number;
+  readonly fields?: readonly AvroField[];
   readonly items?: Schema;
   readonly values?: Schema;
+}
+
+export interface AvroField {
+  readonly name: string;
+  readonly type: Schema;
+  readonly default?: unknown;
 }
 
 /** What is used here of a type of the library, which is built in parallel to its schema. */
@@ -114,8 +127,8 @@ class ConverterBuilder {
   }
 }
 
-function logical({ logicalType, scale = 0 }: SchemaObject): Convert | undefined {
-  switch (logicalType) {
+function logical({ type, logicalType, sqlType, scale = 0 }: SchemaObject): Convert | undefined {
+  switch (logicalType ?? sqlType?.toLowerCase()) {
     case 'decimal':
       return (value) =>
         value instanceof Uint8Array ? decimalText(signedNumber(value), scale) : plain(value);
@@ -134,7 +147,10 @@ function logical({ logicalType, scale = 0 }: SchemaObject): Convert | undefined 
     case 'local-timestamp-nanos':
       return (value) => timestampText(integer(value), false);
     case 'uuid':
-      return (value) => (value instanceof Uint8Array ? uuidText(value) : plain(value));
+      return (value) =>
+        value instanceof Uint8Array ? uuidText(value) : String(value).toLowerCase();
+    case 'json':
+      return type === 'string' ? (value) => documentOf(String(value)) : undefined;
     case 'duration':
       return (value) => (value instanceof Uint8Array ? durationText(value) : plain(value));
     case 'local-timestamp-millis':

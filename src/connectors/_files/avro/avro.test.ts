@@ -1,8 +1,16 @@
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
-import type { JsonValue } from '../../../lib/text/json.ts';
+import { Readable } from 'node:stream';
+import avro from 'avsc';
+import { describe, expect, it } from 'vitest';
+import { schemaText } from '../../../kit/type-text.ts';
+import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
+import { compressorOf } from './avro-codecs.ts';
+import { avroLibrary } from './avro-library.ts';
 import { avroRecords } from './avro-records.ts';
+import { avroSchemaOf } from './avro-schema.ts';
+import { avroRecordSchema } from './avro-types.ts';
+import { avroFile } from './avro-writer.ts';
 
 /** Made with fastavro, whose values stand in the tests. */
 const UNIONS = join(import.meta.dirname, 'fixtures/unions.avro');
@@ -58,4 +66,186 @@ it('a schema to read with may have unions of its own', async () => {
     nanos: '2023-11-14T22:13:20.123456789Z',
     extra: null,
   });
+});
+
+/** Blocks of 5000 values, made by the bzip2 and xz modules of Python. */
+const PACKED = {
+  bzip2: 'QlpoOTFBWSZTWaz0svQAAfPAAFVAIABUM0AmqJp1SDKkG1IPVIOqQcXckU4UJCs9LL0A',
+  xz: '/Td6WFoAAATm1rRGAgAhARYAAAB0L+Wj4BOHACRdAAAAn5W9ntkdqNKFx/fV11wwSSqsACqo2JLyv1D5jYehWnYAAADDofZpWpDVNQABQIgnAAAAZbJ+cLHEZ/sCAAAAAARZWg==',
+};
+
+function containerOf(codec: string, block: Buffer, count: number): AsyncIterable<Uint8Array> {
+  const [long, text] = [avro.Type.forSchema('long'), avro.Type.forSchema('string')];
+  const meta = { 'avro.schema': '"int"', 'avro.codec': codec };
+  const sync = Buffer.alloc(16, 7);
+  return Readable.from([
+    Buffer.concat([
+      Buffer.from('Obj\u0001'),
+      long.toBuffer(2),
+      ...Object.entries(meta).flatMap(([key, value]) => [text.toBuffer(key), text.toBuffer(value)]),
+      long.toBuffer(0),
+      sync,
+      long.toBuffer(count),
+      long.toBuffer(block.length),
+      block,
+      sync,
+    ]),
+  ]);
+}
+
+async function readBlock(codec: string, block: Buffer, count = 5000): Promise<JsonValue[]> {
+  const records: JsonValue[] = [];
+  const options = { schema: undefined, name: 'f', signal: new AbortController().signal };
+  const blocks = containerOf(codec, block, count);
+  for await (const batch of avroRecords(blocks, { ...options, onSchema: () => {} }))
+    records.push(...batch);
+  return records;
+}
+
+describe('the compression', () => {
+  it.each(Object.entries(PACKED))('%s is read', async (codec, base64) => {
+    const records = await readBlock(codec, Buffer.from(base64, 'base64'));
+    expect(records).toEqual(Array.from({ length: 5000 }, (_, index) => index % 5));
+  });
+
+  it.each(Object.entries(PACKED))('%s with a wrong byte is refused', async (codec, base64) => {
+    const block = Buffer.from(base64, 'base64');
+    block[40] = (block[40] ?? 0) ^ 0x10;
+    await expect(readBlock(codec, block)).rejects.toThrow(/cannot read f as Avro/);
+  });
+
+  it('snappy with another checksum is refused', async () => {
+    const { compress } = await compressorOf('snappy');
+    const block = compress(Buffer.from([2, 4]));
+    expect(await readBlock('snappy', block, 2)).toEqual([1, 2]);
+    block[block.length - 1] = (block.at(-1) ?? 0) ^ 1;
+    await expect(readBlock('snappy', block, 2)).rejects.toThrow(/checksum/);
+  });
+
+  it('of another name is told by this name', async () => {
+    await expect(readBlock('lz77', Buffer.of())).rejects.toMatchObject({
+      message: expect.stringContaining('"lz77"') as string,
+      hint: expect.stringContaining('bzip2') as string,
+    });
+  });
+});
+
+describe('the fields of a file', () => {
+  async function fieldsOf(schema: unknown): Promise<string> {
+    const type = (await avroLibrary()).typeOf(schema, true);
+    const fields = avroRecordSchema(schema, type);
+    return fields === undefined ? 'none' : schemaText(fields);
+  }
+
+  it('have the types of their schema, and may be null where it allows it', async () => {
+    const named = { type: 'record', name: 'n.In', fields: [{ name: 'x', type: 'float' }] };
+    const fields = [
+      { name: 'a', type: 'int' },
+      { name: 'b', type: ['null', 'long'] },
+      { name: 'c', type: ['int', 'null', 'long'] },
+      { name: 'd', type: ['float', 'double'] },
+      { name: 'e', type: ['null', 'int', 'string'] },
+      { name: 'f', type: { type: 'enum', name: 'E', symbols: ['A'] } },
+      { name: 'g', type: { type: 'fixed', name: 'F', size: 2 } },
+      { name: 'h', type: named },
+      { name: 'i', type: ['null', 'n.In'] },
+      { name: 'j', type: { type: 'array', items: ['null', { type: 'int', logicalType: 'date' }] } },
+      {
+        name: 'k',
+        type: { type: 'map', values: { type: 'bytes', logicalType: 'decimal', precision: 9 } },
+      },
+      { name: 'l', type: { type: 'string', sqlType: 'JSON' } },
+      { name: 'm', type: { type: 'string', logicalType: 'unheard' } },
+      { name: 'n', type: 'null' },
+      { name: 'o', type: { type: 'long', logicalType: 'local-timestamp-nanos' } },
+    ];
+    expect(await fieldsOf({ type: 'record', name: 'R', fields })).toMatchInlineSnapshot(
+      `"a: int32 not null, b: int64, c: int64, d: float64 not null, e: json, f: utf8 not null, g: binary not null, h: struct(x: float32 not null) not null, i: struct(x: float32 not null), j: list(date) not null, k: map(utf8, decimal(9, 0)) not null, l: json not null, m: utf8 not null, n: json, o: timestamp(ns) not null"`,
+    );
+  });
+
+  it('are json where a record contains itself', async () => {
+    const fields = [{ name: 'next', type: ['null', 'R'] }];
+    expect(await fieldsOf({ type: 'record', name: 'R', fields })).toMatchInlineSnapshot(
+      `"next: json"`,
+    );
+  });
+
+  it('are unknown where the values are no records', async () => {
+    expect(await fieldsOf(['null', 'long'])).toBe('none');
+  });
+});
+
+describe('a schema for writing', () => {
+  const FIELDS = [
+    { name: 'id', type: 'int' },
+    { name: 'either', type: ['null', 'long', 'string', { type: 'map', values: 'double' }] },
+    { name: 'size', type: { type: 'enum', name: 'Size', symbols: ['S', 'M'] }, default: 'M' },
+    {
+      name: 'price',
+      type: { type: 'fixed', name: 'P', size: 4, logicalType: 'decimal', precision: 9, scale: 2 },
+    },
+    {
+      name: 'span',
+      type: ['null', { type: 'fixed', name: 'D', size: 12, logicalType: 'duration' }],
+    },
+    { name: 'at', type: { type: 'int', logicalType: 'time-millis' } },
+    { name: 'child', type: ['null', 'R'], default: null },
+  ];
+  const RECORD = {
+    id: 1,
+    either: 5,
+    size: 'S',
+    price: '-1.10',
+    span: 'P1M2DT2.5S',
+    at: '07:08:09.001',
+  };
+
+  async function written(...records: JsonObject[]): Promise<JsonValue[]> {
+    const schema = { type: 'record', name: 'R', fields: FIELDS };
+    const dropped = (path: string): never => {
+      throw new Error(`dropped ${path}`);
+    };
+    async function* batches() {
+      yield records;
+    }
+    const bytes = avroFile(batches(), { schema, codec: 'zstd', onDropped: dropped });
+    const found: JsonValue[] = [];
+    const options = { schema: undefined, name: 'f', signal: new AbortController().signal };
+    for await (const batch of avroRecords(bytes, { ...options, onSchema: () => {} }))
+      found.push(...batch);
+    return found;
+  }
+
+  it('decides the form of each value', async () => {
+    const { size: _default, ...small } = RECORD;
+    const child = { ...small, either: { a: 1.5 } };
+    const other = { ...RECORD, either: '5', child };
+    expect(await written(RECORD, other)).toEqual([
+      { ...RECORD, child: null },
+      { ...other, child: { ...child, size: 'M', child: null } },
+    ]);
+  });
+
+  it.each<[string, JsonObject, RegExp]>([
+    ['a field that it does not have', { more: 1 }, /dropped more/],
+    ['a null where none may be', { id: null }, /"id" has no value/],
+    [
+      'digits that it would lose',
+      { price: '1.105' },
+      /"price" is decimal\(9, 2\), which cannot hold 1\.105/,
+    ],
+    ['another symbol', { size: 'XL' }, /"size" is one of S, M/],
+    ['a duration below zero', { span: 'P-1M' }, /"span" is duration/],
+    ['microseconds', { at: '07:08:09.000001' }, /"at" is time-millis/],
+    ['what no branch takes', { either: true }, /"either" is one of long, string, map/],
+    ['a number that is too large', { id: 2 ** 31 }, /"id" is int32/],
+  ])('refuses %s', async (_name, change, message) => {
+    await expect(written({ ...RECORD, ...change })).rejects.toThrow(message);
+  });
+});
+
+it.each([['b c'], ['é'], ['1st'], ['']])('the name %j cannot be one of Avro', (name) => {
+  const columns = new Map([['s', { is: 'struct', fields: new Map([[name, { is: 'string' }]]) }]]);
+  expect(() => avroSchemaOf(columns as never)).toThrow(/cannot have this name in an Avro file/);
 });

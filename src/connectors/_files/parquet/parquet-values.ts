@@ -341,7 +341,7 @@ function utf8(bytes: Uint8Array): string {
 }
 
 /** A document remembers its text where the JSON of its value is another one. */
-function documentOf(text: string): JsonValue {
+export function documentOf(text: string): JsonValue {
   const value = parseJson(text);
   return value === null || stringifyJson(value) !== text ? withSourceText(value, text) : value;
 }

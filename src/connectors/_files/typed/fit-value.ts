@@ -140,9 +140,11 @@ function storedForm(value: JsonValue, type: RecordType): unknown {
 
 function floatOf(value: JsonValue): number | undefined {
   if (typeof value === 'number' || NOT_FINITE.has(value)) return Number(value);
-  // Some sources give whole numbers of many digits as bigints; a double holds only some of them.
-  const near = typeof value === 'bigint' ? Number(value) : undefined;
-  return near !== undefined && BigInt(near) === value ? near : undefined;
+  // Whole numbers of many digits are bigints when they are read back from JSON. A double holds only
+  // some of them exactly; of others its shortest text stands for it.
+  if (typeof value !== 'bigint') return undefined;
+  const near = Number(value);
+  return BigInt(near) === value || String(near) === String(value) ? near : undefined;
 }
 
 function daysInRange(days: number | undefined): number | undefined {

@@ -1,5 +1,6 @@
 import type { SourceContext } from '../../../kit/context.ts';
 import type { Page } from '../../../kit/page.ts';
+import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { ReadRequest } from '../../../kit/source.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { jsonFault, parseData, type JsonValue } from '../../../lib/text/json.ts';
@@ -27,6 +28,8 @@ export interface Reading {
   left: number;
   /** Avro: the schema of the first file, which later files are read with. */
   avroSchema: unknown;
+  /** The fields that the first file says it has; every later one is read with the same. */
+  fields: RecordSchema | undefined;
 }
 
 /** The pages of one file; no page spans two. */
@@ -129,10 +132,11 @@ export async function openParquet(
 
 async function* parquetRecords(
   input: Input,
-  { config, context }: Reading,
+  reading: Reading,
 ): AsyncGenerator<readonly JsonValue[]> {
-  const reader = await openParquet(input, config, context);
+  const reader = await openParquet(input, reading.config, reading.context);
   try {
+    reading.fields ??= reader.schema;
     for (let group = 0; group < reader.rowGroups; group += 1) yield* reader.rowGroup(group);
   } finally {
     await reader.close();
@@ -144,8 +148,9 @@ function avroOf(input: Input, reading: Reading): AsyncIterable<readonly JsonValu
     schema: reading.avroSchema,
     name: input.name,
     signal: reading.context.signal,
-    onSchema: (schema) => {
+    onSchema: (schema, fields) => {
       reading.avroSchema ??= schema;
+      reading.fields ??= fields;
     },
   });
 }

@@ -96,12 +96,14 @@ function fromJson(value: unknown): unknown {
   }
 }
 
+export const avroSchema = (description: string) =>
+  optional(z.preprocess(fromJson, z.record(z.string(), z.unknown()))).meta({ description });
+
 const avro = z.lazy(() =>
   z.strictObject({
-    schema: optional(z.preprocess(fromJson, z.record(z.string(), z.unknown()))).meta({
-      description:
-        'Reader schema, as JSON text or as a mapping; that of the first file when absent.',
-    }),
+    schema: avroSchema(
+      'Reader schema, as JSON text or as a mapping; that of the first file when absent.',
+    ),
   }),
 );
 

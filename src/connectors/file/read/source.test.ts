@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { crc32, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import avro from 'avsc';
 import { parquetWriteFile } from 'hyparquet-writer';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -564,7 +564,11 @@ async function avroFile(schema: object, codec: string, values: object[]): Promis
   const packers: Record<string, (plain: Buffer) => Uint8Array> = {
     null: (plain) => plain,
     deflate: (plain) => deflateRawSync(plain),
-    snappy: (plain) => Buffer.concat([snappyCompress(plain), Buffer.alloc(4)]),
+    snappy: (plain) => {
+      const checksum = Buffer.alloc(4);
+      checksum.writeUInt32BE(crc32(plain));
+      return Buffer.concat([snappyCompress(plain), checksum]);
+    },
     zstandard: (plain) => zstdCompressSync(plain),
   };
   const type = avro.Type.forSchema(schema as never, { wrapUnions: 'never' });

@@ -115,10 +115,15 @@ async function* pagesOfAll(
     lane: request.lane,
     left: limit ?? Infinity,
     avroSchema: config.avro.schema,
+    fields: undefined,
   };
+  const isOneFormat = inputs.every(({ format }) => format === inputs[0]?.format);
   for (const input of inputs) {
     if (reading.left === 0) return;
-    const read = typed(pagesOf(input, reading), input, config);
+    const told = isOneFormat
+      ? withFields(pagesOf(input, reading), reading)
+      : pagesOf(input, reading);
+    const read = typed(told, input, config);
     yield* config.incremental === undefined
       ? counted(read, reading)
       : bookmarked(counted(read, reading), input, reading);
@@ -135,6 +140,11 @@ function typed(
   return columns === undefined || infers
     ? read
     : typedPages(read, columns, { name, fromText: TEXT_FORMATS.has(format) });
+}
+
+/** Files of several formats have no schema in common. */
+async function* withFields(read: AsyncIterable<Page>, reading: Reading): AsyncGenerator<Page> {
+  for await (const page of read) yield page.withSchema(reading.fields);
 }
 
 async function* counted(read: AsyncIterable<Page>, reading: Reading): AsyncGenerator<Page> {
@@ -164,9 +174,10 @@ async function* bookmarked(
 }
 
 function withBookmark(page: Page, bookmark: JsonValue): Page {
+  const { schema } = page;
   if (page.form.form === 'bytes')
-    return Page.ofBlock(JSON_LINES, page.block(JSON_LINES), page.count, { bookmark });
-  return Page.ofRecords(page.records(), { bookmark, bytes: page.bytes, schema: page.schema });
+    return Page.ofBlock(JSON_LINES, page.block(JSON_LINES), page.count, { bookmark, schema });
+  return Page.ofRecords(page.records(), { bookmark, bytes: page.bytes, schema });
 }
 
 function bookmarkOf(input: Input, config: FileSourceConfig): JsonValue {

@@ -10,6 +10,7 @@ import { readBlocks } from '../../_files/lines/blocks.ts';
 import { cellsOf, cellText, CsvFormat } from '../../_files/csv/csv-writer.ts';
 import { encryptLine } from '../../_files/json/json-lines-file.ts';
 import type { ColumnKind } from '../../_files/typed/column-kinds.ts';
+import type { Schema as AvroSchema } from '../../_files/avro/avro-values.ts';
 import { createParquetFile } from '../../_files/parquet/create-parquet.ts';
 import { encryptsLines, sinkFormat, type FileSinkConfig } from './sink-config.ts';
 import type { Spool } from './spool.ts';
@@ -20,8 +21,10 @@ export interface RenderOptions {
   readonly signal: AbortSignal;
   /** Columns of tables, in order. */
   readonly columns: readonly string[];
-  /** Columns of Parquet. */
+  /** Columns of Parquet and Avro. */
   readonly kinds: ReadonlyMap<string, ColumnKind>;
+  /** Called for each field that no column can hold. */
+  readonly onDropped: (path: string) => void;
   /** Whether the file is continued: then it has its header already. */
   readonly continued: boolean;
   /** An unused path in the same folder, for formats that need a file of their own. */
@@ -33,6 +36,7 @@ export async function* render(spool: Spool, options: RenderOptions): AsyncGenera
   const format = sinkFormat(options.config);
   if (format === 'xlsx') yield await spreadsheet(spool, options);
   else if (format === 'parquet') yield* parquet(spool, options);
+  else if (format === 'avro') yield* avro(spool, options);
   else for await (const text of textOf(spool, options)) if (text !== '') yield Buffer.from(text);
 }
 
@@ -108,7 +112,7 @@ async function* csv(
 
 async function* parquet(
   spool: Spool,
-  { config, signal, temporary, kinds }: RenderOptions,
+  { config, signal, temporary, kinds, onDropped }: RenderOptions,
 ): AsyncGenerator<Uint8Array> {
   if (kinds.size === 0) return;
   const { compression: codec, row_group_size: rowGroupSize } = config.parquet;
@@ -117,7 +121,7 @@ async function* parquet(
     columns: kinds,
     codec,
     rowGroupSize,
-    onDropped: () => {},
+    onDropped,
   });
   try {
     for await (const records of spool.read(signal)) await output.add(records as JsonObject[]);
@@ -127,6 +131,28 @@ async function* parquet(
     await output.discard();
     await rm(temporary, { force: true });
   }
+}
+
+async function* avro(
+  spool: Spool,
+  { config, signal, kinds, onDropped }: RenderOptions,
+): AsyncGenerator<Uint8Array> {
+  const { schema, codec } = config.avro;
+  if (schema === undefined && kinds.size === 0) return;
+  const { avroFile } = await import('../../_files/avro/avro-writer.ts');
+  const drop = (path: string): void => {
+    if (schema === undefined) return onDropped(path);
+    throw new ConnectorError(
+      'data',
+      `the field ${JSON.stringify(path)} is not in the schema of the file`,
+      { hint: 'add it to `avro.schema`, or remove it with a `drop` transform' },
+    );
+  };
+  yield* avroFile(spool.read(signal), {
+    schema: (schema as AvroSchema | undefined) ?? kinds,
+    codec,
+    onDropped: drop,
+  });
 }
 
 const XLSX_ROWS = 1_048_575;

@@ -3,8 +3,9 @@ import { otherName } from '../../../kit/other-name.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../../kit/schema.ts';
 import { codecOfName, withoutCodecSuffix } from '../../_files/compression/compression.ts';
 import { compression, encryption, filePath } from '../../_files/config.ts';
+import { AVRO_CODECS } from '../../_files/avro/avro-codecs.ts';
 import { PARQUET_CODECS } from '../../_files/parquet/parquet-file.ts';
-import { character, formatOfName } from '../read/source-config.ts';
+import { avroSchema, character, formatOfName } from '../read/source-config.ts';
 
 export const SINK_FORMATS = [
   'json_lines',
@@ -13,6 +14,7 @@ export const SINK_FORMATS = [
   'xml',
   'xlsx',
   'parquet',
+  'avro',
   'raw_text',
 ] as const;
 export type SinkFormat = (typeof SINK_FORMATS)[number];
@@ -59,17 +61,38 @@ const xml = z.lazy(() =>
   }),
 );
 
+const avro = z.lazy(() =>
+  z
+    .strictObject({
+      schema: avroSchema(
+        'Schema of the file, a record, as JSON text or as a mapping. Fields that it does not have, and values that it cannot hold, fail the run.',
+      ),
+      codec: z
+        .enum(AVRO_CODECS)
+        .default('null')
+        .meta({ description: 'Compression of the blocks of the file.' }),
+    })
+    .superRefine(({ schema }, ctx) => {
+      if (schema === undefined || (schema['type'] === 'record' && Array.isArray(schema['fields'])))
+        return;
+      const hint = 'write `{type: record, name: …, fields: [{name: …, type: …}]}`';
+      ctx.addIssue(
+        finding('invalid_value', 'must be a record with `fields`', { path: ['schema'], hint }),
+      );
+    }),
+);
+
 const config = z.lazy(() =>
   z.strictObject({
     path: filePath(
       'File to write. `{part}` stands for a number (00001 …); a path ending in `/` is a folder of `part-{part}` files.',
     ),
     format: z
-      .enum(['auto', ...SINK_FORMATS, 'avro', 'orc'])
+      .enum(['auto', ...SINK_FORMATS, 'orc'])
       .default('auto')
       .meta({
         description:
-          'Format of the files; `auto` goes by the extension. `avro` and `orc` are not available in this version.',
+          'Format of the files; `auto` goes by the extension. `orc` is not available in this version.',
       }),
     compression: compression('each file as a whole'),
     if_exists: z
@@ -81,7 +104,7 @@ const config = z.lazy(() =>
       .default('replace')
       .meta({
         description:
-          'What to do about the files of an earlier run; with `replace`, also parts that this run does not have are removed, and a run without records leaves an empty file where one was (no file, if it is Parquet). `mode` is another name of this field.',
+          'What to do about the files of an earlier run; with `replace`, also parts that this run does not have are removed, and a run without records leaves an empty file where one was (no file, if it is Parquet, or Avro without a schema). `mode` is another name of this field.',
       }),
     write_mode: z.enum(['append', 'overwrite']).default('append').meta({
       description:
@@ -117,6 +140,10 @@ const config = z.lazy(() =>
       })
       .prefault({})
       .meta({ description: 'How Parquet is written; the columns are learned from all records.' }),
+    avro: avro.prefault({}).meta({
+      description:
+        'How Avro is written; without a schema, the fields are learned from all records.',
+    }),
     json_lines: z
       .strictObject({
         pretty: boolean()
@@ -143,13 +170,11 @@ export const sinkConfig = z.lazy(() =>
             ...(hint === undefined ? {} : { hint }),
           }),
         );
-      if (value.format === 'avro' || value.format === 'orc') {
+      if (value.format === 'orc') {
         ctx.addIssue(
-          finding(
-            'not_available',
-            `writing ${value.format} files is not available in this version`,
-            { path: ['format'] },
-          ),
+          finding('not_available', 'writing orc files is not available in this version', {
+            path: ['format'],
+          }),
         );
         return;
       }

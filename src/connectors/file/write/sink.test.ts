@@ -244,7 +244,6 @@ describe('the file sink', () => {
   });
 
   it('refuses what it cannot do, by name', () => {
-    expect(codes({ path: 'a.avro', format: 'avro' })).toEqual(['not_available format']);
     expect(codes({ path: 'a.x', format: 'orc' })).toEqual(['not_available format']);
     expect(codes({ path: 'a.pdf' })).toEqual(['invalid_value path']);
     expect(codes({ path: 'd/' })).toEqual(['invalid_value path']);

@@ -29,6 +29,7 @@ import {
   sinkConfig,
   sinkFormat,
   type FileSinkConfig,
+  type SinkFormat,
 } from './sink-config.ts';
 import { Spool } from './spool.ts';
 import { absolutePattern, existingParts, isPartOf, partPath, pattern } from './targets.ts';
@@ -60,12 +61,20 @@ export const fileSink = defineSink<FileSinkConfig>({
   localPath: (config) => (isNumbered(config) ? undefined : config.path),
   place: (config) => normalize(pattern(config)),
   hasParts: isNumbered,
-  open: async (config, context) => new FileSink(config, context),
+  open: async (config, context) => {
+    if (config.avro.schema !== undefined && sinkFormat(config) === 'avro') {
+      const { requireAvroSchema } = await import('../../_files/avro/avro-writer.ts');
+      await requireAvroSchema(config.avro.schema);
+    }
+    return new FileSink(config, context);
+  },
   probe: (config, context) =>
     probeFolder(
       join(resolvePath(context.env.cwd, config.path), config.path.endsWith('/') ? 'probe' : ''),
     ),
 });
+
+const NEEDS_OBJECTS: ReadonlySet<SinkFormat> = new Set(['csv', 'xlsx', 'parquet', 'avro']);
 
 /** A file of this run. */
 interface Part {
@@ -87,7 +96,8 @@ class FileSink implements Sink {
    */
   readonly #columns = new Set<string>();
   readonly #learner = new ColumnLearner();
-  #warned = false;
+  /** Fields of which the log says that they are dropped. */
+  readonly #dropped = new Set<string>();
   #isClosed = false;
 
   constructor(config: FileSinkConfig, context: SinkContext) {
@@ -142,9 +152,12 @@ class FileSink implements Sink {
     }
   }
 
-  /** Without a record the columns of a Parquet file are unknown, so no file is written. */
+  /** Without a record the columns of a typed file are unknown, so no file is written. */
   async #noRecords(): Promise<void> {
-    if (sinkFormat(this.#config) === 'parquet') this.#existing ??= await this.#look();
+    const format = sinkFormat(this.#config);
+    const isUnknown =
+      format === 'parquet' || (format === 'avro' && this.#config.avro.schema === undefined);
+    if (isUnknown) this.#existing ??= await this.#look();
     else await this.#part();
   }
 
@@ -193,9 +206,10 @@ class FileSink implements Sink {
   #accepted(page: Page): readonly JsonValue[] {
     const records = page.records();
     const format = sinkFormat(this.#config);
-    if (format !== 'csv' && format !== 'xlsx' && format !== 'parquet') return records;
+    if (format === undefined || !NEEDS_OBJECTS.has(format)) return records;
     const objects = requireObjects(records, format);
-    if (format === 'parquet') {
+    if (format === 'avro' && this.#config.avro.schema !== undefined) return objects;
+    if (format === 'parquet' || format === 'avro') {
       this.#learner.learn(objects, page.schema);
       return objects;
     }
@@ -220,12 +234,14 @@ class FileSink implements Sink {
         },
       );
     }
-    if (!this.#warned)
-      this.#context.env.log.warn('a field is not a column and is dropped', {
-        path: this.#config.path,
-        field: unknown,
-      });
-    this.#warned = true;
+    if (this.#dropped.size === 0) this.#drop(unknown);
+  }
+
+  #drop(field: string): void {
+    if (this.#dropped.has(field)) return;
+    this.#dropped.add(field);
+    const { path } = this.#config;
+    this.#context.env.log.warn('a field is not a column and is dropped', { path, field });
   }
 
   /** How many of the records still fit into the file; at least one. */
@@ -248,7 +264,9 @@ class FileSink implements Sink {
     const before =
       this.#append && isNumbered(this.#config) ? Math.max(0, ...this.#existing.keys()) : 0;
     const target = partPath(this.#pattern, before + this.#parts.length + 1);
-    const part = { target, spool: await Spool.open(target) };
+    const format = sinkFormat(this.#config);
+    const objects = format !== undefined && NEEDS_OBJECTS.has(format);
+    const part = { target, spool: await Spool.open(target, { objects }) };
     this.#parts.push(part);
     return part;
   }
@@ -299,6 +317,7 @@ class FileSink implements Sink {
         continued,
         columns: [...this.#columns],
         kinds: this.#learner.columns,
+        onDropped: (field) => this.#drop(field),
       });
     } catch (error) {
       await rm(temporary, { force: true });

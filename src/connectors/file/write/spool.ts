@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
-import { JSON_LINES } from '../../../kit/json-lines.ts';
-import type { JsonValue } from '../../../lib/text/json.ts';
+import { stringifyJson, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import { packObject, unpackObject } from '../../../lib/text/packed-json.ts';
 import { AppendingFile } from '../../_files/output/appending-file.ts';
 import { readBlocks } from '../../_files/lines/blocks.ts';
 import { jsonLines } from '../../_files/json/json-lines-file.ts';
@@ -9,7 +9,8 @@ import { temporaryPath } from '../../_files/output/temporary-path.ts';
 /**
  * The records of one file during the run, as JSON Lines in a temporary file. The output is made from
  * it at the end, because some formats need all columns first, or are complete only with their last
- * byte.
+ * byte. Where all records are objects, one of which JSON would
+ * lose something is a packed line.
  */
 export class Spool {
   records = 0;
@@ -17,23 +18,32 @@ export class Spool {
   readonly path: string;
   readonly #file: AppendingFile;
 
-  private constructor(path: string, file: AppendingFile) {
+  readonly #lineOf: (record: JsonValue) => string;
+  readonly #valueOf: (line: JsonValue) => JsonValue;
+
+  private constructor(path: string, file: AppendingFile, objects: boolean) {
     this.path = path;
     this.#file = file;
+    this.#lineOf = objects
+      ? (record) => packObject(record as JsonObject)
+      : (record) => stringifyJson(record);
+    this.#valueOf = objects ? unpackObject : (value) => value;
   }
 
   /** Opens a spool in the folder of the file that will be made from it. */
-  static async open(target: string): Promise<Spool> {
+  static async open(target: string, options: { objects: boolean }): Promise<Spool> {
     const path = temporaryPath(target);
     return new Spool(
       path,
       await AppendingFile.open({ path, codec: 'none', truncate: true, temporary: true }),
+      options.objects,
     );
   }
 
   async add(records: readonly JsonValue[]): Promise<void> {
     if (records.length === 0) return;
-    const block = JSON_LINES.encode(records);
+    const lines = records.map((record) => `${this.#lineOf(record)}\n`);
+    const block = Buffer.from(lines.join(''));
     await this.#file.write(block);
     this.records += records.length;
     this.bytes += block.length;
@@ -44,7 +54,7 @@ export class Spool {
     for await (const batch of jsonLines(readBlocks({ path: this.path, codec: 'none', signal }), {
       name: this.path,
     })) {
-      yield Array.from(batch, ({ value }) => value);
+      yield Array.from(batch, ({ value }) => this.#valueOf(value));
     }
   }
 

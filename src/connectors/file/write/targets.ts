@@ -19,6 +19,7 @@ const EXTENSIONS: Readonly<Record<SinkFormat, string>> = {
   xml: '.xml',
   xlsx: '.xlsx',
   parquet: '.parquet',
+  avro: '.avro',
   raw_text: '.txt',
 };
 

@@ -21,8 +21,10 @@ interface PartOptions {
   readonly continued: boolean;
   /** Columns of tables, in order. */
   readonly columns: readonly string[];
-  /** Columns of Parquet. */
+  /** Columns of Parquet and Avro. */
   readonly kinds: ReadonlyMap<string, ColumnKind>;
+  /** Called for each field that no column can hold. */
+  readonly onDropped: (path: string) => void;
 }
 
 /** Writes a complete file from its records: rendered, compressed, encrypted and synced. */
@@ -48,6 +50,7 @@ export async function writePart(spool: Spool, options: PartOptions): Promise<voi
     signal: context.signal,
     columns,
     kinds: options.kinds,
+    onDropped: options.onDropped,
     continued: before !== undefined,
     temporary: temporaryPath(temporary),
   });

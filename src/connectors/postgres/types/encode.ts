@@ -44,7 +44,23 @@ export function encoderOf(column: Encoded): Encoder {
     });
     return (value) => (Array.isArray(value) ? arrayText(value, item) : plainText(value));
   }
-  return mayRound(column) ? unrounded(column) : plainText;
+  const plain = mayRound(column) ? unrounded(column) : plainText;
+  return type !== undefined && ERAS.has(type.kind) ? inItsEra(plain) : plain;
+}
+
+const ERAS: ReadonlySet<string> = new Set(['date', 'timestamp']);
+const UNUSUAL_YEAR = /^([+-]\d{4,9}|0000)(-\d.*)$/;
+
+/** Years outside of 1 to 9999 as the server reads them: `-000043-03-15` is `0044-03-15 BC`. */
+function inItsEra(encode: Encoder): Encoder {
+  return (value) => {
+    const text = encode(value);
+    const [match, digits, rest] = text === null ? [] : (UNUSUAL_YEAR.exec(text) ?? []);
+    if (match === undefined) return text;
+    const year = Number(digits);
+    const counted = String(year > 0 ? year : 1 - year).padStart(4, '0');
+    return `${counted}${rest}${year > 0 ? '' : ' BC'}`;
+  };
 }
 
 const TIMES = /^time(?:stamp)? with(?:out)? time zone$/;
