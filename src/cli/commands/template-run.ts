@@ -18,7 +18,7 @@ export const templateRunCommand = defineCommand({
   name: 'template run',
   summary: 'Run a template in this process.',
   description:
-    'A pipeline runs as it is; a source template needs `--sink`, and takes `--overlay`. Nothing of the run is recorded in the store.',
+    'A pipeline runs as it is; a source template needs `--sink`, and takes `--overlay`. Nothing of the run is recorded in the store; `headgate submit --template ID` has a server run it.',
   arguments: [ID_ARGUMENT],
   options: {
     version: VERSION_OPTION('Number or channel; `stable` by default.'),
