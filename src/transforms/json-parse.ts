@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { RecordError } from '../lib/errors.ts';
-import { hasField, parseData, setField, type JsonValue } from '../lib/text/json.ts';
+import {
+  hasField,
+  parseData,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../lib/text/json.ts';
+import { forgetSpelling, rememberSpelling } from '../lib/text/number-spelling.ts';
 import { finding, optional, text } from '../kit/schema.ts';
 import { fieldOf, withField, withTypes } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
@@ -67,7 +74,7 @@ export const jsonParse = defineTransform<z.infer<typeof schema>>({
         const value = hasField(record, name) ? record[name] : undefined;
         if (typeof value !== 'string') continue;
         const parsed = tryParse(value);
-        if (parsed !== undefined) setField(record, into ?? name, parsed);
+        if (parsed !== undefined) setParsed(record, into ?? name, parsed, value);
         else if (onError === 'null') setField(record, into ?? name, null);
         else if (onError !== 'keep') {
           throw new RecordError('Transform', `the text in \`${name}\` is not JSON`, {
@@ -78,6 +85,16 @@ export const jsonParse = defineTransform<z.infer<typeof schema>>({
       }
     }),
 });
+
+// Called for each record.
+// oxlint-disable-next-line max-params
+function setParsed(record: JsonObject, name: string, parsed: JsonValue, source: string): void {
+  setField(record, name, parsed);
+  if (typeof parsed !== 'number') return;
+  forgetSpelling(record, name);
+  const text = source.trim();
+  if (text !== String(parsed)) rememberSpelling(record, name, text);
+}
 
 function tryParse(source: string): JsonValue | undefined {
   try {

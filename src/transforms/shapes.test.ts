@@ -3,7 +3,14 @@ import { tmpdir } from 'node:os';
 import { join as joinPath } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import {
+  parseData,
+  parseJson,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../lib/text/json.ts';
+import { check } from '../kit/schema.ts';
 import { cdcUnwrap } from './cdc-unwrap.ts';
 import { coalesce } from './coalesce.ts';
 import { crossJoin } from './join/cross-join.ts';
@@ -434,5 +441,60 @@ describe('cdc_unwrap', () => {
       ),
       expect.stringContaining('change events without a row were dropped count=2'),
     ]);
+  });
+});
+
+/** Records from JSON text, so that their numbers have a spelling. */
+async function linesAfter(
+  definition: Parameters<typeof runTransform>[0],
+  config: JsonObject,
+  lines: string,
+): Promise<string> {
+  const records = lines.split('\n').map((line) => parseData(line));
+  const checked = check<unknown>(definition.config, config);
+  if (!checked.ok) throw new Error(checked.issues[0]?.message);
+  const compiled = await definition.compile(checked.value, { env: testEnv() });
+  const after: JsonValue[] = [];
+  if (compiled.kind === 'record')
+    for (const record of records) compiled.apply(record, (emitted) => after.push(emitted));
+  return after.map((record) => stringifyJson(record)).join('\n');
+}
+
+describe('numbers keep the text that they were read with', () => {
+  it('in cross_join', async () => {
+    const config = { arrays: ['a', 'b'], keep_parent: true, drop_arrays: true };
+    const line = '{"n":1.0,"a":[1.10,2],"b":[{"x":1e2}]}';
+    expect(await linesAfter(crossJoin, config, line)).toBe(
+      '{"n":1.0,"a":1.10,"x":1e2}\n{"n":1.0,"a":2,"x":1e2}',
+    );
+  });
+
+  it('in lookup, and of the reference row and not of what was there', async () => {
+    const folder = await mkdtemp(joinPath(tmpdir(), 'lookup-spelling-'));
+    try {
+      const rows = '{"id":1,"p":0.1234567890123456789}\n{"id":2,"p":7}';
+      await writeFile(joinPath(folder, 'ref.jsonl'), rows);
+      const jsonl = joinPath(folder, 'ref.jsonl');
+      const config = { jsonl, on: { record: 'k', ref: 'id' }, add: { p: 'p' } };
+      expect(await linesAfter(lookup, config, '{"k":1}\n{"k":2,"p":7.0}')).toBe(
+        '{"k":1,"p":0.1234567890123456789}\n{"k":2,"p":7}',
+      );
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('in join', async () => {
+    const config = { field: 'v', delimiter: ';' };
+    expect(await linesAfter(join, config, '{"v":[1.0,2,12345678901234567890.5]}')).toBe(
+      '{"v":"1.0;2;12345678901234567890.5"}',
+    );
+  });
+
+  it('in json_parse', async () => {
+    const lines = '{"v":" 1.10 "}\n{"v":"2"}\n{"v":"[1.0]"}';
+    expect(await linesAfter(jsonParse, { fields: ['v'] }, lines)).toBe(
+      '{"v":1.10}\n{"v":2}\n{"v":[1.0]}',
+    );
   });
 });

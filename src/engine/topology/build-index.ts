@@ -5,6 +5,7 @@
 import { CONTAINER_BYTES, heapSize, ITEM_BYTES } from '../../kit/rough-size.ts';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { JsonValue } from '../../lib/text/json.ts';
+import { keepSpelling } from '../../lib/text/number-spelling.ts';
 import { packJson, unpackJson } from '../../lib/text/packed-json.ts';
 import { openTemporaryDatabase } from '../temporary-database.ts';
 
@@ -112,11 +113,22 @@ function keyText(key: string): string {
 
 /** Absent values become an empty list, present ones a list of one. */
 function writeMatch(match: Match): string {
-  return packJson(match.map((value) => (value === undefined ? [] : [value])));
+  const lists = match.map((value, index) => {
+    if (value === undefined) return [];
+    const list = [value];
+    keepSpelling(match, String(index), list, '0');
+    return list;
+  });
+  return packJson(lists);
 }
 
 function readMatch(text: string): Match {
-  return (unpackJson(text) as JsonValue[][]).map(([value]) => value);
+  const match: (JsonValue | undefined)[] = [];
+  for (const [index, list] of (unpackJson(text) as JsonValue[][]).entries()) {
+    match.push(list[0]);
+    keepSpelling(list, '0', match, String(index));
+  }
+  return match;
 }
 
 /** Rough cost in the heap of an entry of a map with its list. */

@@ -285,6 +285,23 @@ describe('whatever the records', () => {
     },
   );
 
+  it.each([1e6, 1])('projected numbers keep their text, with %i bytes of memory', (memoryBytes) => {
+    const build = [parseData('{"id":1,"a":1.0,"in":{"b":12345678901234567890.5},"c":7}')];
+    const project = [
+      { from: 'a', as: 'a' },
+      { from: 'in.b', as: 'b' },
+      { from: 'c', as: 'c' },
+      { from: 'gone', as: 'gone' },
+    ];
+    const probe = parseData('{"ref":1,"c":7.0}');
+    const join = new Join({ spec: { ...SPEC, project }, ownsProbe: true, memoryBytes });
+    join.build(build);
+    expect(stringifyJson(join.probe([probe]))).toBe(
+      '[{"ref":1,"c":7,"a":1.0,"b":12345678901234567890.5}]',
+    );
+    join.close();
+  });
+
   it('a build side beyond its memory is on disk', () => {
     const build = Array.from({ length: 500 }, (_, id) => ({ id, name: `name ${id}` }));
     const join = new Join({ spec: SPEC, ownsProbe: true, memoryBytes: 4096 });

@@ -9,8 +9,9 @@ import {
 } from '../../lib/text/json.ts';
 import type { JoinSpec } from '../../document/structure/topology.ts';
 import { BuildIndex, type Match } from './build-index.ts';
+import { moveSpelling } from '../../lib/text/number-spelling.ts';
 import { copyJson } from './copy-json.ts';
-import { joinKey, pathReader } from './join-key.ts';
+import { joinKey, pathCopier, pathReader } from './join-key.ts';
 
 export interface JoinOptions {
   readonly spec: Pick<
@@ -46,7 +47,7 @@ export class Join {
   readonly #index: BuildIndex;
   readonly #buildKey: (record: JsonValue) => string | undefined;
   readonly #probeKey: (record: JsonValue) => string | undefined;
-  readonly #readers: readonly ((record: JsonValue) => JsonValue | undefined)[];
+  readonly #copiers: readonly ReturnType<typeof pathCopier>[];
   readonly #names: readonly string[];
   readonly #missing: Match;
 
@@ -66,7 +67,7 @@ export class Join {
     });
     this.#buildKey = keyReader(build.key, normalize);
     this.#probeKey = keyReader(probe.key, normalize);
-    this.#readers = project.map(({ from }) => pathReader(from));
+    this.#copiers = project.map(({ from }) => pathCopier(from));
     this.#names = project.map(({ as }) => as);
     this.#missing = project.map(() => onMissing);
   }
@@ -96,12 +97,14 @@ export class Join {
       }
       const key = this.#buildKey(record);
       if (key === undefined) this.buildNulls += 1;
-      else
-        this.#index.add(
-          key,
-          this.#readers.map((read) => read(record)),
-        );
+      else this.#index.add(key, this.#projected(record));
     }
+  }
+
+  #projected(record: JsonValue): Match {
+    const match: JsonValue[] = [];
+    for (const copy of this.#copiers) copy(record, match);
+    return match;
   }
 
   /** In the order of the probe records; several matches of one in the order of the build side. */
@@ -154,11 +157,13 @@ export class Join {
       );
     }
     const target = isOwn ? record : this.#options.ownsProbe ? copyJson(record) : { ...record };
-    for (const [index, name] of this.#names.entries()) this.#put(target, name, match[index]);
+    for (const index of this.#names.keys()) this.#put(target, match, index);
     return target;
   }
 
-  #put(target: JsonObject, name: string, value: JsonValue | undefined): void {
+  #put(target: JsonObject, match: Match, index: number): void {
+    const value = match[index];
+    const name = this.#names[index] ?? '';
     if (value === undefined) {
       this.projectMisses += 1;
       return;
@@ -177,6 +182,7 @@ export class Join {
     }
     // What was remembered goes into many records, and each of them may be changed later.
     setField(target, name, copyJson(value));
+    moveSpelling(match, String(index), target, name);
   }
 }
 

@@ -36,6 +36,13 @@ export function keepSpelling(from: object, key: string, to: object, toKey: strin
   if (text !== undefined) rememberSpelling(to, toKey, text);
 }
 
+/** For a value that takes the place of another one, of which nothing is remembered any more. */
+// oxlint-disable-next-line max-params
+export function moveSpelling(from: object, key: string, to: object, toKey: string): void {
+  forgetSpelling(to, toKey);
+  keepSpelling(from, key, to, toKey);
+}
+
 /** For a copy of all items, under their old names. */
 export function keepSpellings(from: object, to: object): void {
   if (!areThereAny) return;

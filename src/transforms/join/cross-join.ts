@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
+import { keepSpelling, moveSpelling } from '../../lib/text/number-spelling.ts';
 import { boolean, finding, integer, text } from '../../kit/schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
 
@@ -115,7 +116,13 @@ function productOf(lists: readonly (readonly JsonValue[])[], limit: number): num
 }
 
 function without(record: JsonObject, dropped: ReadonlySet<string>): JsonObject {
-  return Object.fromEntries(Object.entries(record).filter(([name]) => !dropped.has(name)));
+  const kept: JsonObject = {};
+  for (const [name, value] of Object.entries(record)) {
+    if (dropped.has(name)) continue;
+    setField(kept, name, value);
+    keepSpelling(record, name, kept, name);
+  }
+  return kept;
 }
 
 /** Combination number `index`; the element of the last list changes fastest. */
@@ -130,15 +137,22 @@ function combination(
   let turns = lists.reduce((count, list) => count * list.length, 1);
   for (const [i, list] of lists.entries()) {
     turns /= list.length;
-    const element = list[Math.floor(rest / turns)] ?? null;
+    const at = Math.floor(rest / turns);
     rest %= turns;
-    place(row, config.arrays[i] ?? '', element, config.prefix);
+    const name = config.arrays[i] ?? '';
+    const element = list[at] ?? null;
+    if (isObject(element)) placeFields(row, config.prefix ? `${name}_` : '', element);
+    else {
+      setField(row, name, element);
+      moveSpelling(list, String(at), row, name);
+    }
   }
   return row;
 }
 
-function place(row: JsonObject, name: string, element: JsonValue, prefix: boolean): void {
-  if (!isObject(element)) return setField(row, name, element);
-  for (const key of Object.keys(element))
-    setField(row, prefix ? `${name}_${key}` : key, element[key] as JsonValue);
+function placeFields(row: JsonObject, prefix: string, element: JsonObject): void {
+  for (const key of Object.keys(element)) {
+    setField(row, prefix + key, element[key] as JsonValue);
+    moveSpelling(element, key, row, prefix + key);
+  }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { hasField, jsonText, setField } from '../../lib/text/json.ts';
+import { exactField } from '../../lib/text/json-literal.ts';
 import { optional, text } from '../../kit/schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
 import { editing } from '../per-record.ts';
@@ -41,7 +42,10 @@ export const join = defineTransform<z.infer<typeof schema>>({
       setField(
         record,
         into,
-        value.map((element) => (element === null ? '' : jsonText(element))).join(delimiter),
+        value
+          .map((_, index) => exactField(value, String(index)))
+          .map((element) => (element === null ? '' : jsonText(element)))
+          .join(delimiter),
       );
     }),
 });

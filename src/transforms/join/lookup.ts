@@ -12,11 +12,12 @@ import {
   hasField,
   isObject,
   jsonText,
-  parseJson,
+  parseData,
   setField,
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
+import { keepSpelling, moveSpelling } from '../../lib/text/number-spelling.ts';
 import { finding, json, optional, text } from '../../kit/schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
 import { editing } from '../per-record.ts';
@@ -109,7 +110,10 @@ export const lookup = defineTransform<z.infer<typeof schema>>({
         (key === undefined ? undefined : rowOf.get(key)) ??
         (config.on_missing === 'null' ? nulls : undefined);
       if (values !== undefined) {
-        for (const [i, [name]] of added.entries()) setField(record, name, values[i] ?? null);
+        for (const [i, [name]] of added.entries()) {
+          setField(record, name, values[i] ?? null);
+          moveSpelling(values, String(i), record, name);
+        }
       } else if (config.on_missing === 'error') {
         throw new RecordError(
           'Transform',
@@ -157,10 +161,12 @@ function indexRows(
   for (const row of rows) {
     const key = hasField(row, ref) ? keyOf(row[ref]) : undefined;
     if (key === undefined || index.has(key)) continue;
-    index.set(
-      key,
-      columns.map((column) => (hasField(row, column) ? (row[column] ?? null) : null)),
-    );
+    const values: JsonValue[] = [];
+    for (const column of columns) {
+      const length = values.push(hasField(row, column) ? (row[column] ?? null) : null);
+      keepSpelling(row, column, values, String(length - 1));
+    }
+    index.set(key, values);
   }
   return index;
 }
@@ -187,7 +193,7 @@ function readRows(path: string, shown: string): JsonObject[] {
     if (line.trim() === '') return [];
     let row: JsonValue = null;
     try {
-      row = parseJson(line);
+      row = parseData(line);
     } catch (error) {
       refuse(`line ${i + 1} of ${JSON.stringify(shown)} is not JSON`, error);
     }
