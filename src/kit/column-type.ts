@@ -39,3 +39,8 @@ export function columnTypeIn(
   if (exactNumber(value as number, text) === undefined) return 'string';
   return /[.eE]/.test(text) ? 'number' : type;
 }
+
+/** Whether a number is the same as a double; not so for many whole numbers beyond 2^53. */
+export function isExactDouble(value: JsonValue | undefined): boolean {
+  return typeof value !== 'bigint' || BigInt(Number(value)) === value;
+}

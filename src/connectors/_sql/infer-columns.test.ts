@@ -25,3 +25,18 @@ test('integers that fit no 64-bit column become text', () => {
     ),
   ).toEqual(['integer', 'string', 'integer']);
 });
+
+test('a column of whole numbers that a double rounds and of fractions is text', () => {
+  const large = 2n ** 53n + 1n;
+  const records: JsonValue[] = [
+    { a: large, b: 2.5, c: large, d: 2n ** 54n, e: 1 },
+    { a: 2.5, b: large, c: 1, d: 2.5, e: 2.5 },
+  ];
+  expect(newColumns(records, undefined).map((column) => column.type)).toEqual([
+    'string',
+    'string',
+    'integer',
+    'number',
+    'number',
+  ]);
+});

@@ -1,11 +1,22 @@
-import { isObject, type JsonValue } from '../../lib/text/json.ts';
-import { columnTypeIn } from '../../kit/column-type.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { columnTypeIn, isExactDouble } from '../../kit/column-type.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import { columnTypeFor } from '../../kit/typed-values.ts';
 import type { ColumnType } from '../../kit/sink.ts';
 import type { NewColumn } from './driver.ts';
 
-const WIDTH: readonly ColumnType[] = ['boolean', 'integer', 'number', 'string', 'array', 'object'];
+/** `large_integer`: one that a double would round. */
+type Seen = ColumnType | 'large_integer';
+
+const WIDTH: readonly Seen[] = [
+  'boolean',
+  'integer',
+  'large_integer',
+  'number',
+  'string',
+  'array',
+  'object',
+];
 
 /**
  * Columns for a page of records. All fields of a schema are columns; where there may be others, or
@@ -29,16 +40,27 @@ export function schemaColumns({ fields }: RecordSchema): NewColumn[] {
 }
 
 function inferColumns(records: readonly JsonValue[]): NewColumn[] {
-  const types = new Map<string, ColumnType | undefined>();
+  const types = new Map<string, Seen | undefined>();
   for (const record of records) {
     if (!isObject(record)) continue;
     for (const name of Object.keys(record))
-      types.set(name, wider(types.get(name), columnTypeIn(record, name)));
+      types.set(name, wider(types.get(name), seenIn(record, name)));
   }
-  return [...types].map(([name, type]) => ({ name, type: type ?? 'string' }));
+  return [...types].map(([name, type]) => ({
+    name,
+    type: type === 'large_integer' ? 'integer' : (type ?? 'string'),
+  }));
 }
 
-function wider(a: ColumnType | undefined, b: ColumnType | undefined): ColumnType | undefined {
+function seenIn(record: JsonObject, name: string): Seen | undefined {
+  const type = columnTypeIn(record, name);
+  return type === 'integer' && !isExactDouble(record[name]) ? 'large_integer' : type;
+}
+
+/** Numbers of which no column of one type holds all digits become text. */
+function wider(a: Seen | undefined, b: Seen | undefined): Seen | undefined {
   if (a === undefined || b === undefined) return a ?? b;
+  if (a === 'large_integer' && b === 'number') return 'string';
+  if (a === 'number' && b === 'large_integer') return 'string';
   return WIDTH.indexOf(a) >= WIDTH.indexOf(b) ? a : b;
 }

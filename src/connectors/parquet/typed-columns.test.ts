@@ -205,6 +205,25 @@ describe('columns of known types', () => {
     });
   });
 
+  it('holds whole numbers that a double rounds, and fractions, as text', async () => {
+    await written([{ x: 2n ** 53n + 1n, y: 2n ** 54n }, { x: 2.5, y: 2.5 }], { fields: [], others: true });
+    const { connection, close } = await openDuckdb(':memory:');
+    const result = await connection.runAndReadAll(`SELECT x, y FROM '${path}'`);
+    expect(result.getRowsJson()).toEqual([
+      ['9007199254740993', 18014398509481984],
+      ['2.5', 2.5],
+    ]);
+    close();
+  });
+
+  it('refuses a large whole number that comes after fractions', async () => {
+    const records = [...Array.from({ length: 200 }, () => ({ x: 2.5 })), { x: 2n ** 53n + 1n }];
+    expect(await failureOf(written(records, { fields: [], others: true }))).toEqual({
+      kind: 'data',
+      message: 'the field "x" is number, which cannot hold 9007199254740993',
+    });
+  });
+
   it('keep the bounds of row groups right', async () => {
     const values = ['99999999999999999.99', '0.01'];
     await written(

@@ -1,6 +1,7 @@
 /** The declared types of a new table: their affinity must not change the values that come. */
 import { hasField, isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { storedRowOf } from '../../lib/sql/sqlite-values.ts';
+import { columnTypeIn } from '../../kit/column-type.ts';
 import type { RecordType } from '../../kit/record-schema.ts';
 import type { ColumnType } from '../../kit/sink.ts';
 import type { NewColumn } from '../_sql/driver.ts';
@@ -28,7 +29,7 @@ export function declaredType(
   });
   const [first] = read;
   if (first === undefined || read.length < own.length)
-    return type === 'number' ? numberType(own, name) : SQLITE_TYPES[type];
+    return holdsNumbers(own, name) ? numberType(own, name, type) : SQLITE_TYPES[type];
   // Only in a STRICT table does ANY mean any value. A type is written without quotes.
   return first.toUpperCase() === 'ANY' || !/^[\w ]*(?:\([\d, ]*\))?$/.test(first) ? ANY : first;
 }
@@ -37,8 +38,18 @@ export function isReal(declared: string): boolean {
   return /real|floa|doub/i.test(declared) && !/int|char|clob|text|blob/i.test(declared);
 }
 
+/** Whether there are numbers, each of which SQLite stores as one. */
+function holdsNumbers(records: readonly JsonObject[], name: string): boolean {
+  const types = new Set(records.map((record) => columnTypeIn(record, name)));
+  types.delete(undefined);
+  return types.size > 0 && types.isSubsetOf(NUMBERS);
+}
+
+const NUMBERS: ReadonlySet<ColumnType | undefined> = new Set(['integer', 'number']);
+
 /** Integers that REAL would round are stored as they are in a NUMERIC column. */
-function numberType(records: readonly JsonObject[], name: string): string {
+function numberType(records: readonly JsonObject[], name: string, type: ColumnType): string {
+  if (type === 'integer') return SQLITE_TYPES.integer;
   return records.some((record) => typeof record[name] === 'bigint')
     ? 'NUMERIC'
     : SQLITE_TYPES.number;

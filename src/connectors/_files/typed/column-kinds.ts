@@ -1,5 +1,5 @@
 /** The types of the columns of a file, from the schema of the records or learned from values. */
-import { columnTypeIn } from '../../../kit/column-type.ts';
+import { columnTypeIn, isExactDouble } from '../../../kit/column-type.ts';
 import { isLiteral, plainJson } from '../../../lib/text/json-literal.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
@@ -11,7 +11,9 @@ import { typeText } from '../../../kit/type-text.ts';
  * only the schema of the records can tell, such as a date.
  */
 export type ColumnKind =
-  | { readonly is: 'unknown' | 'boolean' | 'integer' | 'number' | 'json' }
+  | { readonly is: 'unknown' | 'boolean' | 'number' | 'json' }
+  /** `large`: one of the values would be rounded by a double. */
+  | { readonly is: 'integer'; readonly large?: true }
   /** `numbers`: the texts of numbers, of which no double holds all digits. */
   | { readonly is: 'string'; readonly numbers?: true }
   | { readonly is: 'typed'; readonly type: RecordType }
@@ -159,7 +161,7 @@ function mergeFields(
 function kindIn(record: JsonObject | JsonValue[], name: string, kind: ColumnKind): ColumnKind {
   if (kind.is !== 'integer' && kind.is !== 'number') return kind;
   const type = columnTypeIn(record, name);
-  if (type === 'string') return { is: 'string', numbers: true };
+  if (type === 'string') return NUMBER_TEXT;
   return type === 'number' ? { is: type } : kind;
 }
 
@@ -183,7 +185,8 @@ export function kindOf(value: JsonValue, path: string): ColumnKind {
     return fields.size === 0 ? { is: 'json' } : { is: 'struct', fields };
   }
   if (typeof value === 'number') return { is: Number.isSafeInteger(value) ? 'integer' : 'number' };
-  if (typeof value === 'bigint') return { is: 'integer' };
+  if (typeof value === 'bigint')
+    return isExactDouble(value) ? { is: 'integer' } : { is: 'integer', large: true };
   return { is: typeof value === 'boolean' ? 'boolean' : 'string' };
 }
 
@@ -195,10 +198,11 @@ function merge(a: ColumnKind, b: ColumnKind, path: string): ColumnKind {
   if (a.is === 'json' && b.is === 'struct') return b;
   if (a.is === 'struct' && b.is === 'json') return a;
   if (a.is === 'string' && b.is === 'string') return a.numbers === true ? b : a;
+  if (a.is === 'integer' && b.is === 'integer') return a.large === true ? a : b;
   if (a.is === b.is) return a;
   if (a.is === 'string' && a.numbers === true && isNumeric(b)) return a;
   if (b.is === 'string' && b.numbers === true && isNumeric(a)) return b;
-  if (isNumeric(a) && isNumeric(b)) return { is: 'number' };
+  if (isNumeric(a) && isNumeric(b)) return isLarge(a) || isLarge(b) ? NUMBER_TEXT : { is: 'number' };
   throw mismatch(path, a.is, b.is);
 }
 
@@ -213,6 +217,12 @@ function mergeStructs(
     fields.set(name, known === undefined ? kind : merge(known, kind, `${path}.${name}`));
   }
   return { is: 'struct', fields };
+}
+
+const NUMBER_TEXT: ColumnKind = { is: 'string', numbers: true };
+
+function isLarge(kind: ColumnKind): boolean {
+  return kind.is === 'integer' && kind.large === true;
 }
 
 function isNumeric(kind: ColumnKind): boolean {

@@ -9,6 +9,7 @@ import { hasSpellings } from '../../../lib/text/number-spelling.ts';
 import { isObject, jsonText, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { daysOf, nanosOfTime, nanosOfTimestamp } from '../../../lib/time/iso-text.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
+import { isExactDouble } from '../../../kit/column-type.ts';
 import type { DecimalType, RecordType, TimeUnit } from '../../../kit/record-schema.ts';
 import { hasTypeForm, NOT_FINITE } from '../../../kit/typed-values.ts';
 import { decimalText, unscaledOf } from '../parquet/exact-values.ts';
@@ -41,9 +42,9 @@ export function fit(value: JsonValue | undefined, kind: ColumnKind, place: Place
     case 'integer':
       return fitInteger(value, kind, place);
     case 'number':
-      return typeof value === 'number' || typeof value === 'bigint'
-        ? Number(value)
-        : misfit(value, kind, place);
+      if (typeof value !== 'number' && typeof value !== 'bigint') return misfit(value, kind, place);
+      if (isExactDouble(value)) return Number(value);
+      throw cannotHold(value, kind, place);
     case 'typed': {
       const stored = storedForm(value, kind.type);
       if (stored === undefined) throw cannotHold(value, kind, place);

@@ -5,6 +5,7 @@ import { documentText, isLiteral, literalValue } from '../../../lib/text/json-li
 import type { RecordSchema, RecordType } from '../../../kit/record-schema.ts';
 import { isBase64 } from '../../../kit/typed-values.ts';
 import type { LiveColumn } from '../../_sql/driver.ts';
+import { roundingOf } from './rounding.ts';
 
 export type Encoder = (value: JsonValue) => string | null;
 
@@ -44,7 +45,7 @@ export function encoderOf(column: Encoded): Encoder {
     });
     return (value) => (Array.isArray(value) ? arrayText(value, item) : plainText(value));
   }
-  const plain = mayRound(column) ? unrounded(column) : plainText;
+  const plain = unrounded(column) ?? plainText;
   return type !== undefined && ERAS.has(type.kind) ? inItsEra(plain) : plain;
 }
 
@@ -63,32 +64,17 @@ function inItsEra(encode: Encoder): Encoder {
   };
 }
 
-const TIMES = /^time(?:stamp)? with(?:out)? time zone$/;
-const TOO_FINE = /\.\d{6}\d*[1-9]/;
-
-/** The shortest times with more digits than the server holds: `07:08:09.1234567`. */
-const SHORTEST_FINE = { time: 16, timestamp: 27 } as const;
-
-/** Whether a value may hold nanoseconds; the server holds microseconds, and would round them. */
-function mayRound({ sqlType, baseType, type }: Encoded): boolean {
-  if (!TIMES.test(baseType ?? sqlType)) return false;
-  return type?.kind !== 'timestamp' || type.unit === 'ns';
-}
-
-/** From this size on, a value may be rounded by the server; `undefined` where none is. */
-export function roundedFrom(column: Encoded): number | undefined {
-  if (!mayRound(column)) return undefined;
-  const sqlType = column.baseType ?? column.sqlType;
-  return SHORTEST_FINE[sqlType.startsWith('timestamp') ? 'timestamp' : 'time'];
-}
-
-function unrounded({ name, sqlType }: Encoded): Encoder {
+function unrounded(column: Encoded): Encoder | undefined {
+  const rounding = roundingOf(column);
+  if (rounding === undefined) return undefined;
+  const { name, sqlType } = column;
   return (value) => {
-    if (typeof value !== 'string' || !TOO_FINE.test(value)) return plainText(value);
+    const exact = isLiteral(value) ? literalValue(value) : value;
+    if (!rounding.isRounded(exact)) return plainText(value);
     throw new ConnectorError(
       'data',
-      `the column \`${name}\` is ${sqlType}, which would round ${value}: it holds microseconds`,
-      { hint: 'write the field into a text column, or cut it to six digits before' },
+      `the column \`${name}\` is ${sqlType}, which would round ${plainText(exact)}${rounding.why}`,
+      { hint: rounding.hint },
     );
   };
 }

@@ -16,10 +16,10 @@ import {
   escaped,
   holdsDocuments,
   isJsonType,
-  roundedFrom,
   typedColumns,
   type Encoded,
 } from '../types/encode.ts';
+import { roundingOf } from '../types/rounding.ts';
 import { arrivalTable, insertInto } from './statements.ts';
 import type { Transaction } from './write-transaction.ts';
 
@@ -119,15 +119,30 @@ function cellCount({ rows }: Columns, { kinds }: Column): number {
   return count;
 }
 
-/** Whether a cell is long enough to be a time that the server would round. */
-function hasRounded({ rows }: Columns, { starts, ends }: Column, to: Encoded): boolean {
-  const least = roundedFrom(to);
-  if (least === undefined) return false;
-  for (let index = 0; index < rows.length; index += 1) {
-    const row = rows[index] as number;
-    if ((ends[row] as number) - (starts[row] as number) >= least) return true;
+/** Whether a cell may be a value that the server would round. */
+function hasRounded(columns: Columns, { starts, ends }: Column, to: Encoded): boolean {
+  const rounding = roundingOf(to);
+  if (rounding === undefined) return false;
+  for (let index = 0; index < columns.rows.length; index += 1) {
+    const row = columns.rows[index] as number;
+    const start = starts[row] as number;
+    const end = ends[row] as number;
+    if (end - start < rounding.least) continue;
+    if (!rounding.whole || isWhole(columns.cells.bytes, start, end)) return true;
   }
   return false;
+}
+
+const MINUS = 45;
+const ZERO = 48;
+const NINE = 57;
+
+function isWhole(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let at = bytes[start] === MINUS ? start + 1 : start; at < end; at += 1) {
+    const byte = bytes[at] as number;
+    if (byte < ZERO || byte > NINE) return false;
+  }
+  return true;
 }
 
 function styleOf(column: Encoded): CellStyle {

@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await client.query(
-    'DROP TABLE IF EXISTS t; CREATE TABLE t (at timestamp, ats timestamp[], zoned timestamptz, clock time)',
+    'DROP TABLE IF EXISTS t; CREATE TABLE t (at timestamp, ats timestamp[], zoned timestamptz, clock time, f double precision, fs double precision[], r real)',
   );
 });
 
@@ -97,4 +97,32 @@ test('microseconds and zeros behind them are written', async () => {
   for (const page of [Page.ofRecords([record]), columns]) await write(page);
   const { rows } = await client.query('SELECT DISTINCT t::text AS row FROM t');
   expect(rows).toHaveLength(1);
+});
+
+const LARGE = 2n ** 53n + 1n;
+const ROUNDED: readonly JsonObject[] = [{ f: LARGE }, { fs: [1.5, -LARGE] }, { r: 2 ** 24 + 1 }];
+
+test.each(ROUNDED.map((record) => [stringifyJson(record), record] as const))(
+  '%s is refused, because a float holds another whole number, in every lane',
+  async (_text, record) => {
+    for (const page of [Page.ofRecords([record]), await columnsOf(record)]) {
+      expect(await failureOf(write(page))).toMatchObject({
+        kind: 'data',
+        message: expect.stringMatching(/, which would round -?\d+$/) as string,
+      });
+    }
+    expect((await client.query('SELECT * FROM t')).rows).toEqual([]);
+  },
+);
+
+test('whole numbers that floats hold, and fractions, are written', async () => {
+  const record = { f: 0.30000000000000004, fs: [0.1, 12345678], r: 2 ** 24 };
+  for (const page of [Page.ofRecords([record]), await columnsOf(record)]) await write(page);
+  await write(Page.ofRecords([{ f: 2n ** 60n }]));
+  const { rows } = await client.query('SELECT f, r FROM t ORDER BY f');
+  expect(rows).toEqual([
+    { f: 0.30000000000000004, r: 2 ** 24 },
+    { f: 0.30000000000000004, r: 2 ** 24 },
+    { f: 2 ** 60, r: null },
+  ]);
 });
