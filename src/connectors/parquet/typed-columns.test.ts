@@ -206,7 +206,13 @@ describe('columns of known types', () => {
   });
 
   it('holds whole numbers that a double rounds, and fractions, as text', async () => {
-    await written([{ x: 2n ** 53n + 1n, y: 2n ** 54n }, { x: 2.5, y: 2.5 }], { fields: [], others: true });
+    await written(
+      [
+        { x: 2n ** 53n + 1n, y: 2n ** 54n },
+        { x: 2.5, y: 2.5 },
+      ],
+      { fields: [], others: true },
+    );
     const { connection, close } = await openDuckdb(':memory:');
     const result = await connection.runAndReadAll(`SELECT x, y FROM '${path}'`);
     expect(result.getRowsJson()).toEqual([

@@ -202,7 +202,8 @@ function merge(a: ColumnKind, b: ColumnKind, path: string): ColumnKind {
   if (a.is === b.is) return a;
   if (a.is === 'string' && a.numbers === true && isNumeric(b)) return a;
   if (b.is === 'string' && b.numbers === true && isNumeric(a)) return b;
-  if (isNumeric(a) && isNumeric(b)) return isLarge(a) || isLarge(b) ? NUMBER_TEXT : { is: 'number' };
+  if (isNumeric(a) && isNumeric(b))
+    return isLarge(a) || isLarge(b) ? NUMBER_TEXT : { is: 'number' };
   throw mismatch(path, a.is, b.is);
 }
 
