@@ -1,6 +1,13 @@
 /** Values that the server would round on their way into a column. */
 import type { JsonValue } from '../../../lib/text/json.ts';
-import type { Encoded } from './encode.ts';
+import type { RecordType } from '../../../kit/record-schema.ts';
+
+/** The column, and the type of its values where it is known. */
+interface Target {
+  readonly sqlType: string;
+  readonly baseType?: string | undefined;
+  readonly type?: RecordType | undefined;
+}
 
 export interface Rounding {
   /** The size of the shortest text of such a value: `07:08:09.1234567`, `9007199254740993`. */
@@ -44,7 +51,7 @@ function largeInteger(least: number, near: (value: number) => number): Rounding 
 }
 
 /** What the server would round in this column; `undefined` where it rounds nothing. */
-export function roundingOf({ sqlType, baseType, type }: Encoded): Rounding | undefined {
+export function roundingOf({ sqlType, baseType, type }: Target): Rounding | undefined {
   const plain = baseType ?? sqlType;
   if (TIMES.test(plain)) {
     if (type?.kind === 'timestamp' && type.unit !== 'ns') return undefined;
