@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { aRun, describeHistory } from '../../test/conformance/history.ts';
 import { testEnv } from '../../test/fakes/env.ts';
+import { freshDatabase } from '../../test/servers/postgres.ts';
 import { openSqlite } from '../lib/sql/sqlite.ts';
 import { MemoryHistory } from './memory/memory-history.ts';
 import { openHistory } from './open.ts';
@@ -14,7 +15,11 @@ import { MIGRATIONS } from './sql/migrations/index.ts';
 import type { WriteAheadLog } from './sql/write-ahead-log.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-history-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const databases: { readonly url: string; drop(): Promise<void> }[] = [];
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  for (const database of databases) await database.drop();
+});
 
 const env = testEnv({ cwd: folder });
 let count = 0;
@@ -32,6 +37,14 @@ describeHistory('sqlite', {
   reopen: () => openHistory(current, env),
 });
 
+describeHistory('postgres', {
+  async open() {
+    databases.push(await freshDatabase());
+    return openHistory(databases.at(-1)?.url, env);
+  },
+  reopen: () => openHistory(databases.at(-1)?.url, env),
+});
+
 describe('opening a history', () => {
   it.each(['sqlite:a.db', 'sqlite://./b.db', `sqlite://${folder}/c.db`, 'memory'])(
     'accepts %s',
@@ -42,13 +55,13 @@ describe('opening a history', () => {
     },
   );
 
-  it.each(['postgres://u:hunter22@h/db', 'mysql://h', 'history.db'])(
+  it.each(['mysql://u:hunter22@h/db', 'mysql://h', 'history.db'])(
     'refuses %s, naming the accepted forms and no password',
     async (url) => {
       const error: unknown = await openHistory(url, env).catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({
         code: 'history_unavailable',
-        hint: 'accepted forms: `memory`, `sqlite:PATH`, `sqlite://PATH`',
+        hint: 'accepted forms: `memory`, `sqlite:PATH`, `sqlite://PATH`, `postgres://…`',
       });
       expect(String(error)).not.toContain('hunter22');
     },

@@ -34,7 +34,12 @@ export async function openCatalog(
     const { PostgresStore } = await import('./sql/postgres-store.ts');
     const { SqlCatalog } = await import('./sql/sql-catalog.ts');
     const { CATALOG_TABLES } = await import('./sql/migrations/catalog-tables.ts');
-    const store = await PostgresStore.open(url, CATALOG_TABLES);
+    const { makeTables } = await import('./sql/postgres-tables.ts');
+    const store = await PostgresStore.open(url);
+    await makeTables(store, CATALOG_TABLES).catch(async (error: unknown) => {
+      await store.close();
+      throw error;
+    });
     return { store: new SqlCatalog(store), persistent: true, close: () => store.close() };
   }
   throw new HistoryError('the catalog address is of a kind this build does not have', {

@@ -6,6 +6,7 @@ import { HistoryError, type History } from './history.ts';
 import { MemoryHistory } from './memory/memory-history.ts';
 import { openDatabase, SqliteClient } from './sql/sqlite-client.ts';
 import { migrate } from './sql/migrate.ts';
+import { isPostgresAddress } from './sql/postgres-address.ts';
 import { MIGRATIONS } from './sql/migrations/index.ts';
 import { SqlHistory } from './sql/sql-history.ts';
 import { SqliteStore } from './sql/sqlite-store.ts';
@@ -28,9 +29,13 @@ export async function openHistory(
   options: OpenHistory = {},
 ): Promise<History> {
   if (url === undefined || url === 'memory') return new MemoryHistory();
+  if (isPostgresAddress(url)) {
+    const { openPostgresHistory } = await import('./sql/open-postgres.ts');
+    return openPostgresHistory(url, env);
+  }
   if (!url.startsWith('sqlite:')) {
     throw new HistoryError('the history address is of a kind this build does not have', {
-      hint: 'accepted forms: `memory`, `sqlite:PATH`, `sqlite://PATH`',
+      hint: 'accepted forms: `memory`, `sqlite:PATH`, `sqlite://PATH`, `postgres://…`',
     });
   }
   for (let attempt = 1; ; attempt += 1) {

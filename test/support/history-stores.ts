@@ -6,6 +6,7 @@ import { afterAll } from 'vitest';
 import type { History } from '../../src/history/history.ts';
 import { openHistory } from '../../src/history/open.ts';
 import { testEnv } from '../fakes/env.ts';
+import { freshDatabase } from '../servers/postgres.ts';
 
 /** Each store is empty when it is opened; all are closed at the end of the file. */
 export function describeStores<P extends keyof History>(
@@ -15,9 +16,11 @@ export function describeStores<P extends keyof History>(
   const folder = mkdtempSync(join(tmpdir(), `headgate-${part}-`));
   const env = testEnv({ cwd: folder });
   const opened: History[] = [];
+  const databases: { drop(): Promise<void> }[] = [];
   let count = 0;
   afterAll(async () => {
     for (const history of opened) await history.close();
+    for (const database of databases) await database.drop();
     rmSync(folder, { recursive: true, force: true });
   });
   const open = async (url: string): Promise<History[P]> => {
@@ -27,4 +30,9 @@ export function describeStores<P extends keyof History>(
   };
   describe('memory', () => open('memory'));
   describe('sqlite', () => open(`sqlite:${(count += 1)}.db`));
+  describe('postgres', async () => {
+    const database = await freshDatabase();
+    databases.push(database);
+    return open(database.url);
+  });
 }

@@ -9,7 +9,8 @@ export interface Migration {
   readonly sql: string;
 }
 
-const LEDGER =
+/** For SQLite and PostgreSQL. */
+export const LEDGER =
   'CREATE TABLE IF NOT EXISTS svc_serve_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)';
 
 /**
@@ -22,23 +23,25 @@ export function migrate(db: DatabaseSync, migrations: readonly Migration[], now:
     const row = db
       .prepare('SELECT COALESCE(MAX(version), 0) AS version FROM svc_serve_migrations')
       .get();
-    const current = Number(row?.['version']);
-    const newest = migrations.at(-1)?.version ?? 0;
-    if (current > newest) {
-      throw new HistoryError(
-        `the history database has tables of a newer version (${current}; this build knows ${newest})`,
-        {
-          hint: 'use the build that made it, or another database',
-        },
-      );
-    }
+    const pending = pendingOf(migrations, Number(row?.['version']));
     const note = db.prepare(
       'INSERT INTO svc_serve_migrations (version, name, applied_at) VALUES (?, ?, ?)',
     );
-    for (const migration of migrations) {
-      if (migration.version <= current) continue;
+    for (const migration of pending) {
       db.exec(migration.sql);
       note.run(migration.version, migration.name, now.toISOString());
     }
   });
+}
+
+/** Throws `HistoryError` where a newer build has changed the tables. */
+export function pendingOf(migrations: readonly Migration[], current: number): readonly Migration[] {
+  const newest = migrations.at(-1)?.version ?? 0;
+  if (current > newest) {
+    throw new HistoryError(
+      `the history database has tables of a newer version (${current}; this build knows ${newest})`,
+      { hint: 'use the build that made it, or another database' },
+    );
+  }
+  return migrations.filter(({ version }) => version > current);
 }

@@ -4,13 +4,15 @@ import { aGain } from '../../../test/conformance/catalog.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
 import { CATALOG_TABLES } from './migrations/catalog-tables.ts';
 import { PostgresStore } from './postgres-store.ts';
+import { makeTables } from './postgres-tables.ts';
 import { SqlCatalog } from './sql-catalog.ts';
 
 const database = await freshDatabase();
 afterAll(() => database.drop());
 
 it('gives up on tables that another session has locked, and continues when they are free', async () => {
-  const store = await PostgresStore.open(database.url, CATALOG_TABLES, 50);
+  const store = await PostgresStore.open(database.url, { statementTimeoutMs: 50 });
+  await makeTables(store, CATALOG_TABLES);
   const catalog = new SqlCatalog(store);
   const movement = { datasets: [aGain('a')], edges: [], points: [] };
   const other = new Client({ connectionString: database.url });

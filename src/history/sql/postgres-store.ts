@@ -1,7 +1,11 @@
-import type { ClientBase, Pool } from 'pg';
-import { messageOf } from '../../lib/errors.ts';
-import { inPostgresTransaction, openPostgresPool, withClient } from '../../lib/sql/postgres.ts';
+/** The tables of a history in PostgreSQL: reads side by side, writes in the order of the calls. */
+import type { Client, ClientBase, Pool } from 'pg';
+import { Gate } from '../../lib/gate.ts';
+import { openPostgresPool } from '../../lib/sql/postgres.ts';
 import { HistoryError } from '../history.ts';
+import { query } from './postgres-connection.ts';
+import { isUnreachable, Presence, refusedError, unreachableError } from './postgres-presence.ts';
+import { PostgresWriter } from './postgres-writer.ts';
 import type {
   Row,
   SqlDialect,
@@ -10,128 +14,172 @@ import type {
   SqlStatement,
   SqlStore,
   SqlValue,
+  SqlWriteOptions,
 } from './sql-store.ts';
 
-const CONNECTIONS = 2;
+/** Two of them write, one looks whether the database is there. */
+const CONNECTIONS = 6;
+const READERS = CONNECTIONS - 3;
 const CONNECT_TIMEOUT_MS = 5000;
-/**
- * A run waits for its records to be stored: tables locked by another session must not stop it for
- * ever.
- */
-const STATEMENT_TIMEOUT_MS = 10_000;
-/** Key of the lock under which tables are created; several processes may start at once. */
-const MAKING_TABLES = 7_246_103_553;
+/** Tables that another session has locked must not stop the server for ever. */
+const STATEMENT_TIMEOUT_MS = 5000;
+/** A server that says nothing any more, not even that its time is over. */
+const ANSWER_MARGIN_MS = 1000;
+/** What a frozen instance has locked is free again after that. */
+const IDLE_TRANSACTION_MS = 30_000;
+const PING_WAIT_MS = 1000;
+
 /** Names of the same number only wait for each other. */
-const LOCK = 'SELECT pg_advisory_xact_lock(hashtextextended(?, 0))';
-const LOCK_SHARED = 'SELECT pg_advisory_xact_lock_shared(hashtextextended(?, 0))';
+const locking = (lock: string): Pick<SqlStatement, 'sql' | 'many' | 'returns'> => ({
+  sql: `SELECT ${lock}(hashtextextended(?, 0))`,
+  many: {
+    sql: `SELECT ${lock}(n) FROM (SELECT DISTINCT hashtextextended(name, 0) AS n FROM unnest(?::text[]) AS name ORDER BY n) AS names`,
+  },
+});
+const LOCKS = {
+  shared: locking('pg_advisory_xact_lock_shared'),
+  alone: locking('pg_advisory_xact_lock'),
+};
+
+export interface PostgresStoreOptions {
+  readonly schema?: string | undefined;
+  readonly statementTimeoutMs?: number;
+  readonly backgroundWaitMs?: number | undefined;
+}
 
 export class PostgresStore implements SqlStore {
   readonly dialect: SqlDialect = {
     lockRows: 'FOR UPDATE SKIP LOCKED',
-    lockNames: (names, how) =>
-      names.map((name) => ({ sql: how === 'shared' ? LOCK_SHARED : LOCK, values: [name] })),
+    lockNames: (names, how) => names.map((name) => ({ ...LOCKS[how], values: [name] })),
   };
   readonly #pool: Pool;
-  readonly #statementTimeoutMs: number;
+  readonly #presence = new Presence();
+  readonly #readers = new Gate(READERS);
+  readonly #writer: PostgresWriter;
+  /** For what no caller waits for: it must not hold up others. */
+  readonly #backgroundWriter: PostgresWriter;
+  /** Writes that later reads have to see. */
+  readonly #deferred = new Set<Promise<unknown>>();
 
-  private constructor(pool: Pool, statementTimeoutMs: number) {
+  private constructor(pool: Pool, { backgroundWaitMs }: PostgresStoreOptions) {
     this.#pool = pool;
-    this.#statementTimeoutMs = statementTimeoutMs;
+    const use = <T>(work: (client: ClientBase) => Promise<T>): Promise<T> => useClient(pool, work);
+    this.#writer = new PostgresWriter(use, this.#presence);
+    this.#backgroundWriter = new PostgresWriter(use, this.#presence, { backgroundWaitMs });
   }
 
-  /** Makes the tables where they are missing. Rejects with `HistoryError`. */
-  static async open(
-    url: string,
-    tables: string,
-    statementTimeoutMs = STATEMENT_TIMEOUT_MS,
-  ): Promise<PostgresStore> {
+  /** Connects when it is first needed. */
+  static async open(url: string, options: PostgresStoreOptions = {}): Promise<PostgresStore> {
+    const { schema, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options;
     const pool = await openPostgresPool({
       url,
       max: CONNECTIONS,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      session: {
+        pipeline: true,
+        statement_timeout: statementTimeoutMs,
+        query_timeout: statementTimeoutMs + ANSWER_MARGIN_MS,
+        idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS,
+        ...(schema === undefined ? {} : { options: `-c search_path=${schema}` }),
+      },
+    }).catch((error: unknown) => {
+      throw refusedError(error);
     });
-    const store = new PostgresStore(pool, statementTimeoutMs);
-    try {
-      await store.#inTransaction(async (client) => {
-        await client.query(`SELECT pg_advisory_xact_lock(${MAKING_TABLES})`);
-        await client.query(tables);
-      });
-      return store;
-    } catch (error) {
-      await store.close();
-      throw error;
-    }
+    return new PostgresStore(pool, options);
+  }
+
+  /** For setting up the tables. Rejects with the error of the client. */
+  use<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
+    return useClient(this.#pool, work);
   }
 
   async read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
-    try {
-      const work = (client: ClientBase) => client.query<Row>(numbered(sql), [...values]);
-      return (await withClient(this.#pool, { doing: 'reading' }, work)).rows;
-    } catch (error) {
-      throw historyError(error);
-    }
+    if (this.#deferred.size > 0) await Promise.allSettled(this.#deferred);
+    const leave = await this.#readers.enter();
+    const reading = this.#readTwice(sql, values).finally(leave);
+    const { rows } = await this.#inTime(reading, this.#presence.waitMs);
+    return rows;
   }
 
-  write(statements: readonly SqlStatement[]): Promise<readonly number[]> {
-    return this.#inTransaction(async (client) => {
-      const changed: number[] = [];
-      for (const { sql, values } of statements)
-        changed.push((await client.query(numbered(sql), [...values])).rowCount ?? 0);
-      return changed;
-    });
-  }
-
-  change<T>(script: () => SqlScript<T>): Promise<T> {
-    return this.#inTransaction(async (client) => {
-      const running = script();
-      let step = running.next();
-      while (step.done !== true) {
-        const results: SqlResult[] = [];
-        for (const { sql, values } of step.value) {
-          const { rows, rowCount } = await client.query<Row>(numbered(sql), [...values]);
-          results.push({ rows, changed: rowCount ?? 0 });
-        }
-        step = running.next(results);
-      }
-      return step.value;
-    });
-  }
-
-  async ping(): Promise<void> {
-    await this.read('SELECT 1', []);
+  write(
+    statements: readonly SqlStatement[],
+    options?: SqlWriteOptions,
+  ): Promise<readonly number[]> {
+    return this.change(() => changes(statements), options);
   }
 
   writeDeferred(statements: readonly SqlStatement[]): Promise<readonly number[]> {
-    return this.write(statements);
+    const written = this.write(statements, { background: true });
+    const settled = written.catch(() => undefined).finally(() => this.#deferred.delete(settled));
+    this.#deferred.add(settled);
+    return written;
+  }
+
+  change<T>(script: () => SqlScript<T>, options: SqlWriteOptions = {}): Promise<T> {
+    const writer = options.background === true ? this.#backgroundWriter : this.#writer;
+    return writer.write(script, options);
+  }
+
+  async ping(): Promise<void> {
+    const asking = this.#ask(() =>
+      useClient(this.#pool, (client) => query(client, 'SELECT pg_is_in_recovery() AS copy', [])),
+    );
+    const { rows } = await this.#inTime(asking, PING_WAIT_MS);
+    if (rows[0]?.['copy'] as unknown as boolean)
+      throw new HistoryError('the history database is a read-only copy');
   }
 
   async close(): Promise<void> {
+    await Promise.all([this.#writer.close(), this.#backgroundWriter.close()]);
     await this.#pool.end();
   }
 
-  async #inTransaction<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
-    const limited = async (client: ClientBase): Promise<T> => {
-      await client.query(`SET LOCAL statement_timeout = ${this.#statementTimeoutMs}`);
-      return work(client);
-    };
+  /** A connection that broke while nobody used it is found by the next query. */
+  async #readTwice(sql: string, values: readonly SqlValue[]): Promise<SqlResult> {
+    const read = (): Promise<SqlResult> =>
+      useClient(this.#pool, (client) => query(client, sql, values));
+    return this.#ask(() =>
+      read().catch((error: unknown) => (isUnreachable(error) ? read() : Promise.reject(error))),
+    );
+  }
+
+  async #ask<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await withClient(this.#pool, { doing: 'writing' }, (client) =>
-        inPostgresTransaction(client, () => limited(client)),
-      );
+      const answer = await work();
+      this.#presence.noteAnswer();
+      return answer;
     } catch (error) {
-      throw historyError(error);
+      if (!isUnreachable(error)) throw refusedError(error);
+      this.#presence.noteAway(error);
+      throw unreachableError(error);
     }
+  }
+
+  #inTime<T>(work: Promise<T>, waitMs: number): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const timer = setTimeout(() => {
+      const error = new Error(`no answer within ${waitMs} ms`);
+      this.#presence.noteAway(error);
+      reject(unreachableError(error));
+    }, waitMs);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+    return promise;
   }
 }
 
-/** `?` as PostgreSQL writes it. No text of ours holds one that is none. */
-function numbered(sql: string): string {
-  let count = 0;
-  return sql.replaceAll('?', () => `$${(count += 1)}`);
+function* changes(statements: readonly SqlStatement[]): SqlScript<readonly number[]> {
+  return (yield statements).map(({ changed }) => changed);
 }
 
-function historyError(error: unknown): HistoryError {
-  return error instanceof HistoryError
-    ? error
-    : new HistoryError(`the database failed: ${messageOf(error)}`, { cause: error });
+/** A connection on which something failed is not used again: its state is not known. */
+async function useClient<T>(pool: Pool, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  try {
+    const value = await work(client);
+    client.release();
+    return value;
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
 }

@@ -1,7 +1,7 @@
 /** PostgreSQL connections: loads the client when needed, converts errors, and cancels queries. */
 import { connect, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client, ClientBase, Pool, PoolClient } from 'pg';
+import type { Client, ClientBase, Pool, PoolClient, PoolConfig } from 'pg';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
 
 /** What is wrong with an address, or `undefined`. */
@@ -89,14 +89,22 @@ export async function connectPostgres(
   }
 }
 
+/** Settings of every connection of a pool, as the client names them. */
+export type SessionSettings = Pick<
+  PoolConfig,
+  'pipeline' | 'statement_timeout' | 'query_timeout' | 'idle_in_transaction_session_timeout' | 'options'
+>;
+
 /** A pool; connections are made when first needed. */
 export async function openPostgresPool(
-  options: ConnectOptions & { readonly max: number },
+  options: ConnectOptions & { readonly max: number; readonly session?: SessionSettings },
 ): Promise<Pool> {
   const { default: pg } = await import('pg');
   try {
-    const pool = new pg.Pool({ ...settings(options), max: options.max });
+    const pool = new pg.Pool({ ...settings(options), ...options.session, max: options.max });
     pool.on('error', () => {});
+    // One that breaks between two queries of its user is found by the second one.
+    pool.on('connect', (client) => client.on('error', () => {}));
     return pool;
   } catch (error) {
     throw postgresError(error, 'connection failed');

@@ -1,0 +1,66 @@
+/** Whether the database can be reached, and what its errors say about that. */
+import { messageOf } from '../../lib/errors.ts';
+import { codeOf, postgresError } from '../../lib/sql/postgres.ts';
+import { HistoryError } from '../history.ts';
+
+/** How long a caller waits for a database that was there a moment ago. */
+const WAIT_MS = 5000;
+/** The same while it is known to be away. */
+const WAIT_WHILE_AWAY_MS = 250;
+
+export class Presence {
+  #isAway = false;
+  #failure: unknown;
+
+  /** How long to wait for an answer now. */
+  get waitMs(): number {
+    return this.#isAway ? WAIT_WHILE_AWAY_MS : WAIT_MS;
+  }
+
+  /** Why it could not be reached the last time. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  noteAway(error: unknown): void {
+    this.#isAway = true;
+    this.#failure = error;
+  }
+
+  noteAnswer(): void {
+    this.#isAway = false;
+  }
+}
+
+/** By SQLSTATE; a server that became a read-only copy is no place to write to. */
+const AWAY = ['08', '57P', '53300', '25006', '28', '3D'];
+
+/** False where the database itself declined a statement. */
+export function isUnreachable(error: unknown): boolean {
+  const code = stateOf(error);
+  if (code !== undefined) return AWAY.some((start) => code.startsWith(start));
+  const { kind } = postgresError(error, '');
+  return kind === 'connection' || kind === 'timeout' || kind === 'auth';
+}
+
+/** Two transactions were in each other's way; one of them was rolled back. */
+export function isConflict(error: unknown): boolean {
+  return ['40001', '40P01'].includes(stateOf(error) ?? '');
+}
+
+function stateOf(error: unknown): string | undefined {
+  const inner = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  const code = codeOf(inner);
+  return /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}
+
+export function refusedError(error: unknown): HistoryError {
+  return error instanceof HistoryError
+    ? error
+    : new HistoryError(`the history database failed: ${messageOf(error)}`, { cause: error });
+}
+
+export function unreachableError(error: unknown): HistoryError {
+  const why = error === undefined ? 'it does not answer' : messageOf(error);
+  return new HistoryError(`the history database cannot be reached: ${why}`, { cause: error });
+}
