@@ -1,7 +1,7 @@
 /** Composes the control plane from its options: history, workers, run service, HTTP server. */
 import { hash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import type { RunningServer, ServeOptions } from './cli/serve-options.ts';
+import type { RunningServer, ServeHistory, ServeOptions } from './cli/serve-options.ts';
 import { DESCRIBED_BLOCKS } from './blocks/index.ts';
 import { secretAsker } from './document/tokens/ask-secrets.ts';
 import { composeFile, loadFileWithSecrets } from './document/load.ts';
@@ -16,6 +16,7 @@ import {
   outputsListener,
 } from './features/local-outputs/local-outputs.ts';
 import { openHistory } from './history/open.ts';
+import { passwordIn } from './history/sql/postgres-address.ts';
 import type { Access } from './lib/access.ts';
 import type { Env } from './lib/env.ts';
 import { Redactor } from './lib/redact.ts';
@@ -106,10 +107,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const surroundings = { env, access, base };
   const loadedTriggers =
     options.triggers === undefined ? undefined : readTriggers(options.triggers, surroundings);
-  const history = await openHistory(
-    options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`,
-    env,
-  );
+  const history = await openHistory(historyAddress(options.history), env);
   const catalog = createCatalog(history.catalog, env);
   const ledger = { env, store: history.outputs };
   const entry = programFile('worker');
@@ -324,6 +322,17 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   }
 }
 
+function historyAddress(history: ServeHistory): string {
+  switch (history.kind) {
+    case 'memory':
+      return 'memory';
+    case 'sqlite':
+      return `sqlite:${history.path}`;
+    case 'postgres':
+      return history.url;
+  }
+}
+
 /** Who may call, and what the documents of those who may can reach. */
 interface Doors {
   authenticate: Authenticator;
@@ -341,7 +350,10 @@ function openDoors(options: ServeOptions, env: Env, host: string): Doors {
   } finally {
     for (const token of found.values()) env.redactor.register(token);
   }
-  const tokens = found.values();
+  const tokens = [
+    ...found.values(),
+    ...(history.kind === 'postgres' ? passwordIn(history.url) : []),
+  ];
   const holdsToken = ([, value = '']: readonly [string, string | undefined]): boolean =>
     tokens.some(
       (token) =>
@@ -349,6 +361,8 @@ function openDoors(options: ServeOptions, env: Env, host: string): Doors {
     );
   const credentials = [
     ...credentialVariables,
+    // The client of PostgreSQL takes from it what the address does not say.
+    ...(history.kind === 'postgres' ? ['PGPASSWORD'] : []),
     ...Object.entries(env.variables)
       .filter(holdsToken)
       .map(([name]) => name),

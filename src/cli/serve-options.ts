@@ -15,7 +15,9 @@ export interface ServeAuth {
 /** `memory`, or the path of a SQLite file. */
 export type ServeHistory =
   | { readonly kind: 'memory' }
-  | { readonly kind: 'sqlite'; readonly path: string };
+  | { readonly kind: 'sqlite'; readonly path: string }
+  /** With its login. */
+  | { readonly kind: 'postgres'; readonly url: string };
 
 export interface ServeOptions {
   /**

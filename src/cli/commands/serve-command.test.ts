@@ -133,6 +133,8 @@ describe('serve', () => {
     ['sqlite:h.db', (folder: string) => ({ kind: 'sqlite', path: path.join(folder, 'h.db') })],
     ['sqlite:///var/h.db', () => ({ kind: 'sqlite', path: '/var/h.db' })],
     ['memory', () => ({ kind: 'memory' })],
+    ['postgres://h/d', () => ({ kind: 'postgres', url: 'postgres://h/d' })],
+    ['postgresql://h/d', () => ({ kind: 'postgres', url: 'postgresql://h/d' })],
   ])('understands --history %s', async (where, expected) => {
     expect((await optionsOf(`--no-auth --history ${where}`)).history).toEqual(expected(cwd));
   });

@@ -18,6 +18,7 @@ import {
 import { shortPath } from '../framework/report-error.ts';
 import type { RunningServer, ServeAuth, ServeHistory, ServeOptions } from '../serve-options.ts';
 import { listenForStop, untilAborted } from '../framework/signals.ts';
+import { isPostgresAddress, shownAddress } from '../../history/sql/postgres-address.ts';
 import { makeFolderSync } from '../../lib/files/make-folder.ts';
 import { VARIABLES } from '../../lib/variables.ts';
 
@@ -98,7 +99,7 @@ const options = withVariables('SERVE', {
     credential: true,
     defaultText: 'history.db in --data-dir',
     description:
-      'Where runs, logs and audit are stored: `sqlite:PATH`, or `memory`, which loses everything when the server stops.',
+      'Where runs, logs, audit, catalog, templates and schedules are stored: `sqlite:PATH`, `postgres://user:password@host:port/database` (`?schema=NAME` for tables in a schema of their own), or `memory`, which loses everything when the server stops.',
   }),
   allowEnv: listOption({
     value: 'PATTERN',
@@ -274,6 +275,7 @@ export function readServeOptions(
   // Registered before anything can be logged: even a start-up error must not show a token.
   for (const token of [auth.authToken, auth.readToken, auth.writeToken, auth.adminToken])
     if (token !== undefined) env.redactor.register(token);
+  if (isPostgresAddress(values.history ?? '')) env.redactor.register(values.history ?? '');
   const dataDir = path.resolve(world.cwd, values.dataDir);
   return {
     env,
@@ -344,13 +346,25 @@ function historyOf(where: string | undefined, dataDir: string, cwd: string): Ser
   if (where === 'memory') return { kind: 'memory' };
   const file = /^sqlite:(?:\/\/)?(.+)$/.exec(where)?.[1];
   if (file !== undefined) return { kind: 'sqlite', path: path.resolve(cwd, file) };
-  throw usageError('--history must be `memory` or `sqlite:PATH`');
+  if (isPostgresAddress(where)) return { kind: 'postgres', url: where };
+  throw usageError('--history must be `memory`, `sqlite:PATH` or `postgres://…`');
 }
 
 /** Nobody should learn from a missing file that files are deleted. */
 function retentionText(days: number): string {
   if (days === 0) return 'files that runs write are kept';
   return `files that runs write here are DELETED ${count(days, 'day')} after their last write; --local-output-retention-days 0 keeps them`;
+}
+
+function placeOf(history: ServeHistory, cwd: string): string {
+  switch (history.kind) {
+    case 'memory':
+      return '';
+    case 'sqlite':
+      return ` (${shortPath(history.path, cwd)})`;
+    case 'postgres':
+      return ` (${shownAddress(history.url)})`;
+  }
 }
 
 function announce(
@@ -361,8 +375,7 @@ function announce(
   terminal.note(
     `${terminal.paint('bold', 'Headgate')} listens on ${terminal.paint('cyan', server.url)}`,
   );
-  const where = history.kind === 'sqlite' ? ` (${shortPath(history.path, world.cwd)})` : '';
-  terminal.note(`history: ${server.historyText}${where}`);
+  terminal.note(`history: ${server.historyText}${placeOf(history, world.cwd)}`);
   const header = auth.noAuth === true ? '' : ` -H 'Authorization: Bearer …'`;
   terminal.note(`try:     curl -s${header} ${server.url}/v1/schemas`);
   terminal.note(`outputs: ${retentionText(localOutputs.retentionDays)}`);

@@ -34,3 +34,11 @@ export function shownAddress(where: string): string {
   const { host, pathname } = new URL(where);
   return `${host}${pathname}`;
 }
+
+/** The password that stands in the address, if one does. */
+export function passwordIn(where: string): readonly string[] {
+  if (!URL.canParse(where)) return [];
+  const { password, searchParams } = new URL(where);
+  const found = [decodeURIComponent(password), searchParams.get('password') ?? ''];
+  return found.filter((one) => one !== '');
+}

@@ -17,9 +17,9 @@ import type {
   SqlWriteOptions,
 } from './sql-store.ts';
 
-/** Two of them write, one looks whether the database is there. */
-const CONNECTIONS = 6;
-const READERS = CONNECTIONS - 3;
+/** One of them writes, one looks whether the database is there. */
+const CONNECTIONS = 5;
+const READERS = CONNECTIONS - 2;
 const CONNECT_TIMEOUT_MS = 5000;
 /** Tables that another session has locked must not stop the server for ever. */
 const STATEMENT_TIMEOUT_MS = 5000;
@@ -56,16 +56,13 @@ export class PostgresStore implements SqlStore {
   readonly #presence = new Presence();
   readonly #readers = new Gate(READERS);
   readonly #writer: PostgresWriter;
-  /** For what no caller waits for: it must not hold up others. */
-  readonly #backgroundWriter: PostgresWriter;
   /** Writes that later reads have to see. */
   readonly #deferred = new Set<Promise<unknown>>();
 
   private constructor(pool: Pool, { backgroundWaitMs }: PostgresStoreOptions) {
     this.#pool = pool;
     const use = <T>(work: (client: ClientBase) => Promise<T>): Promise<T> => useClient(pool, work);
-    this.#writer = new PostgresWriter(use, this.#presence);
-    this.#backgroundWriter = new PostgresWriter(use, this.#presence, { backgroundWaitMs });
+    this.#writer = new PostgresWriter(use, this.#presence, { backgroundWaitMs });
   }
 
   /** Connects when it is first needed. */
@@ -116,8 +113,7 @@ export class PostgresStore implements SqlStore {
   }
 
   change<T>(script: () => SqlScript<T>, options: SqlWriteOptions = {}): Promise<T> {
-    const writer = options.background === true ? this.#backgroundWriter : this.#writer;
-    return writer.write(script, options);
+    return this.#writer.write(script, options);
   }
 
   async ping(): Promise<void> {
@@ -130,7 +126,7 @@ export class PostgresStore implements SqlStore {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#writer.close(), this.#backgroundWriter.close()]);
+    await this.#writer.close();
     await this.#pool.end();
   }
 

@@ -106,7 +106,11 @@ export class SqlHistory implements History {
       const [started] = yield [startRun(fence, startedAt)];
       return started?.changed === 1;
     };
-    return this.#store.change(script, { isSeenAtOnce: true, touches: [fence.run_id] });
+    return this.#store.change(script, {
+      isSeenAtOnce: true,
+      isDecisive: true,
+      touches: [fence.run_id],
+    });
   }
 
   finishRun(fence: RunFence, ending: RunEnding): Promise<boolean> {
@@ -117,7 +121,7 @@ export class SqlHistory implements History {
       if (ending.erases_submission === true) yield* eraseSubmissions(dialect, [fence.run_id]);
       return true;
     };
-    return this.#store.change(script, { touches: [fence.run_id] });
+    return this.#store.change(script, { isDecisive: true, touches: [fence.run_id] });
   }
 
   requestCancel(runId: string): Promise<'requested' | 'terminal' | 'missing'> {

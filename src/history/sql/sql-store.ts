@@ -52,6 +52,11 @@ export interface SqlWriteOptions {
    * side; one that does not say it is done alone.
    */
   readonly touches?: readonly string[];
+  /**
+   * Whoever asked cannot go on without knowing whether it was done: where the answer of the
+   * database was lost, it waits for the database.
+   */
+  readonly isDecisive?: boolean;
 }
 
 /** What databases do differently. */

@@ -92,7 +92,11 @@ export async function connectPostgres(
 /** Settings of every connection of a pool, as the client names them. */
 export type SessionSettings = Pick<
   PoolConfig,
-  'pipeline' | 'statement_timeout' | 'query_timeout' | 'idle_in_transaction_session_timeout' | 'options'
+  | 'pipeline'
+  | 'statement_timeout'
+  | 'query_timeout'
+  | 'idle_in_transaction_session_timeout'
+  | 'options'
 >;
 
 /** A pool; connections are made when first needed. */
