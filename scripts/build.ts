@@ -55,7 +55,7 @@ const PROGRAMS: Readonly<Record<string, string | undefined>> = {
   main: 'process.argv[2]',
   worker: "'run'",
   'crash-attempt': undefined,
-  'history/sql/checkpoint-thread': undefined,
+  'history/sqlite/checkpoint-thread': undefined,
   'stage-thread': "'stages'",
 };
 

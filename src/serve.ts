@@ -16,7 +16,7 @@ import {
   outputsListener,
 } from './features/local-outputs/local-outputs.ts';
 import { openHistory } from './history/open.ts';
-import { passwordIn } from './history/sql/postgres-address.ts';
+import { passwordIn } from './history/postgres/address.ts';
 import type { Access } from './lib/access.ts';
 import type { Env } from './lib/env.ts';
 import { Redactor } from './lib/redact.ts';

@@ -9,10 +9,10 @@ import { freshDatabase } from '../../test/servers/postgres.ts';
 import { openSqlite } from '../lib/sql/sqlite.ts';
 import { MemoryHistory } from './memory/memory-history.ts';
 import { openHistory } from './open.ts';
-import { openDatabase, SqliteClient } from './sql/sqlite-client.ts';
-import { migrate } from './sql/migrate.ts';
+import { openDatabase, SqliteClient } from './sqlite/sqlite-client.ts';
+import { migrate } from './sqlite/migrate.ts';
 import { MIGRATIONS } from './sql/migrations/index.ts';
-import type { WriteAheadLog } from './sql/write-ahead-log.ts';
+import type { WriteAheadLog } from './sqlite/write-ahead-log.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-history-'));
 const databases: { readonly url: string; drop(): Promise<void> }[] = [];

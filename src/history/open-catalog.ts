@@ -31,10 +31,10 @@ export async function openCatalog(
     return { store: history.catalog, persistent: true, close: () => history.close() };
   }
   if (/^postgres(?:ql)?:\/\//.test(url)) {
-    const { PostgresStore } = await import('./sql/postgres-store.ts');
+    const { PostgresStore } = await import('./postgres/postgres-store.ts');
     const { SqlCatalog } = await import('./sql/sql-catalog.ts');
     const { CATALOG_TABLES } = await import('./sql/migrations/catalog-tables.ts');
-    const { makeTables } = await import('./sql/postgres-tables.ts');
+    const { makeTables } = await import('./postgres/tables.ts');
     const store = await PostgresStore.open(url);
     await makeTables(store, CATALOG_TABLES).catch(async (error: unknown) => {
       await store.close();

@@ -4,12 +4,12 @@ import { ConnectorError } from '../lib/errors.ts';
 import { rollBack, sqliteError } from '../lib/sql/sqlite.ts';
 import { HistoryError, type History } from './history.ts';
 import { MemoryHistory } from './memory/memory-history.ts';
-import { openDatabase, SqliteClient } from './sql/sqlite-client.ts';
-import { migrate } from './sql/migrate.ts';
-import { isPostgresAddress } from './sql/postgres-address.ts';
+import { openDatabase, SqliteClient } from './sqlite/sqlite-client.ts';
+import { migrate } from './sqlite/migrate.ts';
+import { isPostgresAddress } from './postgres/address.ts';
 import { MIGRATIONS } from './sql/migrations/index.ts';
 import { SqlHistory } from './sql/sql-history.ts';
-import { SqliteStore } from './sql/sqlite-store.ts';
+import { SqliteStore } from './sqlite/sqlite-store.ts';
 
 const ATTEMPTS = 45;
 const WAITS: BackoffPolicy = { backoff: 'exponential', baseMs: 100, maxMs: 1000, jitter: false };
@@ -30,7 +30,7 @@ export async function openHistory(
 ): Promise<History> {
   if (url === undefined || url === 'memory') return new MemoryHistory();
   if (isPostgresAddress(url)) {
-    const { openPostgresHistory } = await import('./sql/open-postgres.ts');
+    const { openPostgresHistory } = await import('./postgres/open-postgres.ts');
     return openPostgresHistory(url, env);
   }
   if (!url.startsWith('sqlite:')) {

@@ -18,7 +18,7 @@ import {
 import { shortPath } from '../framework/report-error.ts';
 import type { RunningServer, ServeAuth, ServeHistory, ServeOptions } from '../serve-options.ts';
 import { listenForStop, untilAborted } from '../framework/signals.ts';
-import { isPostgresAddress, shownAddress } from '../../history/sql/postgres-address.ts';
+import { isPostgresAddress, shownAddress } from '../../history/postgres/address.ts';
 import { makeFolderSync } from '../../lib/files/make-folder.ts';
 import { VARIABLES } from '../../lib/variables.ts';
 

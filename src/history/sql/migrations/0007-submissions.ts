@@ -1,4 +1,4 @@
-import type { Migration } from '../migrate.ts';
+import type { Migration } from './migration.ts';
 
 /**
  * Beside the runs, so that lists do not read documents, and pages of erased ones are used again.

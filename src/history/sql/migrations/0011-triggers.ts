@@ -1,4 +1,4 @@
-import type { Migration } from '../migrate.ts';
+import type { Migration } from './migration.ts';
 
 /** What triggers remember of the systems that they look at. */
 export const triggers: Migration = {

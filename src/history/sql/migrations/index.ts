@@ -1,4 +1,4 @@
-import type { Migration } from '../migrate.ts';
+import type { Migration } from './migration.ts';
 import { controlPlane } from './0001-control-plane.ts';
 import { catalog } from './0002-catalog.ts';
 import { runsByStatus } from './0003-runs-by-status.ts';

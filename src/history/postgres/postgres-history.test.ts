@@ -5,7 +5,7 @@ import { testEnv } from '../../../test/fakes/env.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
 import type { History } from '../history.ts';
 import { openHistory } from '../open.ts';
-import { MIGRATIONS } from './migrations/index.ts';
+import { MIGRATIONS } from '../sql/migrations/index.ts';
 
 const database = await freshDatabase();
 const opened: History[] = [];

@@ -1,8 +1,8 @@
 /** Makes and changes the tables of a history in PostgreSQL; several instances may start at once. */
 import type { ClientBase } from 'pg';
 import { inPostgresTransaction } from '../../lib/sql/postgres.ts';
-import { LEDGER, pendingOf, type Migration } from './migrate.ts';
-import { isUnreachable, refusedError, unreachableError } from './postgres-presence.ts';
+import { LEDGER, pendingOf, type Migration } from '../sql/migrations/migration.ts';
+import { isUnreachable, refusedError, unreachableError } from './presence.ts';
 import type { PostgresStore } from './postgres-store.ts';
 
 /** Key of the lock under which tables are changed. */

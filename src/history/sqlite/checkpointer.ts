@@ -70,7 +70,7 @@ export class Checkpointer {
   }
 
   #start(): Worker {
-    const worker = new Worker(programFile('history/sql/checkpoint-thread'), {
+    const worker = new Worker(programFile('history/sqlite/checkpoint-thread'), {
       workerData: this.#path,
       name: 'checkpoint',
     });

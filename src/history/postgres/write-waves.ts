@@ -2,7 +2,7 @@
  * Many changes at once, for a database that is asked over a network: scripts that touch different
  * things go step by step together, and equal statements of a step become one.
  */
-import type { SqlResult, SqlScript, SqlStatement, SqlValue } from './sql-store.ts';
+import type { SqlResult, SqlScript, SqlStatement, SqlValue } from '../sql/sql-store.ts';
 
 /** Changes of one transaction. */
 const MOST_CHANGES = 500;

@@ -3,9 +3,9 @@ import type { Client, ClientBase, Pool } from 'pg';
 import { Gate } from '../../lib/gate.ts';
 import { openPostgresPool } from '../../lib/sql/postgres.ts';
 import { HistoryError } from '../history.ts';
-import { query } from './postgres-connection.ts';
-import { isUnreachable, Presence, refusedError, unreachableError } from './postgres-presence.ts';
-import { PostgresWriter } from './postgres-writer.ts';
+import { query } from './connection.ts';
+import { isUnreachable, Presence, refusedError, unreachableError } from './presence.ts';
+import { PostgresWriter } from './writer.ts';
 import type {
   Row,
   SqlDialect,
@@ -15,7 +15,7 @@ import type {
   SqlStore,
   SqlValue,
   SqlWriteOptions,
-} from './sql-store.ts';
+} from '../sql/sql-store.ts';
 
 /** One of them writes, one looks whether the database is there. */
 const CONNECTIONS = 5;

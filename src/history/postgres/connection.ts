@@ -1,6 +1,6 @@
 /** Statements of a history on a connection of PostgreSQL. */
 import type { ClientBase } from 'pg';
-import type { Row, SqlResult, SqlStatement, SqlValue } from './sql-store.ts';
+import type { Row, SqlResult, SqlStatement, SqlValue } from '../sql/sql-store.ts';
 import { mergeStatements } from './write-waves.ts';
 
 /** Statements that a connection keeps prepared; lists of a request may be of any length. */

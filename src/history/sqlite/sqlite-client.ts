@@ -11,7 +11,7 @@ import { HistoryError } from '../history.ts';
 import { DiskSync, type SyncWaiter } from './disk-sync.ts';
 import { writeAheadLogOf, type WriteAheadLog } from './write-ahead-log.ts';
 
-import type { Row } from './sql-store.ts';
+import type { Row } from '../sql/sql-store.ts';
 
 /** A longer queue is committed in parts, so that the event loop gets its turn. */
 const WRITES_PER_COMMIT = 1000;

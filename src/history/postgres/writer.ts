@@ -7,15 +7,15 @@ import assert from 'node:assert/strict';
 import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import { HistoryError } from '../history.ts';
-import { queryAll } from './postgres-connection.ts';
+import { queryAll } from './connection.ts';
 import {
   isConflict,
   isUnreachable,
   refusedError,
   unreachableError,
   type Presence,
-} from './postgres-presence.ts';
-import type { SqlScript } from './sql-store.ts';
+} from './presence.ts';
+import type { SqlScript } from '../sql/sql-store.ts';
 import { runTogether, takeWave } from './write-waves.ts';
 
 /** How often writes are looked at whose time may be over. */

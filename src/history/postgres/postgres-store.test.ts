@@ -2,10 +2,10 @@ import { Client } from 'pg';
 import { afterAll, expect, it } from 'vitest';
 import { aGain } from '../../../test/conformance/catalog.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
-import { CATALOG_TABLES } from './migrations/catalog-tables.ts';
+import { CATALOG_TABLES } from '../sql/migrations/catalog-tables.ts';
 import { PostgresStore } from './postgres-store.ts';
-import { makeTables } from './postgres-tables.ts';
-import { SqlCatalog } from './sql-catalog.ts';
+import { makeTables } from './tables.ts';
+import { SqlCatalog } from '../sql/sql-catalog.ts';
 
 const database = await freshDatabase();
 afterAll(() => database.drop());

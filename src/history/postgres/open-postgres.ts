@@ -2,12 +2,12 @@ import { messageOf } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
 import { HistoryError, type History } from '../history.ts';
-import { MIGRATIONS } from './migrations/index.ts';
-import { postgresAddress } from './postgres-address.ts';
-import { isUnreachable } from './postgres-presence.ts';
+import { MIGRATIONS } from '../sql/migrations/index.ts';
+import { postgresAddress } from './address.ts';
+import { isUnreachable } from './presence.ts';
 import { PostgresStore } from './postgres-store.ts';
-import { migratePostgres } from './postgres-tables.ts';
-import { SqlHistory } from './sql-history.ts';
+import { migratePostgres } from './tables.ts';
+import { SqlHistory } from '../sql/sql-history.ts';
 
 const ATTEMPTS = 8;
 const WAITS: BackoffPolicy = { backoff: 'exponential', baseMs: 100, maxMs: 1000, jitter: false };

@@ -8,7 +8,7 @@ import type {
   SqlStore,
   SqlValue,
   SqlWriteOptions,
-} from './sql-store.ts';
+} from '../sql/sql-store.ts';
 
 /** Longer than the commits of other instances take. */
 const PING_LOCK_WAIT_MS = 250;
