@@ -330,6 +330,8 @@ function historyAddress(history: ServeHistory): string {
       return `sqlite:${history.path}`;
     case 'postgres':
       return history.url;
+    default:
+      return history satisfies never;
   }
 }
 

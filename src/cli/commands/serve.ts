@@ -364,6 +364,8 @@ function placeOf(history: ServeHistory, cwd: string): string {
       return ` (${shortPath(history.path, cwd)})`;
     case 'postgres':
       return ` (${shownAddress(history.url)})`;
+    default:
+      return history satisfies never;
   }
 }
 

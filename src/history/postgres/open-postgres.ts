@@ -5,7 +5,7 @@ import { HistoryError, type History } from '../history.ts';
 import { MIGRATIONS } from '../sql/migrations/index.ts';
 import { postgresAddress } from './address.ts';
 import { isUnreachable } from './presence.ts';
-import { PostgresStore } from './postgres-store.ts';
+import { PostgresStore, type PostgresStoreOptions } from './postgres-store.ts';
 import { migratePostgres } from './tables.ts';
 import { SqlHistory } from '../sql/sql-history.ts';
 
@@ -16,9 +16,10 @@ const WAITS: BackoffPolicy = { backoff: 'exponential', baseMs: 100, maxMs: 1000,
 export async function openPostgresHistory(
   where: string,
   env: Pick<Env, 'clock' | 'log'>,
+  options: Omit<PostgresStoreOptions, 'schema'> = {},
 ): Promise<History> {
   const { url, schema } = postgresAddress(where);
-  const store = await PostgresStore.open(url, { schema });
+  const store = await PostgresStore.open(url, { ...options, schema });
   for (let attempt = 1; ; attempt += 1) {
     try {
       await migratePostgres(store, MIGRATIONS, { schema, now: env.clock.now() });

@@ -44,6 +44,8 @@ const LOCKS = {
 export interface PostgresStoreOptions {
   readonly schema?: string | undefined;
   readonly statementTimeoutMs?: number;
+  /** How long callers wait for a database that was there a moment ago. */
+  readonly waitMs?: number;
   readonly backgroundWaitMs?: number | undefined;
 }
 
@@ -53,14 +55,15 @@ export class PostgresStore implements SqlStore {
     lockNames: (names, how) => names.map((name) => ({ ...LOCKS[how], values: [name] })),
   };
   readonly #pool: Pool;
-  readonly #presence = new Presence();
+  readonly #presence: Presence;
   readonly #readers = new Gate(READERS);
   readonly #writer: PostgresWriter;
   /** Writes that later reads have to see. */
   readonly #deferred = new Set<Promise<unknown>>();
 
-  private constructor(pool: Pool, { backgroundWaitMs }: PostgresStoreOptions) {
+  private constructor(pool: Pool, { waitMs, backgroundWaitMs }: PostgresStoreOptions) {
     this.#pool = pool;
+    this.#presence = new Presence(waitMs);
     const use = <T>(work: (client: ClientBase) => Promise<T>): Promise<T> => useClient(pool, work);
     this.#writer = new PostgresWriter(use, this.#presence, { backgroundWaitMs });
   }

@@ -5,16 +5,23 @@ import { HistoryError } from '../history.ts';
 
 /** How long a caller waits for a database that was there a moment ago. */
 const WAIT_MS = 5000;
-/** The same while it is known to be away. */
+/** The same when it has been away for longer than that. */
 const WAIT_WHILE_AWAY_MS = 250;
 
 export class Presence {
-  #isAway = false;
+  readonly #waitMs: number;
+  /** As `performance.now()`. */
+  #awaySince: number | undefined;
   #failure: unknown;
+
+  constructor(waitMs = WAIT_MS) {
+    this.#waitMs = waitMs;
+  }
 
   /** How long to wait for an answer now. */
   get waitMs(): number {
-    return this.#isAway ? WAIT_WHILE_AWAY_MS : WAIT_MS;
+    const awayMs = this.#awaySince === undefined ? 0 : performance.now() - this.#awaySince;
+    return awayMs >= this.#waitMs ? WAIT_WHILE_AWAY_MS : this.#waitMs;
   }
 
   /** Why it could not be reached the last time. */
@@ -23,12 +30,12 @@ export class Presence {
   }
 
   noteAway(error: unknown): void {
-    this.#isAway = true;
+    this.#awaySince ??= performance.now();
     this.#failure = error;
   }
 
   noteAnswer(): void {
-    this.#isAway = false;
+    this.#awaySince = undefined;
   }
 }
 
@@ -51,7 +58,8 @@ export function isConflict(error: unknown): boolean {
 function stateOf(error: unknown): string | undefined {
   const inner = error instanceof Error && error.cause !== undefined ? error.cause : error;
   const code = codeOf(inner);
-  return /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+  // Those of the operating system begin with E, as in EPIPE.
+  return /^(?!E)[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
 export function refusedError(error: unknown): HistoryError {

@@ -71,8 +71,10 @@ export class PostgresWriter {
   readonly #backgroundWaitMs: number;
   readonly #queue: Write[] = [];
   #working: Promise<void> | undefined;
-  /** Those that may still be left out of their transaction. */
-  #revocable: readonly Write[] = [];
+  /** Taken from the queue. */
+  #wave: readonly Write[] = [];
+  /** The database may have done them: it is too late to leave them out. */
+  #committing: ReadonlySet<Write> = new Set();
   #isClosed = false;
 
   constructor(
@@ -107,14 +109,10 @@ export class PostgresWriter {
     });
   }
 
-  /** Resolves when everything that was asked for so far is settled. */
-  async idle(): Promise<void> {
-    await this.#working;
-  }
-
+  /** Resolves when everything that was asked for is settled. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.idle();
+    await this.#working;
   }
 
   async #work(): Promise<void> {
@@ -122,9 +120,13 @@ export class PostgresWriter {
     await nextTick();
     const expiry = setInterval(() => this.#expire(), EXPIRY_MS);
     try {
-      while (this.#queue.length > 0) await this.#commit(takeWave(this.#queue));
+      while (this.#queue.length > 0) {
+        this.#wave = takeWave(this.#queue);
+        await this.#commit(this.#wave);
+      }
     } finally {
       clearInterval(expiry);
+      this.#wave = [];
       this.#working = undefined;
     }
   }
@@ -155,7 +157,6 @@ export class PostgresWriter {
 
   async #attempt(writes: readonly Write[]): Promise<Outcome> {
     let commit: Commit | undefined;
-    this.#revocable = writes;
     try {
       const values = await this.#use(async (client) => {
         const begun = client.query<{ id: string }>(BEGIN);
@@ -165,7 +166,7 @@ export class PostgresWriter {
           runTogether(scripts, (statements) => queryAll(client, statements)),
         ]);
         if (writes.some(({ isSettled }) => isSettled)) throw new Error('a write was given up');
-        this.#revocable = [];
+        this.#committing = new Set(writes);
         commit = { transaction: transactionOf(await begun), values: done };
         await client.query('COMMIT');
         return done;
@@ -176,7 +177,7 @@ export class PostgresWriter {
       const gaveUp = writes.some(({ isSettled }) => isSettled);
       return { type: gaveUp || isUnreachable(error) ? 'unreachable' : 'refused', error };
     } finally {
-      this.#revocable = [];
+      this.#committing = new Set();
     }
   }
 
@@ -195,8 +196,8 @@ export class PostgresWriter {
         const status = await this.#use((client) => statusOf(client, transaction));
         if (status === 'committed') return { type: 'committed', values };
         if (status !== 'in progress') return { type: 'unreachable', error };
-      } catch (failure) {
-        if (!isUnreachable(failure)) throw failure;
+      } catch {
+        // It is asked again.
       }
       for (const write of writes)
         if (!write.isDecisive && write.deadline <= performance.now())
@@ -214,8 +215,8 @@ export class PostgresWriter {
 
   #expire(): void {
     const now = performance.now();
-    for (const write of [...this.#revocable, ...this.#queue])
-      if (write.deadline <= now)
+    for (const write of [...this.#wave, ...this.#queue])
+      if (write.deadline <= now && !this.#committing.has(write))
         settle(write, () => write.reject(unreachableError(this.#presence.failure)));
     const left = this.#queue.filter(({ isSettled }) => !isSettled);
     if (left.length < this.#queue.length) this.#queue.splice(0, this.#queue.length, ...left);

@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { aRun } from '../../../test/conformance/history.ts';
+import { testEnv } from '../../../test/fakes/env.ts';
+import { tcpProxy, type TcpProxy } from '../../../test/fakes/tcp-proxy.ts';
+import { freshDatabase } from '../../../test/servers/postgres.ts';
+import type { History, RunEnding } from '../history.ts';
+import { openHistory } from '../open.ts';
+import { openPostgresHistory } from './open-postgres.ts';
+
+const AWAY = { code: 'history_unavailable' };
+const END: RunEnding = {
+  status: 'completed',
+  finished_at: '2026',
+  records_written: 1,
+  invocations: [],
+  error: null,
+};
+const fence = { owner: 'one', attempt: 0 };
+
+const database = await freshDatabase();
+let proxy: TcpProxy;
+let history: History;
+
+beforeAll(async () => {
+  const url = new URL(database.url);
+  proxy = await tcpProxy({ host: url.hostname, port: Number(url.port) });
+  url.port = String(proxy.port);
+  const brief = { waitMs: 1000, statementTimeoutMs: 500 };
+  history = await openPostgresHistory(url.href, testEnv(), brief);
+});
+afterAll(async () => {
+  proxy.heal();
+  await history.close();
+  await proxy.close();
+  await database.drop();
+});
+
+/** The longest time for which nothing else got the event loop while `work` went on. */
+async function longestBlock(work: Promise<unknown>): Promise<number> {
+  let [longest, isOver] = [0, false];
+  const over = work.then(
+    () => (isOver = true),
+    () => (isOver = true),
+  );
+  while (!isOver) {
+    const before = performance.now();
+    await sleep(5);
+    longest = Math.max(longest, performance.now() - before - 5);
+  }
+  await over;
+  return longest;
+}
+
+describe('a database that is away', () => {
+  it('keeps writes waiting that come back in time, in their order', async () => {
+    await history.admit(aRun('order'), {});
+    proxy.cut();
+    const writes = Promise.all([
+      history.startRun({ run_id: 'order', ...fence }, '2026'),
+      history.finishRun({ run_id: 'order', ...fence }, END),
+      history.admit(aRun('later'), {}),
+    ]);
+    await sleep(200);
+    proxy.heal();
+    expect(await writes).toEqual([true, true, { type: 'admitted' }]);
+    expect(await history.getRun('order')).toMatchObject({ status: 'completed' });
+  });
+
+  it('rejects what waits for an answer, soon once that is known, and stores the log when it is back', async () => {
+    const line = { run_id: 'log', seq: 0, ts: '2026', level: 'INFO', line: 'x' };
+    proxy.cut();
+    const log = history.appendLog([line]);
+    await expect(history.admit(aRun('lost'), {})).rejects.toMatchObject(AWAY);
+    const before = performance.now();
+    await expect(history.admit(aRun('lost too'), {})).rejects.toMatchObject(AWAY);
+    await expect(history.getRun('order')).rejects.toMatchObject(AWAY);
+    await expect(history.ping()).rejects.toMatchObject(AWAY);
+    expect(performance.now() - before).toBeLessThan(2500);
+    proxy.heal();
+    await log;
+    await history.ping();
+    expect((await history.readLog('log', { after: -1, limit: 9 })).lines).toHaveLength(1);
+    expect(await history.getRun('lost')).toBeUndefined();
+    expect(await history.getRun('lost too')).toBeUndefined();
+  });
+
+  it('blocks nobody while it says nothing, and has nothing of what was rejected', async () => {
+    await history.admit(aRun('frozen'), {});
+    proxy.freeze();
+    const admitted = history.admit(aRun('in between'), {});
+    const rejected = expect(admitted).rejects.toMatchObject(AWAY);
+    expect(await longestBlock(admitted)).toBeLessThan(100);
+    await rejected;
+    await expect(history.getRun('frozen')).rejects.toMatchObject(AWAY);
+    const finished = history.finishRun({ run_id: 'frozen', ...fence }, END).catch(() => false);
+    proxy.heal();
+    await finished;
+    await history.ping();
+    expect(await history.getRun('in between')).toBeUndefined();
+  });
+
+  it('is asked what became of a commit whose answer was lost, and does nothing twice', async () => {
+    await history.admit(aRun('doubt'), {});
+    proxy.cutAfter('COMMIT');
+    expect(await history.finishRun({ run_id: 'doubt', ...fence }, END)).toBe(true);
+    proxy.cutAfter('COMMIT');
+    expect(await history.admit(aRun('once'), {})).toEqual({ type: 'admitted' });
+  });
+
+  it('does again what was not committed when the connection was lost', async () => {
+    proxy.cutAfter('INSERT INTO svc_serve_instances');
+    const instance = { instance_id: 'i', host: 'h', pid: 1, pid_started: null, listen: null };
+    await history.putInstance({
+      ...instance,
+      started_at: '2026',
+      seen_at: '2026',
+      max_concurrent: 1,
+      in_flight: 0,
+    });
+    expect(await history.listInstances()).toHaveLength(1);
+  });
+
+  it('goes on after the server ended its connections', async () => {
+    const admin = new Client({ connectionString: database.url });
+    await admin.connect();
+    await admin.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    );
+    await admin.end();
+    expect(await history.getRun('once')).toBeDefined();
+    expect(await history.admit(aRun('after'), {})).toEqual({ type: 'admitted' });
+  });
+});
+
+it('of two instances whose changes are in each other’s way, both are done', async () => {
+  const other = await openHistory(database.url, testEnv());
+  const text = (hash: string) => ({ hash, content: hash });
+  const [one, two] = [text('t1'), text('t2')];
+  const rounds = Array.from({ length: 30 }, (_, n) =>
+    Promise.all([
+      history.admit(aRun(`x${n}`), { submission: { content: '', document: one, base: two } }),
+      other.admit(aRun(`y${n}`), { submission: { content: '', document: two, base: one } }),
+    ]),
+  );
+  await Promise.all(rounds);
+  const { runs } = await other.listRuns({ limit: 500 });
+  expect(runs.filter(({ run_id }) => /^[xy]\d/.test(run_id))).toHaveLength(60);
+  await other.close();
+});
