@@ -23,7 +23,10 @@ export async function tcpProxy(target: {
   let mode: 'open' | 'cut' | 'frozen' = 'open';
   let trap: string | undefined;
   const server = createServer((client) => {
-    if (mode === 'cut') return client.destroy();
+    if (mode === 'cut') {
+      client.destroy();
+      return;
+    }
     const upstream = connect(target);
     const pair = [client, upstream] as const;
     pairs.add(pair);
@@ -34,10 +37,11 @@ export async function tcpProxy(target: {
     for (const socket of pair) socket.on('error', end).on('close', end);
     client.on('data', (bytes) => {
       upstream.write(bytes);
-      if (trap === undefined || !bytes.includes(trap)) return;
-      trap = undefined;
       // The server has the statement, and its answer finds nobody.
-      upstream.once('data', end).removeAllListeners('data').once('data', end);
+      if (trap !== undefined && bytes.includes(trap)) {
+        trap = undefined;
+        upstream.removeAllListeners('data').once('data', end);
+      }
     });
     upstream.on('data', (bytes) => client.write(bytes));
     if (mode === 'frozen') for (const socket of pair) socket.pause();

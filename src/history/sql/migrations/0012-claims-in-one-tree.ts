@@ -1,4 +1,4 @@
-import type { Migration } from '../migrate.ts';
+import type { Migration } from './migration.ts';
 
 /**
  * A claim is stored in the tree of its key: each was written four times. Those of a run are found by
