@@ -2,6 +2,7 @@
 import type { ZodType } from 'zod';
 import { jsonSchemaOf, type JsonSchema } from '../kit/schema.ts';
 import { ERRORS, statusOf, type ErrorCode } from './errors.ts';
+import { EVENT_STREAM } from './http/event-stream.ts';
 import { parameterNames } from './http/paths.ts';
 import { refusalsOf, type ResponseSpec, type Route } from './route.ts';
 
@@ -135,6 +136,9 @@ function successes(route: Route): Record<string, object> {
   );
 }
 
+/** No type: some readers take it for the schema of one event, others for that of the whole text. */
+const EVENTS = { description: 'Server-sent events with `id`, `event` and `data`.' };
+
 function success({
   description,
   schema,
@@ -146,7 +150,9 @@ function success({
   const types = [contentType ?? 'application/json', ...otherContentTypes];
   return {
     description,
-    content: Object.fromEntries(types.map((type) => [type, { schema: body }])),
+    content: Object.fromEntries(
+      types.map((type) => [type, { schema: type === EVENT_STREAM ? EVENTS : body }]),
+    ),
   };
 }
 
