@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { hasField, setField, type JsonObject, type JsonValue } from '../lib/text/json.ts';
-import { keepSpelling } from '../lib/text/number-spelling.ts';
+import { keepForm } from '../lib/value-form.ts';
 import { boolean, finding, json, optional, text } from '../kit/schema.ts';
 import { fieldOf, forgetFields, typeOfConstant } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
@@ -76,7 +76,7 @@ export const coalesce = defineTransform<z.infer<typeof schema>>({
       const value = first === undefined ? fallback : valueIn(record, first);
       if (value === undefined) return;
       setField(record, field, value);
-      if (first !== undefined) keepSpelling(record, first, record, field);
+      if (first !== undefined) keepForm(record, first, record, field);
     });
   },
 });

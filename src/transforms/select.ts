@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { hasField, setField, type JsonObject } from '../lib/text/json.ts';
-import { keepSpelling } from '../lib/text/number-spelling.ts';
+import { keepForm } from '../lib/value-form.ts';
 import { fieldOf } from '../kit/record-schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { fieldNames, mapping } from './per-record.ts';
@@ -33,7 +33,7 @@ export const select = defineTransform<z.infer<typeof schema>>({
       for (const name of config.fields) {
         if (!hasField(record, name)) continue;
         setField(kept, name, record[name] ?? null);
-        keepSpelling(record, name, kept, name);
+        keepForm(record, name, kept, name);
       }
       return kept;
     };

@@ -1,5 +1,5 @@
 /** Which column a field goes to, and names that a database would read as another name. */
-import { keepSpelling } from '../../lib/text/number-spelling.ts';
+import { keepForm } from '../../lib/value-form.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import {
   hasField,
@@ -101,7 +101,7 @@ function renamed(record: JsonObject, columnOf: (field: string) => string): JsonO
     if (other !== undefined) throw sameColumn(other, field);
     fieldOf.set(column, field);
     setField(out, column, value);
-    keepSpelling(record, field, out, column);
+    keepForm(record, field, out, column);
   }
   return out;
 }

@@ -77,6 +77,27 @@ const ways: Readonly<Record<string, Way>> = {
   'a graph of nodes': { graph: GRAPH, batch: 2 },
   'a filter that keeps all': { transforms: [KEEPS_ALL] },
   'a field that is added': { transforms: [{ type: 'set', config: { values: { more: 1 } } }] },
+  'a field that is added and dropped': {
+    transforms: [
+      { type: 'set', config: { values: { more: 1 } } },
+      { type: 'drop', config: { fields: ['more'] } },
+    ],
+  },
+  'fields that are selected': {
+    transforms: [{ type: 'select', config: { fields: ['c4', 'c3', 'c2', 'c1', 'c0', 'id'] } }],
+  },
+  'fields that change their names and get them back': {
+    transforms: [
+      { type: 'rename_field', config: { fields: { c0: 'c1', c1: 'c0' } } },
+      { type: 'rename_keys', config: { pattern: '^c', replacement: 'k_' } },
+      { type: 'rename_keys', config: { pattern: '^k_', replacement: 'c' } },
+      { type: 'rename_field', config: { fields: { c0: 'c1', c1: 'c0' } } },
+    ],
+  },
+  'names in other letters': {
+    transforms: [{ type: 'rename_field', config: { fields: { c0: 'C0', c1: 'C1' } } }],
+    sink: { create_table: true },
+  },
   overwrite: { sink: { write_mode: 'overwrite' } },
   'a limit': { limit: 100 },
   upsert: { sink: KEYED },

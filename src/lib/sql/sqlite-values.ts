@@ -54,8 +54,58 @@ export function storedRowOf(record: object): StoredRow | undefined {
   return (record as { readonly [STORED_ROW]?: StoredRow })[STORED_ROW];
 }
 
-export function keepStoredRow(record: JsonObject, row: StoredRow): void {
+export function keepStoredRow(record: object, row: StoredRow): void {
+  areThereAny = true;
   Object.assign(record, { [STORED_ROW]: row });
+}
+
+/** Most programs read no SQLite file, and then nothing has to be looked for. */
+let areThereAny = false;
+
+/** For a value that is copied into another record, or to another field of its own. */
+// A holder and a key for each side, in loops over all fields of a record.
+// oxlint-disable-next-line max-params
+export function keepStoredValue(from: object, key: string, to: object, toKey: string): void {
+  if (!areThereAny) return;
+  const row = storedRowOf(from);
+  const place = row?.columns.places.get(key);
+  if (row === undefined || place === undefined) return;
+  const other = storedRowOf(to);
+  // A record knows one row. Values of a second one are written as records show them.
+  if (other !== undefined && other.values !== row.values) return;
+  const columns = withPlace(other?.columns ?? noPlaces(row.columns), toKey, place);
+  keepStoredRow(to, { columns, values: row.values });
+}
+
+/** The columns of one query under other names: made once for all of its records. */
+const NO_PLACES = new WeakMap<StoredColumns['declared'], StoredColumns>();
+const NEXT = new WeakMap<StoredColumns, Map<string, Map<number, StoredColumns>>>();
+
+function noPlaces({ declared }: StoredColumns): StoredColumns {
+  return getOrMake(NO_PLACES, declared, () => ({ places: new Map(), declared }));
+}
+
+function withPlace(columns: StoredColumns, name: string, place: number): StoredColumns {
+  if (columns.places.get(name) === place) return columns;
+  const byName = getOrMake(NEXT, columns, () => new Map<string, Map<number, StoredColumns>>());
+  const byPlace = getOrMake(byName, name, () => new Map<number, StoredColumns>());
+  return getOrMake(byPlace, place, () => ({
+    places: new Map([...columns.places, [name, place]]),
+    declared: columns.declared,
+  }));
+}
+
+interface Keyed<K, V> {
+  get(key: K): V | undefined;
+  set(key: K, value: V): unknown;
+}
+
+function getOrMake<K, V>(map: Keyed<K, V>, key: K, make: () => V): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
 }
 
 /** How a SQLite file stores the field; `undefined` when the record is from elsewhere, or changed. */

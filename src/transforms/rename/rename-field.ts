@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { RecordError } from '../../lib/errors.ts';
 import { hasField, setField, type JsonObject } from '../../lib/text/json.ts';
-import { keepSpelling } from '../../lib/text/number-spelling.ts';
+import { keepForm } from '../../lib/value-form.ts';
 import { finding, text } from '../../kit/schema.ts';
 import { mapFields } from '../../kit/record-schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
@@ -79,7 +79,7 @@ export const renameField = defineTransform<z.infer<typeof schema>>({
           );
         }
         setField(renamed, to ?? name, record[name] ?? null);
-        keepSpelling(record, name, renamed, to ?? name);
+        keepForm(record, name, renamed, to ?? name);
       }
       return renamed;
     };

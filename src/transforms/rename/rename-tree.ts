@@ -12,7 +12,8 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
-import { keepSpelling, keepSpellings } from '../../lib/text/number-spelling.ts';
+import { keepSpellings } from '../../lib/text/number-spelling.ts';
+import { keepForm } from '../../lib/value-form.ts';
 import { memo } from '../../lib/memo.ts';
 import { mappedColumn } from '../../kit/cells.ts';
 import { mayNest, type Columns } from '../../kit/columns.ts';
@@ -38,7 +39,7 @@ export function renamingTree(
         });
       }
       setField(renamed, name, ofValue(value[key] as JsonValue));
-      keepSpelling(value, key, renamed, name);
+      keepForm(value, key, renamed, name);
     }
     return renamed;
   };

@@ -7,7 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
-import { keepSpelling } from '../../lib/text/number-spelling.ts';
+import { keepForm } from '../../lib/value-form.ts';
 import { readerOf, type FieldPath } from '../../kit/field-path.ts';
 import { pathField, stepsOf } from '../../kit/path-field.ts';
 import { fieldOf, forgetFields, withField, type RecordSchema } from '../../kit/record-schema.ts';
@@ -127,7 +127,7 @@ function placerOf(path: FieldPath, config: ExplodeConfig): Place {
     const element = list[index] ?? null;
     if (isObject(element)) return beside(parent, key, { element, head });
     const copy = { ...parent, [key]: element };
-    keepSpelling(list, String(index), copy, key);
+    keepForm(list, String(index), copy, key);
     return copy;
   };
 }
@@ -141,7 +141,7 @@ function beside(
   for (const key of Object.keys(parent)) {
     if (key === listKey) continue;
     setField(copy, key, parent[key] as JsonValue);
-    keepSpelling(parent, key, copy, key);
+    keepForm(parent, key, copy, key);
   }
   for (const key of Object.keys(element)) {
     const name = head + key;
@@ -151,7 +151,7 @@ function beside(
       });
     }
     setField(copy, name, element[key] as JsonValue);
-    keepSpelling(element, key, copy, name);
+    keepForm(element, key, copy, name);
   }
   return copy;
 }

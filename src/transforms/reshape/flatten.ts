@@ -8,7 +8,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
-import { keepSpelling } from '../../lib/text/number-spelling.ts';
+import { keepForm } from '../../lib/value-form.ts';
 import { defineTransform } from '../../kit/transform.ts';
 import { mapping } from '../per-record.ts';
 
@@ -80,5 +80,5 @@ function lift(
     });
   }
   setField(flat, name, value);
-  keepSpelling(holder, key, flat, name);
+  keepForm(holder, key, flat, name);
 }

@@ -6,7 +6,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
-import { keepSpelling } from '../../lib/text/number-spelling.ts';
+import { keepForm } from '../../lib/value-form.ts';
 import { fieldOf, type RecordSchema } from '../../kit/record-schema.ts';
 import { typeText } from '../../kit/type-text.ts';
 import { boolean, finding, optional, text } from '../../kit/schema.ts';
@@ -122,7 +122,7 @@ export const unpivot = defineTransform<UnpivotConfig>({
           const row = { ...ids };
           setField(row, config.key_name, key);
           setField(row, config.value_name, value);
-          keepSpelling(values, key, row, config.value_name);
+          keepForm(values, key, row, config.value_name);
           emit(row);
           given += 1;
         }
@@ -182,7 +182,7 @@ function pick(record: JsonObject, names: readonly string[]): JsonObject {
   for (const name of names) {
     if (!hasField(record, name)) continue;
     setField(picked, name, record[name] as JsonValue);
-    keepSpelling(record, name, picked, name);
+    keepForm(record, name, picked, name);
   }
   return picked;
 }
