@@ -2,6 +2,7 @@ import type { JsonValue } from '../lib/text/json.ts';
 import { readRecords } from './column-records.ts';
 import type { Columns } from './columns.ts';
 import type { RecordSchema } from './record-schema.ts';
+import { indexAsRead, type RecordPlace, type RejectedRecord } from './rejected-record.ts';
 
 /**
  * How records are encoded in a block of bytes. Every part can fall back to `jsonl`; a family of
@@ -54,7 +55,13 @@ export interface PageOptions {
   readonly release?: () => void;
   /** What is known of the fields: one object for all pages of a run. */
   readonly schema?: RecordSchema | undefined;
+  /** What was read between the records and is none, in the order in which it was read. */
+  readonly rejected?: readonly RejectedRecord[];
+  /** Where each record begins, where the source knows it and may reject records. */
+  readonly places?: readonly RecordPlace[] | undefined;
 }
+
+const NONE_REJECTED: readonly RejectedRecord[] = Object.freeze([]);
 
 /**
  * Takes the place of the records of a released page, so that a late reader fails instead of reading
@@ -78,6 +85,9 @@ export class Page {
   readonly bookmark: JsonValue | undefined;
   /** Absent when nothing is known of the fields. */
   readonly schema: RecordSchema | undefined;
+  /** Only where the caller of the source takes them (`ReadRequest.rejects`). */
+  readonly rejected: readonly RejectedRecord[];
+  readonly places: readonly RecordPlace[] | undefined;
   #records: readonly JsonValue[] | undefined;
   #block: Uint8Array | undefined;
   #encoding: Encoding | undefined;
@@ -89,6 +99,8 @@ export class Page {
     this.bytes = options.bytes ?? 0;
     this.bookmark = options.bookmark;
     this.schema = options.schema;
+    this.rejected = options.rejected ?? NONE_REJECTED;
+    this.places = options.places;
   }
 
   static ofRecords(records: readonly JsonValue[], options: PageOptions = {}): Page {
@@ -184,7 +196,7 @@ export class Page {
    */
   withSchema(schema: RecordSchema | undefined): Page {
     if (schema === this.schema) return this;
-    const page = new Page(this.count, { ...this.#options(), schema });
+    const page = new Page(this.count, { ...this.#options(), schema, places: this.places });
     page.#records = this.#records;
     page.#block = this.#block;
     page.#encoding = this.#encoding;
@@ -209,7 +221,13 @@ export class Page {
     const { schema } = this;
     const end = Math.min(to, this.count);
     const bookmark = end === this.count ? this.bookmark : undefined;
-    const options = bookmark === undefined ? { schema } : { schema, bookmark };
+    const options: PageOptions = {
+      schema,
+      ...(bookmark === undefined ? {} : { bookmark }),
+      ...(this.rejected.length === 0 && this.places === undefined
+        ? {}
+        : this.#rejectedBetween(from, end)),
+    };
     if (this.#columns !== undefined)
       return Page.ofColumns(this.#columns.kept(this.#columns.rows.subarray(from, end)), options);
     if (this.#records === undefined && this.#block !== undefined && this.#encoding !== undefined) {
@@ -224,8 +242,20 @@ export class Page {
     return Page.ofRecords(this.records().slice(from, end), options);
   }
 
+  /** A rejected record belongs to the record before it, or to the first. */
+  #rejectedBetween(from: number, to: number): Pick<PageOptions, 'rejected' | 'places'> {
+    const first = from === 0 ? 0 : indexAsRead(this.rejected, from);
+    const last = to === this.count ? Infinity : indexAsRead(this.rejected, to);
+    const rejected = this.rejected
+      .filter(({ index }) => index >= first && index < last)
+      .map((one) => ({ ...one, index: one.index - first }));
+    return { rejected, places: this.places?.slice(from, to) };
+  }
+
   #options(): PageOptions {
-    const { bytes, bookmark, schema } = this;
-    return bookmark === undefined ? { bytes, schema } : { bytes, bookmark, schema };
+    const { bytes, bookmark, schema, rejected } = this;
+    return bookmark === undefined
+      ? { bytes, schema, rejected }
+      : { bytes, bookmark, schema, rejected };
   }
 }

@@ -4,6 +4,7 @@ import type { SourceContext } from './context.ts';
 import type { Lane, Page } from './page.ts';
 import type { ProbeFinding } from './probe.ts';
 import type { RecordField, RecordSchema } from './record-schema.ts';
+import type { RejectedRecord } from './rejected-record.ts';
 
 export interface ReadRequest {
   /**
@@ -22,6 +23,11 @@ export interface ReadRequest {
    * when pages and bookmarks are committed together.
    */
   readonly exact?: boolean;
+  /**
+   * The caller takes records that cannot be read (`page.rejected`). Without it such a record ends
+   * the read, also where the config says that it is to be put aside.
+   */
+  readonly rejects?: boolean;
 }
 
 /**
@@ -257,6 +263,13 @@ export interface SourceDefinition<C = any> {
    * its limit.
    */
   infersTypes?(config: C): boolean;
+  /** Whether records that it cannot read go to the dead-letter queue. */
+  quarantines?(config: C): boolean;
+  /**
+   * Reads one of these again, with the config of today. `undefined` when there is still no record;
+   * throws `ConnectorError('data', …)` as reading does.
+   */
+  reread?(config: C, unread: Pick<RejectedRecord, 'payload' | 'input'>): JsonValue | undefined;
   /** The columns of the result, found without reading it; for sources whose columns have types. */
   describe?(config: C, context: SourceContext): Promise<ResultShape>;
   readonly slices?: Slices<C>;

@@ -7,6 +7,7 @@ import type { TypesConfig } from './declared-columns.ts';
 import { TypeInference } from './infer-types.ts';
 import { Page } from './page.ts';
 import { fieldOf, withField, type RecordField, type RecordSchema } from './record-schema.ts';
+import { indexAsRead, type RejectedRecord } from './rejected-record.ts';
 import { cellKinds, typedColumns, type TypedField } from './typed-columns.ts';
 import { exactConverter, valueConverter } from './typed-conversion.ts';
 import { schemaText, typeText } from './type-text.ts';
@@ -18,6 +19,8 @@ export interface TypedPagesOptions {
   readonly fromText: boolean;
   /** Whether this holds for inferred types as well: texts of a sheet are no numbers. */
   readonly infersFromText?: boolean;
+  /** Records of which a value does not fit its type are rejected instead of ending the read. */
+  readonly rejects?: boolean;
 }
 
 export interface PagesWithTypes extends TypedPagesOptions {
@@ -41,7 +44,7 @@ export function pagesWithTypes(
 export async function* typedPages(
   pages: AsyncIterable<Page>,
   schema: RecordSchema,
-  { name, fromText, infersFromText = fromText }: TypedPagesOptions,
+  { name, fromText, infersFromText = fromText, rejects = false }: TypedPagesOptions,
 ): AsyncGenerator<Page, void> {
   const fields = schema.fields.map((field) =>
     typedField(field, field.evidence === undefined ? fromText : infersFromText),
@@ -52,12 +55,15 @@ export async function* typedPages(
     const columns = page.columns === undefined ? undefined : typedColumns(page.columns, fields);
     const place = (index: number): string => `record ${before + index + 1} of ${name}`;
     const options = { ...optionsOf(page), schema: whole(page.schema) };
-    if (columns === undefined) {
+    if (rejects) {
+      const { records, rejected } = fittingRecords(page, fields, { name, before });
+      yield Page.ofRecords(records, { ...options, rejected });
+    } else if (columns === undefined) {
       const records = page.records().map((record, index) => typed(record, fields, index, place));
       page.release();
       yield Page.ofRecords(records, options);
     } else yield Page.ofColumns(columns, { ...options, release: () => page.release() });
-    before += page.count;
+    before += page.count + page.rejected.length;
   }
 }
 
@@ -71,6 +77,41 @@ function schemaWith(told: RecordSchema): (own: RecordSchema | undefined) => Reco
     whole = own === undefined ? told : told.fields.reduce(withField, own);
     return whole;
   };
+}
+
+/** The records that fit, and the others beside those that the page has rejected already. */
+function fittingRecords(
+  page: Page,
+  fields: readonly TypedField[],
+  { name, before }: { readonly name: string; readonly before: number },
+): { readonly records: JsonValue[]; readonly rejected: readonly RejectedRecord[] } {
+  const records: JsonValue[] = [];
+  const rejected: RejectedRecord[] = [];
+  for (const [position, record] of page.records().entries()) {
+    const index = indexAsRead(page.rejected, position);
+    const at = page.places?.[position] ?? {};
+    const place = (): string =>
+      `${at.line === undefined ? `record ${before + index + 1}` : `line ${at.line}`} of ${name}`;
+    try {
+      records.push(typed(record, fields, position, place));
+    } catch (error) {
+      if (!(error instanceof ConnectorError)) throw error;
+      rejected.push({ message: error.message, payload: record, input: name, at, index });
+    }
+  }
+  if (rejected.length === 0) return { records, rejected: page.rejected };
+  return { records, rejected: [...page.rejected, ...rejected].sort((a, b) => a.index - b.index) };
+}
+
+/** One record, as it would be in a page; `undefined` where that is up to the other records. */
+export function typedRecord(
+  record: JsonValue,
+  { columns, infer_types: infers }: TypesConfig,
+  { name, fromText }: TypedPagesOptions,
+): JsonValue | undefined {
+  if (infers) return undefined;
+  const fields = columns?.fields.map((field) => typedField(field, fromText)) ?? [];
+  return typed(record, fields, 0, () => `a record of ${name}`);
 }
 
 function typedField(field: RecordField, fromText: boolean): TypedField {

@@ -14,11 +14,13 @@ import type { Document } from '../document/document.ts';
 import { parsedBlock, type Placed } from '../document/parse/read-blocks.ts';
 import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
+import type { TransformDefinition } from '../kit/transform.ts';
 import type { StateStoreDefinition } from '../kit/state-store.ts';
 import type { AssembledRow, UnjudgedRow } from './assembled-row.ts';
 import { definitionsWith } from './definitions-with.ts';
 import type { Planning } from './planning.ts';
 import type { PlannedBlocks } from './plan.ts';
+import type { AssembledPart } from './plan-part.ts';
 import { plainPart } from './resolve-part.ts';
 import type { ResolvedRow } from './resolved-row.ts';
 import { checkAuthRef } from './rules/auth.ts';
@@ -108,11 +110,8 @@ export class BlockPlanner {
       pipeline: name,
       quarantining: [
         ...quarantining(own).map(({ definition, path }) => ({ name: definition.name, path })),
-        ...row.transforms
-          .filter(
-            ({ plan: { definition, parsed } }) =>
-              parsed !== undefined && definition.quarantines?.(parsed) === true,
-          )
+        ...[row.source, ...row.transforms]
+          .filter((part) => isQuarantining(part))
           .map(({ plan: { type, path } }) => ({ name: type, path })),
       ],
     };
@@ -240,6 +239,14 @@ function quarantining(own: readonly RowBlock[]): readonly RowBlock[] {
     ({ definition, planned }) =>
       planned !== undefined && definition.quarantines?.(planned) === true,
   );
+}
+
+/** Whether a source or transform sends records to the dead-letter queue. */
+export function isQuarantining({
+  judged,
+  plan: { definition },
+}: AssembledPart<SourceDefinition> | AssembledPart<TransformDefinition>): boolean {
+  return judged !== undefined && definition.quarantines?.(judged) === true;
 }
 
 /** The tokens that the blocks of a build fill in for a row, by their root. */

@@ -2,7 +2,7 @@ import type { SourceDefinition } from '../kit/source.ts';
 import { checkAuthRef } from './rules/auth.ts';
 import { checkTokens, collectedOf } from './rules/row-tokens.ts';
 import type { ValueList } from './for-each.ts';
-import { grantedTokens } from './plan-blocks.ts';
+import { grantedTokens, isQuarantining } from './plan-blocks.ts';
 import type { ResolvedFanOut } from './resolve-fan-out.ts';
 import type { RowContext } from './row-context.ts';
 import type { FanOutPlan } from './plan.ts';
@@ -37,6 +37,13 @@ export function planFanOut(
     scope,
     issues,
   );
+  if (isQuarantining(source))
+    issues.error(
+      'dlq_required',
+      source.plan.path,
+      `\`${source.plan.type}\` sends records to the dead-letter queue, but fan-out row \`${resolved.id}\` writes nothing and has none`,
+      'use `on_error: error`: without all its values the row would run for too few',
+    );
   const { id, index, dependsOn, forEach, collect, select, alias, weight, tags, status } = resolved;
   return Object.freeze({
     role: 'discovery',

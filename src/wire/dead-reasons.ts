@@ -6,5 +6,6 @@ export const DEAD_REASONS = [
   'schema_drift',
   'contract',
   'transform',
+  'parse',
 ] as const;
 export type DeadReason = (typeof DEAD_REASONS)[number];

@@ -108,6 +108,9 @@ export const replayReportSchema = z
         malformed: count('Lines that are no JSON.'),
         non_envelope: count('Lines without a payload.'),
         undecryptable: count('Sealed lines that no key opens.'),
+        unread: count(
+          'Dead letters of records that the source could not read, and still cannot; absent when there are none.',
+        ).optional(),
       })
       .optional()
       .meta({

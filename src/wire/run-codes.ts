@@ -36,7 +36,7 @@ export const RUN_CODES = {
   ),
   connector_data: code(
     'Data that the part cannot read or the destination does not take.',
-    'correct the data at the place that the message names, or put such records aside with a quality check or contract and a `dlq`',
+    'correct the data at the place that the message names, or put such records aside in a `dlq`: with `on_error: dlq` of a source that reads text, a quality check, or a contract',
   ),
   connector_http_5xx: code(
     'The server failed.',

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { ConnectorError, RecordError } from '../../src/lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../src/lib/text/json.ts';
 import { Page, RECORDS_LANE } from '../../src/kit/page.ts';
+import type { RejectedRecord } from '../../src/kit/rejected-record.ts';
 import {
   APPEND_ONLY,
   defineSink,
@@ -37,6 +38,8 @@ export const noParts = createParts({
 export interface FakePage {
   readonly records: readonly JsonValue[];
   readonly bookmark?: JsonValue;
+  /** Given only to a caller that takes them. */
+  readonly rejected?: readonly RejectedRecord[];
 }
 
 export function fakeSource(
@@ -70,10 +73,10 @@ export function fakeSource(
               : 0;
           for (const [index, page] of pages.slice(start).entries()) {
             await options.beforePage?.(index);
-            yield Page.ofRecords(
-              structuredClone(page.records),
-              page.bookmark === undefined ? {} : { bookmark: page.bookmark },
-            );
+            yield Page.ofRecords(structuredClone(page.records), {
+              ...(page.bookmark === undefined ? {} : { bookmark: page.bookmark }),
+              ...(request.rejects === true ? { rejected: page.rejected ?? [] } : {}),
+            });
           }
           if (options.failAfter !== undefined) throw options.failAfter;
         },

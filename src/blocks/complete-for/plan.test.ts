@@ -98,6 +98,19 @@ describe('records that no longer exist at the source cannot be removed', () => {
     ['from what has no key', { sink: { write_mode: 'append', key: [] } }],
     ['by a sink without a way to do it', { pipeline: { sink: { type: 'stdout', config: {} } } }],
     [
+      'where the source keeps records aside',
+      {
+        pipeline: {
+          source: {
+            type: 'jsonl',
+            config: { path: 'in.jsonl', on_error: 'dlq' },
+            complete_for: DELETE,
+          },
+          dlq: { sink: { type: 'stdout', config: {} } },
+        },
+      },
+    ],
+    [
       'where quality keeps records aside',
       {
         pipeline: {

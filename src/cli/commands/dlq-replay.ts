@@ -100,11 +100,22 @@ function printReport(
       `${count(candidates, 'dead letter')} replayed, ${count(written, 'record')} written`,
     );
   if (passed !== undefined) {
-    const { other_rows: others, malformed, non_envelope: odd, undecryptable: shut } = passed;
+    const {
+      other_rows: others,
+      malformed,
+      non_envelope: odd,
+      undecryptable: shut,
+      unread = 0,
+    } = passed;
     const kinds = [
       others === 0 ? [] : [`${count(others, 'dead letter')} of other rows (see --row)`],
       malformed + odd === 0 ? [] : [`${count(malformed + odd, 'line')} that are not dead letters`],
       shut === 0 ? [] : [`${count(shut, 'line')} that no key decrypts (see --key-env)`],
+      unread === 0
+        ? []
+        : [
+            `${count(unread, 'dead letter')} of records that cannot be read (correct them in \`payload\`, or correct the source and run again)`,
+          ],
     ];
     terminal.print(`skipped: ${kinds.flat().join(', ')}`);
   }

@@ -1250,7 +1250,7 @@ export interface DlqInspectBody {
   /**
    * Only dead letters with this reason.
    */
-  reason?: 'partial' | 'dlq_all' | 'quality' | 'schema_drift' | 'contract' | 'transform';
+  reason?: 'partial' | 'dlq_all' | 'quality' | 'schema_drift' | 'contract' | 'transform' | 'parse';
   /**
    * Dead letters to show; a server shows 1000 at most.
    */
@@ -1359,7 +1359,7 @@ export interface DlqReplayBody {
   /**
    * Only dead letters with this reason.
    */
-  reason?: 'partial' | 'dlq_all' | 'quality' | 'schema_drift' | 'contract' | 'transform';
+  reason?: 'partial' | 'dlq_all' | 'quality' | 'schema_drift' | 'contract' | 'transform' | 'parse';
   /**
    * File for records that fail again; `<name>.replay-failed.jsonl` beside the dead letters when absent.
    */
@@ -1418,6 +1418,10 @@ export interface DlqReplayAnswer {
      * Sealed lines that no key opens.
      */
     undecryptable: number;
+    /**
+     * Dead letters of records that the source could not read, and still cannot; absent when there are none.
+     */
+    unread?: number;
     [k: string]: unknown;
   };
   [k: string]: unknown;
@@ -1434,7 +1438,7 @@ export interface DlqDiscardBody {
   /**
    * Only dead letters with this reason.
    */
-  reason?: 'partial' | 'dlq_all' | 'quality' | 'schema_drift' | 'contract' | 'transform';
+  reason?: 'partial' | 'dlq_all' | 'quality' | 'schema_drift' | 'contract' | 'transform' | 'parse';
   /**
    * Only dead letters strictly older than this, in epoch milliseconds.
    */

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { otherName } from '../../kit/other-name.ts';
 import { batchSize, boolean, finding } from '../../kit/schema.ts';
+import { onReadError, rejectingLane } from '../../kit/rejected-record.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { declaredColumns, encodingsOf, inferTypes } from '../../kit/declared-columns.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
-import { pagesWithTypes } from '../../kit/typed-pages.ts';
+import { pagesWithTypes, typedRecord } from '../../kit/typed-pages.ts';
 import type { Page } from '../../kit/page.ts';
 import type { CsvShape } from '../_files/csv/csv-page-maker.ts';
 import { readBlocks } from '../_files/lines/blocks.ts';
@@ -55,6 +56,9 @@ const config = z.lazy(() =>
           .meta({ description: 'Cell texts read as null.', examples: [['', 'NULL']] }),
         columns: declaredColumns(),
         infer_types: inferTypes(),
+        on_error: onReadError(
+          'A row that is no text, has another number of cells than the first or does not end, or a value that does not fit its type,',
+        ),
         batch_size: batchSize(),
         compression: compression('the file'),
       })
@@ -81,6 +85,7 @@ export const csvSource = defineSource<CsvSourceConfig>({
     { path: 'inventory.tsv.gz', delimiter: 9, has_headers: false },
     { path: 'orders.csv', columns: { id: 'int64', price: 'decimal(12, 2)' } },
     { path: 'orders.csv', infer_types: true, columns: { zip: 'utf8' } },
+    { path: 'orders.csv', columns: { price: 'decimal(12, 2)' }, on_error: 'dlq' },
     {
       path: 'ragged.csv',
       delimiter: ';',
@@ -94,7 +99,12 @@ export const csvSource = defineSource<CsvSourceConfig>({
     bookmarks: false,
     columns: true,
     ...encodingsOf(value, LINES),
+    ...(value.on_error === 'dlq' ? rejectingLane(LINES) : {}),
   }),
+  quarantines: ({ on_error: onError }) => onError === 'dlq',
+  // A row says nothing without the names of its columns.
+  reread: (value, { payload, input: name }) =>
+    typeof payload === 'string' ? undefined : typedRecord(payload, value, { name, fromText: true }),
   declares: ({ columns }) => columns,
   infersTypes: ({ infer_types: infers }) => infers,
   datasetUri: (value) => fileUri(value.path),
@@ -107,13 +117,14 @@ function openCsv(value: CsvSourceConfig, context: SourceContext): Source {
   const file = resolvePath(context.env.cwd, value.path);
   const codec = chooseCodec(value.compression, value.path, context.env.log);
   return {
-    pages: ({ lane, limit: wanted }) => {
+    pages: ({ lane, limit: wanted, rejects: takesRejected }) => {
       const { env, signal } = context;
+      const rejects = value.on_error === 'dlq' && takesRejected === true;
       const { path: name } = value;
       const bounds = pageBounds(value.batch_size, context.pageBytes);
       const read = async function* (limit: number | undefined): AsyncGenerator<Page> {
         const stored = readBlocks({ path: file, codec, signal, borrowed: true });
-        const { delimiter, blocks } = await openText(stored, {
+        const { delimiter, firstByte, blocks } = await openText(stored, {
           encoding: value.encoding,
           skipped: value.skip_rows,
           delimiter: value.delimiter,
@@ -122,9 +133,17 @@ function openCsv(value: CsvSourceConfig, context: SourceContext): Source {
           log: env.log,
         });
         const shape = shapeOf(value, delimiter);
-        yield* csvPages(blocks, { shape, lane, bounds, limit, signal, name });
+        yield* csvPages(blocks, {
+          shape,
+          lane,
+          bounds,
+          limit,
+          signal,
+          name,
+          rejects: rejects ? { byte: firstByte } : undefined,
+        });
       };
-      const types = { config: value, name, fromText: true, limit: wanted, log: env.log };
+      const types = { config: value, name, fromText: true, limit: wanted, log: env.log, rejects };
       return pagesWithTypes(read, types);
     },
     close: async () => {},

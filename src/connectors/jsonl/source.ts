@@ -2,16 +2,22 @@ import { z } from 'zod';
 import type { SourceContext } from '../../kit/context.ts';
 import { declaredColumns, encodingsOf, inferTypes } from '../../kit/declared-columns.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
-import { pagesWithTypes } from '../../kit/typed-pages.ts';
+import { pagesWithTypes, typedRecord } from '../../kit/typed-pages.ts';
 import type { Lane, Page } from '../../kit/page.ts';
 import { batchSize } from '../../kit/schema.ts';
+import { onReadError, rejectingLane } from '../../kit/rejected-record.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
 import { readBlocks } from '../_files/lines/blocks.ts';
 import { chooseCodec } from '../_files/compression/compression.ts';
 import { compression, encryption, filePath, readingKeys } from '../_files/config.ts';
 import { jsonColumnPages } from '../_files/json/json-column-pages.ts';
 import { jsonLinePages, type LinePageOptions } from '../_files/json/json-line-pages.ts';
-import { jsonLines, decryptedLines } from '../_files/json/json-lines-file.ts';
+import {
+  jsonLines,
+  jsonLinesOrRejected,
+  jsonOf,
+  decryptedLines,
+} from '../_files/json/json-lines-file.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import { cutPages } from '../_files/lines/cut-pages.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
@@ -21,6 +27,7 @@ const config = z.lazy(() =>
     path: filePath('File to read; relative paths start at the folder the process runs in.'),
     columns: declaredColumns(),
     infer_types: inferTypes(),
+    on_error: onReadError('A line that is no JSON, or a value that does not fit its type,'),
     batch_size: batchSize(),
     compression: compression('the file'),
     encryption: encryption(),
@@ -40,13 +47,18 @@ export const jsonlSource = defineSource<JsonlSourceConfig>({
     { path: 'events.jsonl.gz', batch_size: 5000 },
     { path: 'orders.jsonl', columns: { amount: 'float64', paid_at: 'timestamp(us, UTC)' } },
     { path: 'encrypted.jsonl', encryption: { key: 'a long key text' } },
+    { path: 'clicks.jsonl', on_error: 'dlq' },
   ],
   capabilities: (value) => ({
     replay: 'none',
     bookmarks: false,
     columns: true,
     ...encodingsOf(value, LINES),
+    ...(value.on_error === 'dlq' ? rejectingLane(LINES) : {}),
   }),
+  quarantines: ({ on_error: onError }) => onError === 'dlq',
+  reread: (value, { payload, input: name }) =>
+    typedRecord(jsonOf(payload, { name }), value, { name, fromText: false }),
   declares: ({ columns }) => columns,
   infersTypes: ({ infer_types: infers }) => infers,
   datasetUri: (value) => fileUri(value.path),
@@ -59,16 +71,17 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
   const codec = chooseCodec(value.compression, value.path, context.env.log);
   const keys = readingKeys(value.encryption);
   return {
-    pages: ({ lane, limit: wanted }) => {
+    pages: ({ lane, limit: wanted, rejects: takesRejected }) => {
       const { env, signal } = context;
+      const rejects = value.on_error === 'dlq' && takesRejected === true;
       const stored = readBlocks({ path: file, codec, signal, borrowed: true });
       const plain =
         keys === undefined ? stored : decryptedLines(stored, { name: value.path, keys });
       const bounds = pageBounds(value.batch_size, context.pageBytes);
       const { path: name } = value;
-      const types = { config: value, name, fromText: false, limit: wanted, log: env.log };
+      const types = { config: value, name, fromText: false, limit: wanted, log: env.log, rejects };
       return pagesWithTypes(
-        (limit) => linePages(plain, lane, { name, bounds, limit, signal }),
+        (limit) => linePages(plain, lane, { name, bounds, limit, signal, rejects }),
         types,
       );
     },
@@ -79,8 +92,9 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
 function linePages(
   blocks: AsyncIterable<Uint8Array>,
   lane: Lane,
-  options: LinePageOptions,
+  { rejects, ...options }: LinePageOptions & { readonly rejects: boolean },
 ): AsyncGenerator<Page> {
+  if (rejects) return cutPages(jsonLinesOrRejected(blocks, options), { ...options, lane });
   if (lane.form === 'bytes') return jsonLinePages(blocks, options);
   if (lane.form === 'columns') return jsonColumnPages(blocks, options);
   return cutPages(jsonLines(blocks, options), { ...options, lane });

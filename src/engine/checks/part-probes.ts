@@ -44,7 +44,8 @@ export async function probeSource(
   if (definition.probe !== undefined) return definition.probe(config, sourceContext);
   const source = await definition.open(config, sourceContext);
   try {
-    for await (const _page of source.pages({ lane: RECORDS_LANE, limit: 1 })) break;
+    const request = { lane: RECORDS_LANE, limit: 1, rejects: true };
+    for await (const _page of source.pages(request)) break;
     return [{ name: 'read', status: 'pass' }];
   } catch (error) {
     const hint = error instanceof AppError && error.hint !== undefined ? { hint: error.hint } : {};

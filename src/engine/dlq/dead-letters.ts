@@ -19,7 +19,7 @@ import {
 } from '../metrics.ts';
 import type { HitFailpoint } from '../failpoints.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
-import type { DeadRecord } from '../stages/stage.ts';
+import type { DeadRecord, UnreadPosition } from '../stages/stage.ts';
 import type { HideDeadLetter } from './hide-dead-letter.ts';
 import { describePayload } from './payload-types.ts';
 
@@ -30,6 +30,8 @@ const PAGE_REASONS: readonly DeadReason[] = [
   'quality',
   'contract',
   'schema_drift',
+  'transform',
+  'parse',
 ];
 
 export interface DeadLetterContext {
@@ -163,6 +165,7 @@ export class DeadLetters {
       row,
       record_index: dead.index,
       ...(dead.number === undefined ? {} : { record_number: dead.number }),
+      ...positionOf(dead.unread),
       ...(parentKey === undefined ? {} : { parent_key: parentKey }),
     };
   }
@@ -175,4 +178,10 @@ export class DeadLetters {
     env.metrics.inc(dlqPages, { ...this.#labels, reason });
     for (const record of dead) env.metrics.inc(dlqErrors, { ...this.#labels, kind: record.kind });
   }
+}
+
+function positionOf(unread: UnreadPosition | undefined): JsonObject {
+  if (unread === undefined) return {};
+  const { base64, ...position } = unread;
+  return base64 === undefined ? { position } : { position, payload_base64: base64 };
 }

@@ -7,6 +7,7 @@ import {
   type LabelledRule,
 } from '../../blocks/masking/schema.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
+import { isObject } from '../../lib/text/json.ts';
 import { createMasker } from '../stages/masking.ts';
 import type { DeadRecord } from '../stages/stage.ts';
 import { hideAll, hideValues, maskRenamed, type HideRecord } from '../stages/hide-masked.ts';
@@ -26,13 +27,25 @@ export function deadLetterMaskOf(
   const maskRest = maskWith(maskingRulesBeside(masking, row.sink));
   const maskAll = maskAsRead(row, maskWith(maskingRulesFor(masking)));
   return (dead) => {
-    // Records that a transform puts aside never came as far as masking.
-    const mask = dead.reason === 'transform' ? maskAll : maskRest;
+    if (dead.reason === 'parse' && !isObject(dead.payload)) return withoutText(dead);
+    // Records that the source or a transform puts aside never came as far as masking.
+    const isAsRead = dead.reason === 'transform' || dead.reason === 'parse';
+    const mask = isAsRead ? maskAll : maskRest;
     const payload = mask(dead.payload);
     if (payload === dead.payload) return dead;
     // The reason may quote a value.
     const { text } = hideValues(mask, [dead.payload]);
     return { ...dead, payload, message: text(dead.message) };
+  };
+}
+
+/** Nobody knows which part of a text is the field that a rule hides. */
+function withoutText(dead: DeadRecord): DeadRecord {
+  const { unread } = dead;
+  return {
+    ...dead,
+    payload: hideAll(dead.payload),
+    ...(unread === undefined ? {} : { unread: { ...unread, base64: undefined } }),
   };
 }
 

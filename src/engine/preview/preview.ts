@@ -80,8 +80,10 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
   });
   let left = limit;
   try {
-    for await (const page of source.pages({ lane: RECORDS_LANE, limit })) {
+    for await (const page of source.pages({ lane: RECORDS_LANE, limit, rejects: true })) {
       options.onSchema?.(page.schema);
+      for (const { message } of page.rejected)
+        env.log.warn('a record that cannot be read is left out', { row: row.id, error: message });
       const work = new PageInWork((await chain.run(page, signal)).page, []);
       await masking?.run(work);
       for (const record of work.page.slice(0, left).records()) {

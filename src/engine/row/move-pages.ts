@@ -6,6 +6,8 @@ import { blockOf } from '../../blocks/define-block.ts';
 import { RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { laneName, type Page } from '../../kit/page.ts';
+import { indexAsRead } from '../../kit/rejected-record.ts';
+import { logRejected, unreadOf } from '../dlq/unread-records.ts';
 import { CircuitBreaker } from '../delivery/circuit-breaker.ts';
 import { flushAll, saveBookmark } from '../delivery/checkpoint.ts';
 import { PageWriter } from '../delivery/write-page.ts';
@@ -46,6 +48,7 @@ export async function movePages(
     ...(bookmark === undefined ? {} : { bookmark }),
     ...(limit === undefined ? {} : { limit }),
     ...(invocation.watermark === undefined ? {} : { exact: true }),
+    ...(invocation.deadLetters === undefined ? {} : { rejects: true }),
   };
   const mover = new PageMover(invocation);
   const fields = new FieldWatch(row);
@@ -78,7 +81,7 @@ export async function movePages(
     for await (const { page, worked } of moving) {
       if (stop.aborted) break;
       env.metrics.inc(metrics.sourcePages, labels);
-      env.metrics.inc(metrics.sourceRecords, labels, page.count);
+      env.metrics.inc(metrics.sourceRecords, labels, page.count + page.rejected.length);
       await mover.move(page, worked);
       worked.page.release();
       page.release();
@@ -156,6 +159,8 @@ class PageMover {
   #saving: Promise<void> = Promise.resolve();
   /** Whether records were written since the last flush. */
   #unflushed = false;
+  /** Whether the source has rejected a record. */
+  #hasRejected = false;
 
   constructor(invocation: Invocation) {
     this.#invocation = invocation;
@@ -185,32 +190,38 @@ class PageMover {
 
   async move(page: Page, worked: WorkedPage): Promise<void> {
     const { tally, deadLetters, sampler, capture } = this.#invocation;
-    tally.read += page.count;
+    const rejected = page.rejected.length;
+    const before = tally.read;
+    tally.read += page.count + rejected;
     tally.bytes += page.bytes;
     tally.pages += 1;
     worked.measure?.();
     const readAt = this.#invocation.env.clock.now();
+    const unread = unreadOf(page, { before, page: tally.pages });
+    if (rejected > 0 && !this.#hasRejected) logRejected(page, this.#invocation);
+    this.#hasRejected ||= rejected > 0;
     const dead = [...worked.dead];
     tally.filtered += worked.filtered;
     tally.expanded += worked.expanded;
-    tally.transformed += worked.transformed;
+    tally.transformed += worked.transformed + rejected;
     tally.breaches += worked.breaches ?? 0;
     if (worked.droppedFields !== undefined) countUnknownFields(tally, worked.droppedFields);
     if (worked.failure !== undefined) {
       const failure = this.#withRecord(worked.failure, page, worked);
-      return this.#giveUp(failure, withSchemas(dead, page, worked));
+      return this.#giveUp(failure, [...unread, ...withSchemas(dead, page, worked)]);
     }
     sampler?.written(worked.page);
     capture?.take(worked.page.records());
-    if (worked.page.count === 0 && dead.length === 0 && page.bookmark === undefined) return;
+    const isNothing = worked.page.count === 0 && dead.length === 0 && rejected === 0;
+    if (isNothing && page.bookmark === undefined) return;
     const fate = await this.#writer.write(worked.page, { readAt, dead }).catch((error: unknown) => {
       throw this.#withRecord(error, page, worked);
     });
     this.#unflushed = true;
-    const numbers = numbered(dead, worked, tally.read - page.count);
-    await this.#divert(withSchemas(numbers, page, worked));
+    const numbers = numbered(dead, worked, (index) => before + indexAsRead(page.rejected, index));
+    await this.#divert([...unread, ...withSchemas(numbers, page, worked)]);
     if (page.bookmark !== undefined) await this.#checkpoint(page.bookmark);
-    const ending = deadLetters?.budgetError(dead.length) ?? this.#breaker?.note(fate);
+    const ending = deadLetters?.budgetError(dead.length + rejected) ?? this.#breaker?.note(fate);
     if (ending !== undefined) throw ending;
   }
 
@@ -233,7 +244,8 @@ class PageMover {
     const { tally, row } = this.#invocation;
     const { filtered, expanded, dead } = worked;
     return withRecord(failure, row, {
-      before: tally.read - page.count,
+      before: tally.read - page.count - page.rejected.length,
+      rejected: page.rejected,
       page: tally.pages,
       isWhole: filtered === 0 && expanded === 0 && dead.length === 0,
     });
@@ -286,7 +298,7 @@ class PageMover {
 function numbered(
   dead: readonly DeadRecord[],
   { filtered, expanded, dead: ofStages }: WorkedPage,
-  before: number,
+  before: (index: number) => number,
 ): readonly DeadRecord[] {
   const isWhole = filtered === 0 && expanded === 0;
   const hasLost = ofStages.some(({ reason }) => reason === 'transform');
@@ -294,7 +306,7 @@ function numbered(
     const isSure =
       one.reason === 'transform' ||
       (isWhole && !hasLost && (ofStages.includes(one) || ofStages.length === 0));
-    return isSure ? { ...one, number: before + one.index + 1 } : one;
+    return isSure ? { ...one, number: before(one.index) + 1 } : one;
   });
 }
 

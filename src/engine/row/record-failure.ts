@@ -4,6 +4,7 @@ import { maskingBlock } from '../../blocks/masking/index.ts';
 import { maskingRulesFor } from '../../blocks/masking/schema.ts';
 import { RecordError, RunError, type FieldFault } from '../../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
+import { indexAsRead, type RejectedRecord } from '../../kit/rejected-record.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
 import { createMasker } from '../stages/masking.ts';
 
@@ -13,6 +14,8 @@ const LONGEST_VALUE = 80;
 export interface PagePlace {
   /** Records that the source gave before it. */
   readonly before: number;
+  /** What stood between its records and could not be read. */
+  readonly rejected: readonly RejectedRecord[];
   /** Its number, from 1. */
   readonly page: number;
   readonly isWhole: boolean;
@@ -39,9 +42,9 @@ export function withRecord(failure: unknown, row: PlannedRow, place: PagePlace):
   });
 }
 
-function recordAt(index: number, { before, page, isWhole }: PagePlace): string {
+function recordAt(index: number, { before, rejected, page, isWhole }: PagePlace): string {
   return isWhole
-    ? `record ${before + index + 1} of the source`
+    ? `record ${before + indexAsRead(rejected, index) + 1} of the source`
     : `record ${index + 1} of page ${page}, as the transforms left it`;
 }
 

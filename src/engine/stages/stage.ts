@@ -20,6 +20,20 @@ export interface DeadRecord {
   readonly number?: number;
   /** What is known of the fields of the payload. */
   readonly schema?: RecordSchema | undefined;
+  /** Of a record that the source could not read. */
+  readonly unread?: UnreadPosition | undefined;
+}
+
+/** Where a record stands that the source could not read. */
+export interface UnreadPosition {
+  readonly input: string;
+  /** Line from 1 and byte from 0, where they are known. */
+  readonly line?: number;
+  readonly byte?: number;
+  /** Number of the page, from 1. */
+  readonly page: number;
+  /** The bytes of the record, where they are no text. */
+  readonly base64?: string | undefined;
 }
 
 /** Why each record goes, by its position in the page. */

@@ -36,6 +36,7 @@ export class Side {
   schema: RecordSchema | undefined;
   readonly #options: SideOptions;
   #shape: Promise<ResultShape> | undefined;
+  #hasUnread = false;
 
   constructor(options: SideOptions) {
     this.#options = options;
@@ -135,8 +136,9 @@ export class Side {
     try {
       const open = () => definition.open(config, { ...context, signal });
       const source = await openSource(this.#part(), open, context, closers);
-      for await (const page of source.pages({ lane: RECORDS_LANE })) {
+      for await (const page of source.pages({ lane: RECORDS_LANE, rejects: true })) {
         context.signal.throwIfAborted();
+        this.#noteUnread(page);
         yield page;
       }
       context.signal.throwIfAborted();
@@ -146,6 +148,16 @@ export class Side {
       leave.abort();
       await closers.disposeAsync();
     }
+  }
+
+  /** They wait in the dead-letter queue, or are nowhere: there is no record to compare. */
+  #noteUnread({ rejected: [first] }: Page): void {
+    if (first === undefined || this.#hasUnread) return;
+    this.#hasUnread = true;
+    this.#options.context.env.log.warn('records that cannot be read are not compared', {
+      side: this.role,
+      first: first.message,
+    });
   }
 
   #part(): { readonly type: string } {

@@ -20,6 +20,8 @@ export interface DeadLetter {
   readonly recordIndex: number | null;
   readonly tsMs: number | null;
   readonly payload: JsonValue;
+  /** The file in which it stood, where the source could not read it. */
+  readonly input: string | null;
   /** Types of fields of the payload. */
   readonly schema: RecordSchema | undefined;
 }
@@ -127,6 +129,7 @@ function decrypted(line: string, keys: readonly string[]): string | undefined {
 /** `undefined` when its types cannot be read: its values would be taken for others. */
 function deadLetterOf(envelope: JsonObject, payload: JsonValue): DeadLetter | undefined {
   const error = isObject(envelope['error']) ? envelope['error'] : {};
+  const position = isObject(envelope['position']) ? envelope['position'] : {};
   const types = text(envelope['types']);
   const schema = types === null ? undefined : parsePayloadTypes(types);
   if (types !== null && schema === undefined) return undefined;
@@ -139,6 +142,7 @@ function deadLetterOf(envelope: JsonObject, payload: JsonValue): DeadLetter | un
     recordIndex: number(envelope['record_index']),
     tsMs: number(envelope['ts_ms']),
     payload: spelledPayload(payload, envelope['spellings']),
+    input: text(position['input']),
     schema,
   };
 }

@@ -1,5 +1,7 @@
 /** Reads the dead letters of a replay and counts the lines that are skipped. */
-import { RefusedError } from '../../lib/errors.ts';
+import { ConnectorError, RefusedError } from '../../lib/errors.ts';
+import { isObject } from '../../lib/text/json.ts';
+import type { SourceDefinition } from '../../kit/source.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 import type { ReplayReport } from '../../wire/dlq.ts';
 import { isWanted, linesOf, type DeadLetter } from './dead-letters.ts';
@@ -9,12 +11,23 @@ export interface Wanted {
   readonly reason: DeadReason | undefined;
   /** Whether this is another row of the document: its records belong elsewhere. */
   readonly isOther: (row: string) => boolean;
+  /** The source of the row. */
+  readonly source: RereadBy;
+}
+
+/** What reads again what a source could not read. */
+interface RereadBy {
+  readonly definition: Pick<SourceDefinition, 'reread' | 'declares'>;
+  /** `undefined` when it is not known before a run. */
+  readonly config: unknown;
 }
 
 export class Reading {
   readonly #files: readonly string[];
   readonly #wanted: Wanted;
   readonly #passedOver = { other_rows: 0, malformed: 0, non_envelope: 0, undecryptable: 0 };
+  /** Dead letters of records that could not be read, and still cannot. */
+  #unread = 0;
   #readable = 0;
   #candidates = 0;
 
@@ -24,7 +37,7 @@ export class Reading {
   }
 
   async *deadLetters(): AsyncGenerator<{ readonly deadLetter: DeadLetter; readonly size: number }> {
-    const { keys, reason, isOther } = this.#wanted;
+    const { keys, reason, isOther, source } = this.#wanted;
     for (const file of this.#files) {
       for await (const line of linesOf(file, keys)) {
         if (line.kind === 'blank') continue;
@@ -33,10 +46,15 @@ export class Reading {
           continue;
         }
         this.#readable += 1;
-        const { deadLetter, bytes } = line;
-        if (!isWanted(deadLetter, { reason })) continue;
-        if (deadLetter.row !== null && isOther(deadLetter.row)) {
+        const { bytes } = line;
+        if (!isWanted(line.deadLetter, { reason })) continue;
+        if (line.deadLetter.row !== null && isOther(line.deadLetter.row)) {
           this.#passedOver.other_rows += 1;
+          continue;
+        }
+        const deadLetter = readNow(line.deadLetter, source);
+        if (deadLetter === undefined) {
+          this.#unread += 1;
           continue;
         }
         this.#candidates += 1;
@@ -52,12 +70,32 @@ export class Reading {
   report(result: Pick<ReplayReport, 'records_written' | 'failed_dlq' | 'dry_run'>): ReplayReport {
     const passed = this.#passedOver;
     assertOpened({ readable: this.#readable, undecryptable: passed.undecryptable });
-    const isAny = Object.values(passed).some((lines) => lines > 0);
+    const unread = this.#unread;
+    const isAny = unread > 0 || Object.values(passed).some((lines) => lines > 0);
     return {
       candidates: this.#candidates,
       ...result,
-      ...(isAny ? { passed_over: { ...passed } } : {}),
+      ...(isAny ? { passed_over: { ...passed, ...(unread > 0 ? { unread } : {}) } } : {}),
     };
+  }
+}
+
+/** `undefined` when the source could not read it and still cannot: there is no record. */
+function readNow(deadLetter: DeadLetter, { definition, config }: RereadBy): DeadLetter | undefined {
+  const { reason, payload, input } = deadLetter;
+  if (reason !== 'parse') return deadLetter;
+  try {
+    const unread = { payload, input: input ?? 'the queue' };
+    const record =
+      definition.reread === undefined || config === undefined
+        ? payload
+        : definition.reread(config, unread);
+    if (record === undefined || !isObject(record)) return undefined;
+    const schema = config === undefined ? undefined : definition.declares?.(config);
+    return { ...deadLetter, payload: record, schema };
+  } catch (error) {
+    if (error instanceof ConnectorError) return undefined;
+    throw error;
   }
 }
 

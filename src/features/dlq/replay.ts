@@ -68,7 +68,13 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
   const others = new Set(
     [...plan.rows, ...plan.unselected].map(({ id }) => id).filter((id) => id !== row.id),
   );
-  const reading = new Reading(files, { keys, reason, isOther: (id) => others.has(id) });
+  const { definition, parsed, judged } = row.source;
+  const reading = new Reading(files, {
+    keys,
+    reason,
+    isOther: (id) => others.has(id),
+    source: { definition, config: parsed ?? judged },
+  });
   if (dryRun) {
     for await (const _deadLetter of reading.deadLetters()) request.signal.throwIfAborted();
     return {

@@ -21,6 +21,8 @@ export interface TextInput {
 
 export interface OpenedText {
   readonly delimiter: number;
+  /** Where the blocks begin in the file; absent when they are not the bytes of the file. */
+  readonly firstByte: number | undefined;
   /** UTF-8 from the first row on; a file that is so already is passed on as it is. */
   readonly blocks: Blocks;
 }
@@ -30,7 +32,8 @@ export async function openText(stored: Blocks, input: TextInput): Promise<Opened
   const { line, blocks } = await peek(
     input.skipped === 0 ? text : withoutLines(text, input.skipped),
   );
-  return { delimiter: delimiterOf(line, input), blocks };
+  const firstByte = text === stored && input.skipped === 0 ? 0 : undefined;
+  return { delimiter: delimiterOf(line, input), firstByte, blocks };
 }
 
 /** A file with another delimiter reads as one column without an error: that is told. */

@@ -39,6 +39,10 @@ export class KernelPages implements PageMaker {
     this.#nameColumns();
   }
 
+  get isEmpty(): boolean {
+    return this.count === 0;
+  }
+
   fill(stretch: Stretch, left: number): boolean {
     const most = Math.min(this.#options.bounds.records, left);
     for (;;) {

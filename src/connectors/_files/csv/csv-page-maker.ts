@@ -24,6 +24,11 @@ export interface CsvPageOptions {
   readonly signal: AbortSignal;
   /** Name of the input in errors. */
   readonly name: string;
+  /**
+   * Rows that cannot be read are put to the page as rejected ones, in the records lane only. `byte`
+   * says where the first block begins in the file, where that is known.
+   */
+  readonly rejects?: { readonly byte: number | undefined } | undefined;
 }
 
 /**
@@ -32,6 +37,8 @@ export interface CsvPageOptions {
 export interface PageMaker {
   /** Records in the current page. */
   readonly count: number;
+  /** Whether there is anything in it. */
+  readonly isEmpty: boolean;
   /**
    * Reads rows until the page is full (true) or the stretch holds no more complete rows (false).
    * Reads at most `left` records per page.

@@ -4,9 +4,15 @@ import { CellReader } from './csv-cells.ts';
 import { CsvColumns } from './csv-columns.ts';
 import { KernelPages } from './csv-kernel-pages.ts';
 import { hasCsvLineKernel } from '../../../fast/csv/csv-line-kernel.ts';
-import { checkText, type CsvPageOptions, type PageMaker } from './csv-page-maker.ts';
+import { checkText, type CsvPageOptions } from './csv-page-maker.ts';
 import { RecordPages } from './csv-record-pages.ts';
-import { CsvScanner, csvStretches, withoutBom, type Stretch } from './csv-rows.ts';
+import {
+  CsvScanner,
+  csvStretches,
+  withoutBom,
+  type Stretch,
+  type UnclosedRow,
+} from './csv-rows.ts';
 
 /**
  * Reads delimited text into pages: straight to JSON Lines in the bytes lane, to cells in the
@@ -16,18 +22,24 @@ export async function* csvPages(
   blocks: AsyncIterable<Uint8Array>,
   options: CsvPageOptions,
 ): AsyncGenerator<Page> {
-  const { shape, lane, name, signal } = options;
+  const { shape, signal } = options;
   let left = options.limit ?? Infinity;
   if (left <= 0) return;
   const scanner = new CsvScanner(shape.dialect);
-  let maker: PageMaker | undefined;
+  let maker: RecordPages | KernelPages | undefined;
+  let mark = 0;
+  const unmarked = withoutBom(blocks, (length) => (mark = length));
+  const onUnclosed = ({ stretch, lineEnd, error }: UnclosedRow): void => {
+    if (options.rejects === undefined || !(maker instanceof RecordPages)) throw error;
+    const { at: from } = stretch;
+    maker.reject(error.message, { stretch, from, to: lineEnd, line: scanner.line - 1 });
+  };
   try {
-    for await (const stretch of csvStretches(withoutBom(blocks), scanner, name)) {
+    for await (const stretch of csvStretches(unmarked, scanner, options.name, onUnclosed)) {
       if (maker === undefined) {
         const columns = columnsOf(stretch, scanner, options);
         if (columns === undefined) continue;
-        const isFast = lane.form !== 'records' && csvLines.isOn() && hasCsvLineKernel();
-        maker = new (isFast ? KernelPages : RecordPages)(columns, scanner, options);
+        maker = makerOf(columns, scanner, { ...options, rejects: after(mark, options) });
       }
       while (left > 0 && maker.fill(stretch, left)) {
         signal.throwIfAborted();
@@ -37,10 +49,27 @@ export async function* csvPages(
       if (left <= maker.count) break;
     }
     signal.throwIfAborted();
-    if (maker !== undefined && maker.count > 0) yield maker.take();
+    if (maker?.isEmpty === false) yield maker.take();
   } finally {
     maker?.close();
   }
+}
+
+function makerOf(
+  columns: CsvColumns,
+  scanner: CsvScanner,
+  options: CsvPageOptions,
+): RecordPages | KernelPages {
+  const { lane, rejects } = options;
+  const isFast = lane.form !== 'records' && rejects === undefined;
+  if (isFast && csvLines.isOn() && hasCsvLineKernel())
+    return new KernelPages(columns, scanner, options);
+  return new RecordPages(columns, scanner, options);
+}
+
+/** Bytes are counted from the start of the file, where there may be a byte order mark. */
+function after(mark: number, { rejects }: CsvPageOptions): CsvPageOptions['rejects'] {
+  return rejects?.byte === undefined ? rejects : { byte: rejects.byte + mark };
 }
 
 /** The names of the columns, taken from the first row. A header row is consumed. */

@@ -1,9 +1,10 @@
-import { fits } from '../../../kit/page-bounds.ts';
+import { fits, isFull } from '../../../kit/page-bounds.ts';
 import { Page } from '../../../kit/page.ts';
 import { setField, type JsonObject } from '../../../lib/text/json.ts';
 import { CellReader, isOneOf, jsonSize, type CellText } from './csv-cells.ts';
 import type { CsvColumns } from './csv-columns.ts';
 import { checkText, type CsvPageOptions, type PageMaker } from './csv-page-maker.ts';
+import { RejectedRows, rowAt, type UnreadRow } from './csv-rejected-rows.ts';
 import type { CsvScanner, Stretch } from './csv-rows.ts';
 
 /** Makes pages of the records lane. */
@@ -14,6 +15,7 @@ export class RecordPages implements PageMaker {
   readonly #options: CsvPageOptions;
   readonly #nulls: readonly Uint8Array[];
   readonly #cells: CellReader;
+  readonly #rejected: RejectedRows | undefined;
   #records: JsonObject[] = [];
   #bytes = 0;
   #record: JsonObject = {};
@@ -32,24 +34,44 @@ export class RecordPages implements PageMaker {
     this.#options = options;
     this.#nulls = options.shape.nullValues.map((text) => Buffer.from(text));
     this.#cells = new CellReader(options.shape.dialect.quote);
+    const { rejects, name } = options;
+    this.#rejected = rejects === undefined ? undefined : new RejectedRows(name, rejects.byte);
+  }
+
+  get isEmpty(): boolean {
+    return this.#size === 0;
+  }
+
+  /** Records in the page, and rows that were rejected beside them. */
+  get #size(): number {
+    return this.count + (this.#rejected?.count ?? 0);
   }
 
   fill(stretch: Stretch, left: number): boolean {
     const scanner = this.#scanner;
     if (this.#scanned !== stretch) this.#scan(stretch);
-    const most = Math.min(this.#options.bounds.records, left);
     for (; this.#row < scanner.rowCount; this.#row += 1) {
-      if (this.count === most) return true;
-      checkText(stretch, scanner, this.#row, this.#options.name);
-      const width = (scanner.rowCells[this.#row + 1] ?? 0) - (scanner.rowCells[this.#row] ?? 0);
-      this.#columns.admit(width, scanner.rowLines[this.#row] ?? 0, this.#options);
+      if (this.#isFull(left)) return true;
+      if (this.#rejected === undefined) this.#check(stretch, this.#row);
+      else if (!this.#accepts(stretch, this.#row, this.#rejected)) continue;
       if (!this.#addRecord(stretch, this.#row)) return true;
+      this.#rejected?.note(rowAt(stretch, scanner, this.#row));
     }
-    return this.count === most;
+    return this.#isFull(left);
+  }
+
+  #isFull(left: number): boolean {
+    return this.count === left || isFull(this.#options.bounds, this.#size, this.#bytes);
+  }
+
+  /** Puts a piece of text to the rejected rows of the page, however full it is. */
+  reject(message: string, row: UnreadRow): void {
+    this.#rejected?.add(message, row, this.#size);
   }
 
   take(): Page {
-    const page = Page.ofRecords(this.#records, { bytes: this.#bytes });
+    const rejected = this.#rejected?.take() ?? {};
+    const page = Page.ofRecords(this.#records, { bytes: this.#bytes, ...rejected });
     this.#records = [];
     this.#bytes = 0;
     this.count = 0;
@@ -63,6 +85,21 @@ export class RecordPages implements PageMaker {
     stretch.at = this.#scanner.scan(stretch.bytes, stretch.at);
     this.#row = 0;
     this.#text = stretch.bytes.toString('latin1', 0, stretch.end);
+  }
+
+  #check(stretch: Stretch, row: number): void {
+    const scanner = this.#scanner;
+    checkText(stretch, scanner, row, this.#options.name);
+    const width = (scanner.rowCells[row + 1] ?? 0) - (scanner.rowCells[row] ?? 0);
+    this.#columns.admit(width, scanner.rowLines[row] ?? 0, this.#options);
+  }
+
+  /** A rejected row counts with the size of its text. */
+  #accepts(stretch: Stretch, row: number, rejected: RejectedRows): boolean {
+    const text = rowAt(stretch, this.#scanner, row);
+    const isRead = rejected.accepts(() => this.#check(stretch, row), text, this.#size);
+    if (!isRead) this.#bytes += text.to - text.from;
+    return isRead;
   }
 
   #addRecord(stretch: Stretch, row: number): boolean {
@@ -89,7 +126,7 @@ export class RecordPages implements PageMaker {
       if (plainNames) record[name] = value;
       else setField(record, name, value);
     }
-    if (!fits(this.#options.bounds, this.count, this.#bytes, size)) return false;
+    if (!fits(this.#options.bounds, this.#size, this.#bytes, size)) return false;
     this.#records.push(record);
     this.#bytes += size;
     this.count += 1;

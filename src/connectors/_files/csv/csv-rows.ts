@@ -79,6 +79,16 @@ export class CsvScanner {
     return at;
   }
 
+  /** Passes over the line that starts at `from`; returns where the next one does, or -1. */
+  skipLine(bytes: Uint8Array, from: number): number {
+    let at = from;
+    while (at < bytes.length && bytes[at] !== LINE_FEED && bytes[at] !== CARRIAGE_RETURN) at += 1;
+    if (at === bytes.length) return -1;
+    this.afterReturn = false;
+    this.#endLine(bytes[at] ?? LINE_FEED);
+    return at + 1;
+  }
+
   /** The second byte of CRLF may be in the next block; it does not end another line. */
   #endLine(byte: number): void {
     if (byte === LINE_FEED && this.afterReturn) {
@@ -167,28 +177,58 @@ export interface Stretch {
   at: number;
 }
 
+/** A row whose end was not found: a quote is probably not closed. */
+export interface UnclosedRow {
+  readonly stretch: Stretch;
+  /** Where its first line ends. */
+  readonly lineEnd: number;
+  readonly error: ConnectorError;
+}
+
 /**
  * Cuts a stream into stretches; the consumer reads all complete rows of each. A byte order mark is
- * not removed. Errors show `name`.
+ * not removed. Errors show `name`. `onUnclosed` takes the first line of a row that does not end, and
+ * reading goes on behind that line; it may throw.
  */
 export async function* csvStretches(
   blocks: AsyncIterable<Uint8Array>,
   scanner: CsvScanner,
   name: string,
+  onUnclosed: (row: UnclosedRow) => void = refuse,
 ): AsyncGenerator<Stretch> {
   const tail = new Tail();
+  const leaveLine = (stretch: Stretch, says: string): void => {
+    const error = unclosed(name, scanner.line, says);
+    const lineEnd = scanner.skipLine(stretch.bytes, stretch.at);
+    // What follows is a part of the same line, and no row.
+    if (lineEnd === -1) throw error;
+    onUnclosed({ stretch, lineEnd, error });
+    tail.keepFrom(lineEnd);
+  };
   for await (const block of blocks) {
     if (!tail.add(block)) continue;
-    const stretch = tail.stretch();
+    let stretch = tail.stretch();
     if (stretch.end > 0) yield stretch;
     tail.keepFrom(stretch.at);
-    if (tail.length > MAX_ROW_BYTES)
-      throw unclosed(name, scanner.line, `does not end within ${MAX_ROW_BYTES} bytes`);
+    while (tail.length > MAX_ROW_BYTES) {
+      leaveLine(tail.stretch(), `does not end within ${MAX_ROW_BYTES} bytes`);
+      stretch = tail.stretch();
+      if (stretch.end > 0) yield stretch;
+      tail.keepFrom(stretch.at);
+    }
   }
   tail.add(Uint8Array.of(LINE_FEED));
-  const stretch = tail.stretch();
-  yield stretch;
-  if (stretch.at < stretch.bytes.length) throw unclosed(name, scanner.line, 'does not end');
+  for (;;) {
+    const stretch = tail.stretch();
+    yield stretch;
+    tail.keepFrom(stretch.at);
+    if (tail.length === 0) return;
+    leaveLine(tail.stretch(), 'does not end');
+  }
+}
+
+function refuse({ error }: UnclosedRow): never {
+  throw error;
 }
 
 /** Rows found in a stretch of bytes. Valid until the next one is requested. */
@@ -262,8 +302,11 @@ class Tail {
   }
 }
 
-/** Drops the byte order mark at the start of a stream. */
-export async function* withoutBom(blocks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** Drops the byte order mark at the start of a stream, and tells its length where there is one. */
+export async function* withoutBom(
+  blocks: AsyncIterable<Uint8Array>,
+  onMark?: (length: number) => void,
+): AsyncGenerator<Uint8Array> {
   let head: Uint8Array | undefined = new Uint8Array();
   for await (const block of blocks) {
     if (head === undefined) {
@@ -273,6 +316,7 @@ export async function* withoutBom(blocks: AsyncIterable<Uint8Array>): AsyncGener
     head = head.length === 0 ? block : Buffer.concat([head, block]);
     if (head.length < BYTE_ORDER_MARK.length) continue;
     const isMarked = BYTE_ORDER_MARK.every((byte, index) => head?.[index] === byte);
+    if (isMarked) onMark?.(BYTE_ORDER_MARK.length);
     yield isMarked ? head.subarray(BYTE_ORDER_MARK.length) : head;
     head = undefined;
   }

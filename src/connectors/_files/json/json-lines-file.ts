@@ -2,8 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
 import { parseData, type JsonValue, jsonFault } from '../../../lib/text/json.ts';
 import { isEncrypted, decrypt, encrypt } from '../../../lib/crypto/encryption.ts';
+import { unreadText } from '../../../kit/rejected-record.ts';
 import { withoutBom } from '../csv/csv-rows.ts';
-import type { Sized } from '../lines/cut-pages.ts';
+import type { ReadLine, Sized } from '../lines/cut-pages.ts';
 
 const LINE_FEED = 10;
 
@@ -19,23 +20,42 @@ export interface LineOptions {
  * The values of a JSON Lines stream; blank lines are skipped. One batch per stretch of complete
  * lines.
  */
-export async function* jsonLines(
+export function jsonLines(
   blocks: AsyncIterable<Uint8Array>,
   options: LineOptions,
 ): AsyncGenerator<Iterable<Sized>> {
-  let line = 1;
-  for await (const stretch of wholeLines(withoutBom(blocks), options.name)) {
-    const state = { line };
-    yield valuesOf(stretch, state, options);
-    line = state.line;
+  return stretchesOf(blocks, options, valuesOf);
+}
+
+/** The same, with the place of each value; lines that are no JSON do not end the read. */
+export function jsonLinesOrRejected(
+  blocks: AsyncIterable<Uint8Array>,
+  options: LineOptions,
+): AsyncGenerator<Iterable<ReadLine>> {
+  return stretchesOf(blocks, options, valuesOrRejected);
+}
+
+async function* stretchesOf<T>(
+  blocks: AsyncIterable<Uint8Array>,
+  options: LineOptions,
+  valuesIn: (stretch: Buffer, state: StretchState, options: LineOptions) => Iterable<T>,
+): AsyncGenerator<Iterable<T>> {
+  const state = { line: 1, byte: 0 };
+  const unmarked = withoutBom(blocks, (length) => (state.byte = length));
+  for await (const stretch of wholeLines(unmarked, options.name)) {
+    yield valuesIn(stretch, state, options);
+    state.byte += stretch.length;
   }
 }
 
-function* valuesOf(
-  stretch: Buffer,
-  state: { line: number },
-  options: LineOptions,
-): Generator<Sized> {
+interface StretchState {
+  /** The next line. */
+  line: number;
+  /** Where the stretch begins. */
+  readonly byte: number;
+}
+
+function* valuesOf(stretch: Buffer, state: StretchState, options: LineOptions): Generator<Sized> {
   const utf8 = isUtf8(stretch);
   let start = 0;
   while (start < stretch.length) {
@@ -43,6 +63,32 @@ function* valuesOf(
     const end = newline === -1 ? stretch.length : newline;
     const value = valueOfLine(stretch.subarray(start, end), { utf8, line: state.line, options });
     if (value !== undefined) yield { value, size: end - start + 1 };
+    start = end + 1;
+    state.line += 1;
+  }
+}
+
+function* valuesOrRejected(
+  stretch: Buffer,
+  state: StretchState,
+  options: LineOptions,
+): Generator<ReadLine> {
+  let start = 0;
+  while (start < stretch.length) {
+    const newline = stretch.indexOf(LINE_FEED, start);
+    const end = newline === -1 ? stretch.length : newline;
+    const bytes = stretch.subarray(start, end);
+    const place = { line: state.line, byte: state.byte + start };
+    const size = end - start + 1;
+    try {
+      const value = valueOfLine(bytes, { utf8: false, line: state.line, options });
+      if (value !== undefined) yield { value, size, place };
+    } catch (error) {
+      if (!(error instanceof BrokenLine)) throw error;
+      const { message } = error;
+      const text = unreadText(bytes, isUtf8(bytes));
+      yield { rejected: { message, ...text, input: options.name, at: place }, size };
+    }
     start = end + 1;
     state.line += 1;
   }
@@ -62,7 +108,7 @@ export function valueOfLine(
   { utf8, line, options }: LinePlace,
 ): JsonValue | undefined {
   if (!utf8 && !isUtf8(bytes))
-    throw lineError('is not UTF-8 text', line, options, 'convert the file to UTF-8');
+    throw new BrokenLine('is not UTF-8 text', line, options, 'convert the file to UTF-8');
   const text = bytes.toString('utf8').trim();
   return text === '' ? undefined : readLine(text, line, options);
 }
@@ -72,9 +118,14 @@ function readLine(text: string, line: number, options: LineOptions): JsonValue {
     return parseData(text);
   } catch (error) {
     if (isEncrypted(Buffer.from(text, 'base64')))
-      throw lineError('is encrypted', line, options, 'give the key in `encryption`');
-    throw lineError(jsonFault(error), line, options, undefined, error);
+      throw new LineError('is encrypted', line, options, 'give the key in `encryption`');
+    throw new BrokenLine(jsonFault(error), line, options, undefined, error);
   }
+}
+
+/** What a rejected line holds by now; a value that is no text was read before. */
+export function jsonOf(payload: JsonValue, options: LineOptions): JsonValue {
+  return typeof payload === 'string' ? readLine(payload, 1, options) : payload;
 }
 
 /**
@@ -104,7 +155,7 @@ function decryptLine(
   try {
     return Buffer.from(decrypt(options.keys, Buffer.from(text, 'base64'))).toString('utf8');
   } catch (error) {
-    throw lineError(
+    throw new LineError(
       `cannot be decrypted: ${messageOf(error)}`,
       line,
       options,
@@ -119,19 +170,17 @@ export function encryptLine(key: string, json: string): string {
   return Buffer.from(encrypt(key, Buffer.from(json))).toString('base64');
 }
 
-function lineError(
-  says: string,
-  line: number,
-  options: LineOptions,
-  hint?: string,
-  cause?: unknown,
-): ConnectorError {
-  const extra = {
-    ...(hint === undefined ? {} : { hint }),
-    ...(cause === undefined ? {} : { cause }),
-  };
-  return new ConnectorError('data', `line ${line} of ${options.name} ${says}`, extra);
+class LineError extends ConnectorError {
+  constructor(says: string, line: number, options: LineOptions, hint?: string, cause?: unknown) {
+    super('data', `line ${line} of ${options.name} ${says}`, {
+      ...(hint === undefined ? {} : { hint }),
+      ...(cause === undefined ? {} : { cause }),
+    });
+  }
 }
+
+/** Only this line is wrong; the lines behind it can be read. */
+class BrokenLine extends LineError {}
 
 /**
  * Pieces of bytes that end with a line end, except perhaps the last. Input blocks may be reused by

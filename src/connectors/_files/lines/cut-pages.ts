@@ -1,6 +1,7 @@
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { Page, type Lane, type PageOptions } from '../../../kit/page.ts';
 import { PageFill, type PageBounds } from '../../../kit/page-bounds.ts';
+import type { RecordPlace, RejectedRecord, UnreadRecord } from '../../../kit/rejected-record.ts';
 import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 
 /** Collects values into pages within the bounds, in the form of the lane. */
@@ -9,40 +10,53 @@ export class PageCutter {
   readonly #asBytes: boolean;
   #records: JsonValue[] = [];
   #lines: string[] = [];
+  #rejected: RejectedRecord[] = [];
+  #places: RecordPlace[] = [];
 
   constructor(lane: Lane, bounds: PageBounds) {
     this.#fill = new PageFill(bounds);
     this.#asBytes = lane.form === 'bytes';
   }
 
+  /** Records so far, rejected ones too. */
   get count(): number {
     return this.#fill.count;
   }
 
   /**
    * Adds the value; false when the page is full: call `take`, then add again. `size` is its encoded
-   * size, when known.
+   * size, when known. A place is known of each value, or of none.
    */
-  add(value: JsonValue, size?: number): boolean {
+  add(value: JsonValue, size?: number, place?: RecordPlace): boolean {
     const line = this.#asBytes || size === undefined ? `${stringifyJson(value)}\n` : '';
     if (!this.#fill.add(size ?? Buffer.byteLength(line))) return false;
     if (this.#asBytes) this.#lines.push(line);
     else this.#records.push(value);
+    if (place !== undefined) this.#places.push(place);
+    return true;
+  }
+
+  /** Adds a record that could not be read; false when the page is full. */
+  reject(record: UnreadRecord, size: number): boolean {
+    const index = this.#fill.count;
+    if (!this.#fill.add(size)) return false;
+    this.#rejected.push({ ...record, index });
     return true;
   }
 
   /** Returns the page so far and starts an empty one. */
   take(bookmark?: JsonValue): Page {
-    const { count, bytes } = this.#fill;
-    const options: PageOptions = bookmark === undefined ? { bytes } : { bytes, bookmark };
+    const { bytes } = this.#fill;
+    const options: PageOptions = {
+      ...(bookmark === undefined ? {} : { bookmark }),
+      ...(this.#rejected.length === 0 ? {} : { rejected: this.#rejected }),
+      ...(this.#places.length === 0 ? {} : { places: this.#places }),
+    };
     const page = this.#asBytes
-      ? Page.ofBlock(
-          JSON_LINES,
-          Buffer.from(this.#lines.join('')),
-          count,
-          bookmark === undefined ? {} : { bookmark },
-        )
-      : Page.ofRecords(this.#records, options);
+      ? Page.ofBlock(JSON_LINES, Buffer.from(this.#lines.join('')), this.#lines.length, options)
+      : Page.ofRecords(this.#records, { ...options, bytes });
+    this.#rejected = [];
+    this.#places = [];
     this.#records = [];
     this.#lines = [];
     this.#fill.clear();
@@ -54,7 +68,18 @@ export class PageCutter {
 export interface Sized {
   readonly value: JsonValue;
   readonly size?: number;
+  /** Where it begins, of sources that reject records. */
+  readonly place?: RecordPlace;
+  readonly rejected?: undefined;
 }
+
+/** In the place of a value that could not be read. */
+export interface RejectedLine {
+  readonly rejected: UnreadRecord;
+  readonly size: number;
+}
+
+export type ReadLine = Sized | RejectedLine;
 
 export interface CutOptions {
   readonly lane: Lane;
@@ -64,21 +89,22 @@ export interface CutOptions {
   readonly signal: AbortSignal;
 }
 
-/** Cuts batches of values into pages; ends after `limit` records. */
+/** Cuts batches of values into pages; ends after `limit` records, not counting rejected ones. */
 export async function* cutPages(
-  batches: AsyncIterable<Iterable<Sized>>,
+  batches: AsyncIterable<Iterable<ReadLine>>,
   options: CutOptions,
 ): AsyncGenerator<Page> {
   const cutter = new PageCutter(options.lane, options.bounds);
   let left = options.limit ?? Infinity;
   if (left <= 0) return;
   for await (const batch of batches) {
-    for (const { value, size } of batch) {
-      if (!cutter.add(value, size)) {
+    for (const line of batch) {
+      if (!added(line, cutter)) {
         options.signal.throwIfAborted();
         yield cutter.take();
-        cutter.add(value, size);
+        added(line, cutter);
       }
+      if (line.rejected !== undefined) continue;
       left -= 1;
       if (left === 0) break;
     }
@@ -86,6 +112,12 @@ export async function* cutPages(
   }
   options.signal.throwIfAborted();
   if (cutter.count > 0) yield cutter.take();
+}
+
+function added(line: ReadLine, cutter: PageCutter): boolean {
+  return line.rejected === undefined
+    ? cutter.add(line.value, line.size, line.place)
+    : cutter.reject(line.rejected, line.size);
 }
 
 /** Values without a known encoded size. */

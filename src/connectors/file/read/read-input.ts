@@ -7,9 +7,9 @@ import { jsonFault, parseData, type JsonValue } from '../../../lib/text/json.ts'
 import { openText } from '../../_files/csv/csv-input.ts';
 import type { CsvPageOptions } from '../../_files/csv/csv-page-maker.ts';
 import { csvPages } from '../../_files/csv/csv-pages.ts';
-import { jsonLines } from '../../_files/json/json-lines-file.ts';
+import { jsonLines, jsonLinesOrRejected } from '../../_files/json/json-lines-file.ts';
 import { pageBounds } from '../../../kit/page-bounds.ts';
-import { cutPages, unsized, type Sized } from '../../_files/lines/cut-pages.ts';
+import { cutPages, unsized, type ReadLine } from '../../_files/lines/cut-pages.ts';
 import { ParquetReader } from '../../_files/parquet/parquet-reader.ts';
 import { textOf, wholeOf } from '../../_files/output/whole.ts';
 import { avroRecords } from '../../_files/avro/avro-records.ts';
@@ -24,6 +24,8 @@ export interface Reading {
   readonly config: FileSourceConfig;
   readonly context: SourceContext;
   readonly lane: ReadRequest['lane'];
+  /** Whether records that cannot be read are put to the pages as rejected ones. */
+  readonly rejects: boolean;
   /** How many more records may be read. */
   left: number;
   /** Avro: the schema of the first file, which later files are read with. */
@@ -48,13 +50,13 @@ export function pagesOf(input: Input, reading: Reading): AsyncIterable<Page> {
 
 async function* delimitedPages(
   input: Input,
-  { config, context }: Reading,
-  options: Omit<CsvPageOptions, 'shape' | 'name'>,
+  { config, context, rejects }: Reading,
+  options: Omit<CsvPageOptions, 'shape' | 'name' | 'rejects'>,
 ): AsyncGenerator<Page> {
   const { csv } = config;
   const { name } = input;
   const quote = csv.quote.charCodeAt(0);
-  const { delimiter, blocks } = await openText(input.blocks(), {
+  const { delimiter, firstByte, blocks } = await openText(input.blocks(), {
     encoding: csv.encoding,
     skipped: csv.skip_rows,
     delimiter: csv.delimiter === 'auto' ? 'auto' : csv.delimiter.charCodeAt(0),
@@ -68,13 +70,20 @@ async function* delimitedPages(
     flexible: csv.flexible,
     nullValues: csv.null_values,
   };
-  yield* csvPages(blocks, { ...options, shape, name });
+  yield* csvPages(blocks, {
+    ...options,
+    shape,
+    name,
+    rejects: rejects ? { byte: firstByte } : undefined,
+  });
 }
 
-function batchesOf(input: Input, reading: Reading): AsyncIterable<Iterable<Sized>> {
+function batchesOf(input: Input, reading: Reading): AsyncIterable<Iterable<ReadLine>> {
   switch (input.format) {
     case 'json_lines':
-      return jsonLines(input.blocks(), { name: input.name });
+      return (reading.rejects ? jsonLinesOrRejected : jsonLines)(input.blocks(), {
+        name: input.name,
+      });
     case 'parquet':
       return unsized(parquetRecords(input, reading));
     case 'avro':

@@ -1,6 +1,7 @@
 import { declaredColumns, inferTypes } from '../../../kit/declared-columns.ts';
 import { z } from 'zod';
 import { otherName } from '../../../kit/other-name.ts';
+import { onReadError } from '../../../kit/rejected-record.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../../kit/schema.ts';
 import { compression, encryption, filePath } from '../../_files/config.ts';
 import { encodingName, skippedLines } from '../../_files/csv/csv-config.ts';
@@ -159,6 +160,9 @@ export const sourceConfig = z.lazy(() =>
       encryption: encryption(),
       columns: declaredColumns(),
       infer_types: inferTypes(),
+      on_error: onReadError(
+        'A line of JSON Lines or a row of delimited text that cannot be read, or a value that does not fit its type,',
+      ),
       batch_size: batchSize().meta({
         description: 'Records a page holds at most; 0 gives one page per file.',
       }),

@@ -1,8 +1,9 @@
 import { encodingsOf } from '../../../kit/declared-columns.ts';
-import { pagesWithTypes, typedPages } from '../../../kit/typed-pages.ts';
+import { pagesWithTypes, typedPages, typedRecord } from '../../../kit/typed-pages.ts';
 import type { SourceContext } from '../../../kit/context.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { Page } from '../../../kit/page.ts';
+import { rejectingLane, type RejectedRecord } from '../../../kit/rejected-record.ts';
 import {
   defineSource,
   type Discovered,
@@ -11,9 +12,11 @@ import {
 } from '../../../kit/source.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../../lib/text/json.ts';
+import { withoutCodecSuffix } from '../../_files/compression/compression.ts';
+import { jsonOf } from '../../_files/json/json-lines-file.ts';
 import { requireOneSchema } from '../../_files/parquet/parquet-schemas.ts';
 import { fileUri } from '../../_files/paths.ts';
-import { isUrl, sourceConfig, type FileSourceConfig } from './source-config.ts';
+import { formatOfName, isUrl, sourceConfig, type FileSourceConfig } from './source-config.ts';
 import { inputsOf, type Input } from './inputs.ts';
 import { openParquet, pagesOf, type Reading } from './read-input.ts';
 
@@ -28,6 +31,7 @@ export const fileSource = defineSource<FileSourceConfig>({
   examples: [
     { path: 'data/orders.csv' },
     { path: 'inbox', recursive: true, incremental: { by: 'mtime' }, stable_for_secs: 30 },
+    { path: 'drop/*.csv', incremental: { by: 'name' }, on_error: 'dlq' },
     { path: 'exports/*.xml.gz', format: 'xml', xml: { record_element: 'order' }, strict: true },
     {
       path: 'https://example.com/prices.jsonl',
@@ -39,7 +43,10 @@ export const fileSource = defineSource<FileSourceConfig>({
     replay: 'none',
     bookmarks: config.incremental !== undefined,
     ...encodingsOf(config, LINES),
+    ...(config.on_error === 'dlq' ? rejectingLane(LINES) : {}),
   }),
+  quarantines: ({ on_error: onError }) => onError === 'dlq',
+  reread,
   declares: ({ columns }) => columns,
   infersTypes: ({ infer_types: infers }) => infers,
   datasetUri: (config) => (isUrl(config.path) ? withoutSecrets(config.path) : fileUri(config.path)),
@@ -83,6 +90,7 @@ async function* inferred(
     infersFromText: inputs.every(({ format }) => format === 'csv' || format === 'xml'),
     limit,
     log: context.env.log,
+    rejects: isRejecting(config, request),
   });
 }
 
@@ -113,6 +121,7 @@ async function* pagesOfAll(
     config,
     context,
     lane: request.lane,
+    rejects: isRejecting(config, request),
     left: limit ?? Infinity,
     avroSchema: config.avro.schema,
     fields: undefined,
@@ -123,11 +132,22 @@ async function* pagesOfAll(
     const told = isOneFormat
       ? withFields(pagesOf(input, reading), reading)
       : pagesOf(input, reading);
-    const read = typed(told, input, config);
+    const read = typed(told, input, reading);
     yield* config.incremental === undefined
       ? counted(read, reading)
       : bookmarked(counted(read, reading), input, reading);
   }
+}
+
+function reread(
+  config: FileSourceConfig,
+  { payload, input: name }: Pick<RejectedRecord, 'payload' | 'input'>,
+): JsonValue | undefined {
+  const named = formatOfName(withoutCodecSuffix(name));
+  const format = config.format === 'auto' ? named : config.format;
+  if (typeof payload === 'string' && format !== 'json_lines') return undefined;
+  const fromText = format !== undefined && TEXT_FORMATS.has(format);
+  return typedRecord(jsonOf(payload, { name }), config, { name, fromText });
 }
 
 const TEXT_FORMATS: ReadonlySet<string> = new Set(['csv', 'xml', 'xlsx']);
@@ -135,11 +155,15 @@ const TEXT_FORMATS: ReadonlySet<string> = new Set(['csv', 'xml', 'xlsx']);
 function typed(
   read: AsyncIterable<Page>,
   { name, format }: Input,
-  { columns, infer_types: infers }: FileSourceConfig,
+  { config: { columns, infer_types: infers }, rejects }: Reading,
 ): AsyncIterable<Page> {
   return columns === undefined || infers
     ? read
-    : typedPages(read, columns, { name, fromText: TEXT_FORMATS.has(format) });
+    : typedPages(read, columns, { name, fromText: TEXT_FORMATS.has(format), rejects });
+}
+
+function isRejecting(config: FileSourceConfig, { rejects }: Omit<ReadRequest, 'limit'>): boolean {
+  return config.on_error === 'dlq' && rejects === true;
 }
 
 /** Files of several formats have no schema in common. */
@@ -177,7 +201,8 @@ function withBookmark(page: Page, bookmark: JsonValue): Page {
   const { schema } = page;
   if (page.form.form === 'bytes')
     return Page.ofBlock(JSON_LINES, page.block(JSON_LINES), page.count, { bookmark, schema });
-  return Page.ofRecords(page.records(), { bookmark, bytes: page.bytes, schema });
+  const { bytes, rejected } = page;
+  return Page.ofRecords(page.records(), { bookmark, bytes, schema, rejected });
 }
 
 function bookmarkOf(input: Input, config: FileSourceConfig): JsonValue {
