@@ -27,15 +27,15 @@ function start() {
   delete process.env[GUARD];
   keepCompiledCode();
   const bundle = path.join(packageFolder, 'dist', 'main.cjs');
-  if (existsSync(path.join(packageFolder, 'src', 'main.ts'))) void startInCheckout(bundle);
+  const sources = path.join(packageFolder, 'src', 'main.ts');
+  if (existsSync(sources) && !runsBundle()) void import(pathToFileURL(sources).href);
   else require(bundle);
 }
 
 /** Node does not strip types below node_modules, so a package brings a bundle and no sources; a checkout may have both. */
-async function startInCheckout(bundle) {
-  const { isBundleOfSources } = await import('./bundle.mjs');
-  if (process.env[SOURCES] === undefined && isBundleOfSources(packageFolder)) require(bundle);
-  else await import(pathToFileURL(path.join(packageFolder, 'src', 'main.ts')).href);
+function runsBundle() {
+  if (process.env[SOURCES] !== undefined) return false;
+  return require('./bundle.js').isBundleOfSources(packageFolder);
 }
 
 /** The next start need not compile again. Where nothing can be kept, Node goes on without; NODE_COMPILE_CACHE names another folder. */

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { noteOfBundle, stateOfSources } from '../bin/bundle.mjs';
+import { noteOfBundle, stateOfSources } from '../bin/bundle.js';
 
 const ROOT = resolve(import.meta.dirname, '..');
 

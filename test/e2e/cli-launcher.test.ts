@@ -20,7 +20,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { noteOfBundle, stateOfSources } from '../../bin/bundle.mjs';
+import { noteOfBundle, stateOfSources } from '../../bin/bundle.js';
 
 const PROGRAMS = resolve(import.meta.dirname, '../../bin');
 
@@ -133,6 +133,13 @@ describe('on a Node that is new enough', () => {
       build();
       change();
       expect(launch(undefined)).toMatchObject({ status: 0, stdout: `${word}\n` });
+    });
+
+    it('runs the bundle when only files came that are no part of it', () => {
+      build();
+      put('src/word.test.ts', '');
+      put('src/README.md', '');
+      expect(launch(undefined)).toMatchObject({ status: 0, stdout: 'bundle\n' });
     });
 
     it('runs the sources when it is told to', () => {
