@@ -33,11 +33,12 @@ pipeline:
 `;
 
 test(
-  'loading the parts and the blocks builds no schema: a run builds those its document needs',
+  'loading parts, blocks and commands builds no schema: a run builds those its document needs',
   async () => {
     const describe = vi.spyOn(z.globalRegistry, 'add');
     await import('../src/parts.ts');
     await import('../src/blocks/index.ts');
+    await import('../src/cli/commands/index.ts');
     const fields = describe.mock.calls.map(([, meta]) => meta?.description);
     expect(fields, 'put these schemas behind `z.lazy(() => …)`').toEqual([]);
   },

@@ -15,7 +15,8 @@
 import { AppError } from '../lib/errors.ts';
 import type { LogLine } from '../lib/log.ts';
 import type { AuditQuery, AuditRecord } from '../wire/audit.ts';
-import type { RunRecord, RunStatus, StoredLogLine } from '../wire/run.ts';
+import type { RunStatus } from '../wire/run-status.ts';
+import type { RunRecord, StoredLogLine } from '../wire/run.ts';
 import type { CatalogStore } from './catalog.ts';
 import type { OutputStore } from './outputs.ts';
 import type { ScheduleStore } from './schedules.ts';

@@ -1,15 +1,6 @@
 /** Runs as the HTTP API shows them. */
 import { z } from 'zod';
-
-export const RUN_STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const;
-export type RunStatus = (typeof RUN_STATUSES)[number];
-
-export function isTerminal(status: RunStatus): status is 'completed' | 'failed' | 'cancelled' {
-  return status === 'completed' || status === 'failed' || status === 'cancelled';
-}
-
-/** What every connector with such a setting accepts. */
-export const MAX_CONCURRENCY = 256;
+import { MAX_CONCURRENCY, RUN_STATUSES } from './run-status.ts';
 
 const time = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC.' });
 

@@ -1,16 +1,9 @@
 /** Templates as the HTTP API shows them. */
 import { z } from 'zod';
+import { TEMPLATE_KINDS, WRITE_MODES } from './template-kinds.ts';
 import { submissionReceiptSchema, submissionSchema } from './run.ts';
 
-export const TEMPLATE_KINDS = [
-  'source-template',
-  'sink-template',
-  'deployment',
-  'pipeline',
-] as const;
-
 const time = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC.' });
-export const WRITE_MODES = ['append', 'upsert', 'delete', 'overwrite'] as const;
 
 /** A number, the same as text, or a channel; which of them is valid the registry says. */
 const selector = (description: string) =>

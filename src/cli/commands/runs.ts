@@ -1,5 +1,5 @@
 import { thousands } from '../../lib/text/count.ts';
-import { RUN_STATUSES, type RunStatus } from '../../wire/run.ts';
+import { RUN_STATUSES, type RunStatus } from '../../wire/run-status.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import { integerOption, listOption, textOption } from '../framework/option.ts';

@@ -3,7 +3,7 @@ import { defineCommand } from '../framework/command.ts';
 import { EXIT } from '../framework/exit.ts';
 import { choiceOption } from '../framework/option.ts';
 import { table } from '../render/render.ts';
-import { TEMPLATE_KINDS } from '../../wire/templates.ts';
+import { TEMPLATE_KINDS } from '../../wire/template-kinds.ts';
 
 export const templateListCommand = defineCommand({
   name: 'template list',

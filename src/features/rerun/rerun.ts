@@ -5,7 +5,8 @@ import { actionOf, type Audit } from '../../runs/service/audit.ts';
 import type { Caller, How, Runs, SubmittedRun } from '../../runs/service/runs.ts';
 import { isWithheld, withheldOf } from '../../runs/service/stored-submission.ts';
 import type { RerunReceipt, RerunRequest } from '../../wire/rerun.ts';
-import { isTerminal, type Submission } from '../../wire/run.ts';
+import { isTerminal } from '../../wire/run-status.ts';
+import type { Submission } from '../../wire/run.ts';
 import type { StoredSubmissionContent } from '../../wire/submission.ts';
 
 /** Label of a run that names the one that it runs again. */

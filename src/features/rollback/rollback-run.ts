@@ -1,7 +1,8 @@
 /** Rolls back one invocation of a recorded run. */
 import { ConfigError, RefusedError } from '../../lib/errors.ts';
 import type { RollbackReport, RollbackRequest } from '../../wire/rollback.ts';
-import { isTerminal, type RunRecord } from '../../wire/run.ts';
+import { isTerminal } from '../../wire/run-status.ts';
+import type { RunRecord } from '../../wire/run.ts';
 import { actionOf, type Audit } from '../../runs/service/audit.ts';
 import type { Jobs } from '../../runs/service/jobs.ts';
 import { refusalOf } from '../../runs/service/job-refusal.ts';

@@ -24,7 +24,8 @@ import {
   templateMatrixJobSchema,
   type RequestOf,
 } from '../../wire/job.ts';
-import type { TEMPLATE_KINDS, TemplateMatrix } from '../../wire/templates.ts';
+import type { TEMPLATE_KINDS } from '../../wire/template-kinds.ts';
+import type { TemplateMatrix } from '../../wire/templates.ts';
 import { compose, type Composed } from './documents/compose.ts';
 import { DEPLOYED_BLOCKS } from './documents/kinds.ts';
 import { lint } from './documents/lint.ts';

@@ -4,7 +4,7 @@
  */
 import { isTimeOrdered } from '../../lib/ids.ts';
 import type { AuditQuery, AuditRecord } from '../../wire/audit.ts';
-import { isTerminal } from '../../wire/run.ts';
+import { isTerminal } from '../../wire/run-status.ts';
 import type {
   Admission,
   AdmitOptions,

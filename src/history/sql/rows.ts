@@ -5,7 +5,8 @@
 import type { SQLOutputValue } from 'node:sqlite';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import type { AuditRecord } from '../../wire/audit.ts';
-import type { InvocationRecord, RunStatus } from '../../wire/run.ts';
+import type { RunStatus } from '../../wire/run-status.ts';
+import type { InvocationRecord } from '../../wire/run.ts';
 import type { Instance, StoredRun } from '../history.ts';
 import type { Row, SqlValue } from './sql-store.ts';
 

@@ -1,7 +1,7 @@
 /** A history in SQL tables; SQLite and PostgreSQL share it. */
 import { isTimeOrdered } from '../../lib/ids.ts';
 import type { AuditQuery, AuditRecord } from '../../wire/audit.ts';
-import { isTerminal } from '../../wire/run.ts';
+import { isTerminal } from '../../wire/run-status.ts';
 import type {
   Admission,
   AdmitOptions,

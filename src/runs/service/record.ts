@@ -3,7 +3,8 @@ import { shownCallback } from '../callbacks/callback-rules.ts';
 import type { RunEnding, StoredRun } from '../../history/history.ts';
 import type { Redactor } from '../../lib/redact.ts';
 import type { InvocationOutcome, OutcomeError, Progress, RunOutcome } from '../../wire/outcome.ts';
-import { isTerminal, type InvocationRecord, type RunRecord } from '../../wire/run.ts';
+import { isTerminal } from '../../wire/run-status.ts';
+import type { InvocationRecord, RunRecord } from '../../wire/run.ts';
 import type { JobFault, StopCause } from '../../wire/job.ts';
 import { errorOf, JobError } from '../worker/job-fault.ts';
 

@@ -3,7 +3,8 @@ import { RefusedError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import type { RunEnding } from '../../wire/run-event.ts';
-import { isTerminal, type RunRecord } from '../../wire/run.ts';
+import { isTerminal } from '../../wire/run-status.ts';
+import type { RunRecord } from '../../wire/run.ts';
 import type { RunListener } from './run-listener.ts';
 import type { Runs } from './runs.ts';
 

@@ -4,10 +4,10 @@
  */
 import type { PlanSummary } from '../../wire/plan-summary.ts';
 import type { Bound, StoredSubmissionContent } from '../../wire/submission.ts';
+import type { RunStatus } from '../../wire/run-status.ts';
 import type {
   RunPage,
   RunRecord,
-  RunStatus,
   StoredLogLine,
   Submission,
   SubmissionReceipt,

@@ -1,7 +1,8 @@
 /** What a submission says besides its document, checked. */
 import { RefusedError } from '../../lib/errors.ts';
 import { parseRfc3339 } from '../../lib/time/rfc3339.ts';
-import { MAX_CONCURRENCY, type Submission } from '../../wire/run.ts';
+import { MAX_CONCURRENCY } from '../../wire/run-status.ts';
+import type { Submission } from '../../wire/run.ts';
 import { validateCallback, type CallbackRules } from '../callbacks/callback-rules.ts';
 
 /** Throws `unprocessable`. */

@@ -1,7 +1,7 @@
 /** Runs: submit, list, read, cancel, delete. */
 import { z } from 'zod';
+import { RUN_STATUSES } from '../../wire/run-status.ts';
 import {
-  RUN_STATUSES,
   runPageSchema,
   runRecordSchema,
   submissionReceiptSchema,

@@ -1,5 +1,6 @@
 /** The registry of templates. */
 import { z } from 'zod';
+import { TEMPLATE_KINDS } from '../../wire/template-kinds.ts';
 import {
   deprecateResultSchema,
   deprecateTemplateSchema,
@@ -13,7 +14,6 @@ import {
   syncResultSchema,
   tagResultSchema,
   tagTemplateSchema,
-  TEMPLATE_KINDS,
   templateDetailSchema,
   templateListSchema,
   templateMatrixSchema,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { paramsSchema } from '../../../document/structure/params.ts';
 import { boolean, finding, json, text } from '../../../kit/schema.ts';
 import { isObject, stringifyJson, type JsonObject } from '../../../lib/text/json.ts';
-import { WRITE_MODES, type TEMPLATE_KINDS } from '../../../wire/templates.ts';
+import { WRITE_MODES, type TEMPLATE_KINDS } from '../../../wire/template-kinds.ts';
 
 export type TemplateKind = (typeof TEMPLATE_KINDS)[number];
 

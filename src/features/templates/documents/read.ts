@@ -7,7 +7,7 @@ import { check } from '../../../kit/schema.ts';
 import { ConfigError, type Issue } from '../../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { nearest } from '../../../lib/text/nearest.ts';
-import { TEMPLATE_KINDS } from '../../../wire/templates.ts';
+import { TEMPLATE_KINDS } from '../../../wire/template-kinds.ts';
 import {
   deploymentSchema,
   sinkTemplateSchema,
