@@ -24,8 +24,20 @@ exports.runCompiled = function runCompiled(file, purpose) {
   if (kept !== undefined && (cachedData === undefined || script.cachedDataRejected))
     keepAtExit(script, kept);
   const module = { exports: {} };
-  script.runInThisContext()(module.exports, createRequire(file), module, file, path.dirname(file));
+  const require = rememberingBuiltins(createRequire(file));
+  script.runInThisContext()(module.exports, require, module, file, path.dirname(file));
 };
+
+/** The modules of a bundle ask for the same parts of Node hundreds of times. */
+function rememberingBuiltins(load) {
+  const builtins = new Map();
+  const require = (name) => {
+    if (!name.startsWith('node:')) return load(name);
+    if (!builtins.has(name)) builtins.set(name, load(name));
+    return builtins.get(name);
+  };
+  return Object.assign(require, load);
+}
 
 /** A purpose is what somebody typed. */
 function nameOf(purpose) {

@@ -21,6 +21,8 @@ void runCli(process.argv.slice(2), {
 
 function end(code: number): void {
   process.exitCode = code;
+  // Nothing is left to do then, and ending here spares the time in which memory is tidied up.
+  process.once('beforeExit', () => process.exit());
   // A system call that never returns (a read of a silent pipe) would keep the process alive, and
   // `process.exit` waits for such calls too. After a stop the process therefore ends by the signal
   // that asked for it.

@@ -35,10 +35,11 @@ export function parseLine(argv: readonly string[], commands: readonly Command[])
   const root = quiet(new Parser('headgate'));
   for (const [key, option] of Object.entries(SHARED_OPTIONS)) root.addOption(flag(key, option));
   root.addOption(new Flag('-h, --help'));
+  const candidates = startingWith(first, commands);
   const groups = new Map(
-    [...groupsOf(commands).keys()].map((name) => [name, quiet(root.command(name))]),
+    [...groupsOf(candidates).keys()].map((name) => [name, quiet(root.command(name))]),
   );
-  for (const command of commands) {
+  for (const command of candidates) {
     const [name = '', second] = command.name.split(' ');
     const parser = quiet(
       second === undefined ? root.command(name) : (groups.get(name) ?? root).command(second),
@@ -64,6 +65,12 @@ export function parseLine(argv: readonly string[], commands: readonly Command[])
     throw error;
   }
   return found;
+}
+
+/** All of them when none does: describing every option of every command takes as long as a small run. */
+function startingWith(word: string, commands: readonly Command[]): readonly Command[] {
+  const found = commands.filter(({ name }) => name === word || name.startsWith(`${word} `));
+  return found.length === 0 ? commands : found;
 }
 
 function find(words: readonly string[], commands: readonly Command[]): Command {
