@@ -2,10 +2,23 @@
  * Runs a bundled program with the code that V8 compiled for it when it ran before. Node's own compile cache keeps what loading a file
  * compiles, and none of the functions that are compiled when they are first called: of a bundle, that is nearly all there is.
  */
-const { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs');
+const {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} = require('node:fs');
 const { createRequire, getCompileCacheDir } = require('node:module');
 const path = require('node:path');
 const vm = require('node:vm');
+
+/** Program, build and purpose. */
+const NAME = /^(.+)-[^-]+\.cjs-([a-z-]+)$/;
+/** Two builds that are used in turn must not remove what the other one kept. */
+const IN_USE_MS = 24 * 3600 * 1000;
 
 /**
  * `file` must have a name that changes with what stands in it. Runs for different purposes call different functions: what one of them
@@ -62,9 +75,25 @@ function keepAtExit(script, kept) {
       // Flushed before it gets its name: V8 takes what it reads for whole.
       writeFileSync(part, script.createCachedData(), { flush: true });
       renameSync(part, kept);
+      removeOlder(kept);
     } catch {
       // Where nothing can be kept, the next run compiles again.
       rmSync(part, { force: true });
     }
   });
+}
+
+/** What other builds of the program kept for the same purpose, unless they may still be in use. */
+function removeOlder(kept) {
+  const folder = path.dirname(kept);
+  const purpose = NAME.exec(path.basename(kept));
+  if (purpose === null) return;
+  for (const name of readdirSync(folder)) {
+    const other = NAME.exec(name);
+    if (other === null || other[1] !== purpose[1] || other[2] !== purpose[2]) continue;
+    const file = path.join(folder, name);
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found !== undefined && Date.now() - found.mtimeMs > IN_USE_MS)
+      rmSync(file, { force: true });
+  }
 }

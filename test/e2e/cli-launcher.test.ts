@@ -190,6 +190,11 @@ describe('a bundled program', () => {
 
   const run = (...args: string[]) => launch({ XDG_CACHE_HOME: cache }, ...args);
 
+  function fileOf(name: string): string {
+    const files = readdirSync(cache, { recursive: true, encoding: 'utf8' });
+    return files.find((file) => basename(file) === name) ?? '';
+  }
+
   it('runs with the code it compiled before, for each purpose its own', () => {
     expect([run('run'), run('run'), run('list')].map(({ stdout }) => stdout)).toEqual([
       'ran\n',
@@ -197,6 +202,27 @@ describe('a bundled program', () => {
       'ran\n',
     ]);
     expect(kept()).toEqual(['program-1.cjs-list', 'program-1.cjs-run']);
+  });
+
+  it('removes what builds of other days kept for the same purpose', () => {
+    run('run');
+    const folder = dirname(join(cache, fileOf('program-1.cjs-run')));
+    const others = [
+      'program-0.cjs-run',
+      'program-2.cjs-run',
+      'program-0.cjs-list',
+      'worker-0.cjs-run',
+    ];
+    for (const name of others) writeFileSync(join(folder, name), '');
+    for (const name of others.filter((one) => one !== 'program-2.cjs-run'))
+      utimesSync(join(folder, name), 1_000_000, 1_000_000);
+    rmSync(join(folder, 'program-1.cjs-run'));
+    run('run');
+    expect(
+      readdirSync(folder)
+        .filter((name) => name.includes('.cjs-'))
+        .sort(),
+    ).toEqual(['program-0.cjs-list', 'program-1.cjs-run', 'program-2.cjs-run', 'worker-0.cjs-run']);
   });
 
   it('keeps nothing of a run that failed, and makes no file name of what is no word', () => {
