@@ -7,6 +7,7 @@ import { postgresMoves } from './postgres.ts';
 import { dueTogether } from './schedules.ts';
 import { serviceMoves } from './service.ts';
 import { sqliteMoves } from './sqlite.ts';
+import { startMoves } from './start.ts';
 import { templateMoves } from './templates.ts';
 import { triggerMoves } from './triggers.ts';
 
@@ -15,6 +16,7 @@ export const MOVES: readonly Move[] = [
   ...jsonLinesMoves,
   ...postgresMoves,
   ...sqliteMoves,
+  ...startMoves,
   ...serviceMoves,
   dueTogether,
   ...templateMoves,
