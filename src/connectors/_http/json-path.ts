@@ -89,6 +89,17 @@ export function isSingular(path: string): boolean {
     : !steps.includes(EACH);
 }
 
+/** The records at a path: each match, or the items of the list that a path of one value leads to. */
+export function compileRecords(path: string): PathReader {
+  const read = compilePath(path);
+  const opens = isSingular(path);
+  return (value) => {
+    const found = read(value);
+    const [only] = found;
+    return opens && Array.isArray(only) ? only : found;
+  };
+}
+
 /** A match with the steps of its path. */
 export interface LocatedMatch {
   readonly value: JsonValue;

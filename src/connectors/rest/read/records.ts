@@ -6,7 +6,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../../lib/text/json.ts';
-import { compilePath, isSingular, locate } from '../../_http/json-path.ts';
+import { compilePath, compileRecords, isSingular, locate } from '../../_http/json-path.ts';
 
 export type Extract = (body: JsonValue) => JsonValue[];
 
@@ -64,12 +64,7 @@ function reader(path: string, ancestors: readonly Ancestor[]): Extract {
     const each = opens ? `${path}[*]` : path;
     return (body) => withAncestors(body, { path, each, opens }, ancestors);
   }
-  const read = compilePath(path);
-  return (body) => {
-    const found = read(body);
-    const [only] = found;
-    return opens && Array.isArray(only) ? only : found;
-  };
+  return compileRecords(path);
 }
 
 function withAncestors(
