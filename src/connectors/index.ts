@@ -3,6 +3,7 @@ import type { SourceDefinition } from '../kit/source.ts';
 import { csvSink, csvSource } from './csv/index.ts';
 import { duckdbSink, duckdbSource } from './duckdb/index.ts';
 import { fileSink, fileSource } from './file/index.ts';
+import { graphqlSource } from './graphql/index.ts';
 import { httpSink } from './http/index.ts';
 import { jsonlSink, jsonlSource } from './jsonl/index.ts';
 import { parquetSink, parquetSource } from './parquet/index.ts';
@@ -16,6 +17,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   csvSource,
   duckdbSource,
   fileSource,
+  graphqlSource,
   jsonlSource,
   parquetSource,
   postgresSource,

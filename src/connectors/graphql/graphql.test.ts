@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
+import { issuesOf, runSource, type Run, type RunOptions } from '../../../test/fakes/run-source.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
+import { graphqlSource } from './index.ts';
+
+const QUERY = 'query Q($first: Int, $after: String, $shop: ID) { list { id } }';
+const rows = Array.from({ length: 7 }, (_, index): JsonObject => ({ id: index + 1 }));
+let server: HttpServer;
+
+beforeAll(async () => {
+  server = await startHttpServer();
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  server.requests.length = 0;
+});
+
+function run(config: JsonObject = {}, options: RunOptions = {}): Promise<Run> {
+  const base = {
+    endpoint: `${server.url}/graphql`,
+    query: QUERY,
+    records_path: '$.data.list.nodes',
+  };
+  return runSource(graphqlSource, { ...base, ...config }, options);
+}
+
+const sent = () =>
+  server.requests.map(({ json }) => json() as { query: string; variables: JsonObject });
+const variables = () => sent().map((body) => body.variables);
+const page = (from: number, info?: JsonObject) => ({
+  json: { data: { list: { nodes: rows.slice(from, from + 3), pageInfo: info } } },
+});
+const warnings = ({ env }: Run) =>
+  env.lines.filter(({ level }) => level === 'WARN').map(({ line }) => line);
+
+describe('the request', () => {
+  it('is a POST of the query and its variables, with the login', async () => {
+    server.respond([page(0)]);
+    const { records } = await run(
+      {
+        variables: { shop: 's1', big: 12345678901234567890n } as never,
+      },
+      {
+        context: {
+          credentials: {
+            resolve: () => ({
+              get: () => Promise.resolve({ headers: { 'X-Key': 'k1' }, query: {} }),
+              invalidate: () => {},
+            }),
+          },
+        },
+      },
+    );
+    expect(records).toEqual(rows.slice(0, 3));
+    expect(server.requests).toMatchObject([{ method: 'POST', headers: { 'x-key': 'k1' } }]);
+    expect(server.requests[0]?.body).toContain('"big":12345678901234567890');
+    expect(sent()).toMatchObject([{ query: QUERY, variables: { shop: 's1' } }]);
+  });
+
+  it('takes variables that the query declares from the parent record', async () => {
+    server.respond([page(0)]);
+    const parent = { shop: 's2', first: 9, other: true };
+    await run({ variables: { first: 2 } }, { context: { parent } });
+    expect(variables()).toEqual([{ first: 2, shop: 's2' }]);
+  });
+});
+
+describe('records', () => {
+  it('are `data` as a whole when there is no path', async () => {
+    server.respond([page(0)]);
+    const { records } = await runSource(graphqlSource, {
+      endpoint: server.url,
+      query: '{ list { id } }',
+    });
+    expect(records).toEqual([{ list: { nodes: rows.slice(0, 3) } }]);
+  });
+
+  it('keep the digits of their numbers', async () => {
+    server.respond([
+      {
+        headers: { 'content-type': 'application/json' },
+        body: '{"data":{"list":{"nodes":[{"id":90071992547409931,"p":1.10}]}}}',
+      },
+    ]);
+    const [record] = (await run()).records as { id: unknown }[];
+    expect(record?.id).toBe(90071992547409931n);
+  });
+});
+
+describe('a cursor', () => {
+  it('is followed until the server says that there is no other page', async () => {
+    server.respond([
+      page(0, { hasNextPage: true, endCursor: 'a' }),
+      page(3, { hasNextPage: true, endCursor: 'b' }),
+      page(6, { hasNextPage: false, endCursor: 'c' }),
+    ]);
+    const result = await run({ pagination: {}, batch_size: 3 });
+    expect(result.records).toEqual(rows);
+    expect(variables()).toEqual([{ first: 3 }, { first: 3, after: 'a' }, { first: 3, after: 'b' }]);
+    expect(warnings(result)).toEqual([]);
+  });
+
+  it.each<JsonObject>([{}, { endCursor: null }, { endCursor: '' }, { endCursor: 'a' }])(
+    'ends with %j, whatever is promised',
+    async (last) => {
+      server.respond([
+        page(0, { hasNextPage: true, endCursor: 'a' }),
+        page(3, { hasNextPage: true, ...last }),
+      ]);
+      expect((await run({ pagination: { type: 'cursor' } })).records).toEqual(rows.slice(0, 6));
+      expect(server.requests).toHaveLength(2);
+    },
+  );
+
+  it('decides where the answer does not say whether there is another page, with one warning', async () => {
+    server.respond([page(0, { endCursor: 'a' }), page(3, { endCursor: 'b' }), page(6, {})]);
+    const result = await run({ pagination: {} });
+    expect(result.records).toEqual(rows);
+    expect(warnings(result)).toEqual([expect.stringContaining('its cursor decides')]);
+  });
+
+  it('has names and paths of its own, and no size when the server decides', async () => {
+    server.respond([
+      { json: { data: { list: { nodes: rows.slice(0, 3) } }, more: true, at: 7 } },
+      { json: { data: { list: { nodes: rows.slice(3) } }, more: false } },
+    ]);
+    await run({
+      batch_size: 0,
+      pagination: { has_next_page_path: '$.more', cursor_path: '$.at', cursor_variable: 'seek' },
+    });
+    expect(variables()).toEqual([{}, { seek: 7 }]);
+  });
+
+  it('is left after `max_pages`, with a warning', async () => {
+    server.respond(() => page(0, { hasNextPage: true, endCursor: `c${server.requests.length}` }));
+    const result = await run({ pagination: {}, max_pages: 2 });
+    expect(result.records).toHaveLength(6);
+    expect(warnings(result)).toEqual([expect.stringContaining('max_pages')]);
+  });
+});
+
+describe('an offset', () => {
+  it('counts records until a short page', async () => {
+    server.respond([page(0), page(3), page(6)]);
+    const style = { type: 'Offset', offset_variable: 'skip', page_size: 3 };
+    expect((await run({ pagination: style })).records).toEqual(rows);
+    expect(variables()).toEqual([{ skip: 0 }, { skip: 3 }, { skip: 6 }]);
+  });
+
+  it('goes on to an empty page when short ones do not count, and may stand in the query', async () => {
+    server.respond([page(0), page(6), page(9)]);
+    await run({
+      query: '{ list(skip: $skip, x: $skipped) { id } }',
+      pagination: {
+        type: 'offset',
+        offset_variable: 'skip',
+        page_size: 3,
+        stop_when_short: false,
+        substitute_in_query: true,
+      },
+    });
+    expect(sent().map(({ query }) => query)).toEqual([
+      '{ list(skip: 0, x: $skipped) { id } }',
+      '{ list(skip: 3, x: $skipped) { id } }',
+      '{ list(skip: 4, x: $skipped) { id } }',
+    ]);
+    expect(variables()).toEqual([{}, {}, {}]);
+  });
+});
+
+describe('what the server refuses', () => {
+  it('fails with its messages, and without data it says so', async () => {
+    const messages = ['a', 'b', 'c', 'd'].map((message) => ({ message }));
+    server.respond([{ json: { errors: messages } }]);
+    await expect(run()).rejects.toThrow(/refuses the query: a; b; c; and 1 more/);
+    server.respond([{ json: { list: [] } }]);
+    await expect(run()).rejects.toThrow(/answers without `data`/);
+  });
+
+  it('in part is read, with one warning', async () => {
+    const errors = [{ message: 'no stock' }];
+    const info = { hasNextPage: true, endCursor: 'a' };
+    server.respond([
+      { json: { ...page(0, info).json, errors } },
+      { json: { ...page(3, { hasNextPage: false }).json, errors } },
+    ]);
+    const result = await run({ pagination: {} });
+    expect(result.records).toEqual(rows.slice(0, 6));
+    expect(warnings(result)).toEqual([expect.stringContaining('some fields are null')]);
+  });
+
+  it('for a while is asked again, twice', async () => {
+    server.respond([{ status: 503 }, { status: 502 }, page(0)]);
+    const { records, waits } = await run();
+    expect(records).toHaveLength(3);
+    expect(waits).toHaveLength(2);
+    server.respond([{ status: 503 }]);
+    await expect(run()).rejects.toThrow(/503/);
+    expect(server.requests).toHaveLength(6);
+  });
+});
+
+it('types are those of `columns`', async () => {
+  server.respond([page(0)]);
+  const { pages } = await run({ columns: { id: 'float64' } });
+  expect(pages[0]?.schema?.fields).toMatchObject([{ name: 'id', type: { kind: 'float64' } }]);
+});
+
+it('a config without a query, with an unknown style or a bad variable does not load', () => {
+  const issues = (config: JsonObject) =>
+    issuesOf(graphqlSource, { endpoint: 'https://x.test', query: '{ a }', ...config }).map(
+      ({ path }) => path,
+    );
+  expect(issues({})).toEqual([]);
+  expect(issuesOf(graphqlSource, { endpoint: 'ftp://x' }).map(({ path }) => path)).toEqual([
+    'endpoint',
+    'query',
+  ]);
+  expect(issues({ pagination: { type: 'Pages' } })).toEqual(['pagination.type']);
+  expect(issues({ pagination: { cursor_variable: '$after' } })).toEqual([
+    'pagination.cursor_variable',
+  ]);
+});

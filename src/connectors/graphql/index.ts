@@ -1,0 +1,47 @@
+import { pagesWithTypes } from '../../kit/typed-pages.ts';
+import { defineSource, type Source } from '../../kit/source.ts';
+import { bareUrl } from '../_http/url.ts';
+import { graphqlConfig, type GraphqlConfig } from './config.ts';
+import { openGraphql } from './source.ts';
+
+export const graphqlSource = defineSource<GraphqlConfig>({
+  type: 'graphql',
+  description: 'Reads the answers of a GraphQL query, page by page.',
+  config: graphqlConfig,
+  examples: [
+    { endpoint: 'https://api.example.com/graphql', query: '{ users { id name } }' },
+    {
+      endpoint: 'https://api.example.com/graphql',
+      query:
+        'query Orders($first: Int, $after: String) { orders(first: $first, after: $after) { edges { node { id total } } pageInfo { hasNextPage endCursor } } }',
+      auth: { type: 'bearer', config: { token: 'abcd1234' } },
+      records_path: '$.data.orders.edges[*].node',
+      pagination: {},
+      batch_size: 200,
+    },
+  ],
+  capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
+  datasetUri: ({ endpoint }) => bareUrl(endpoint),
+  declares: ({ columns }) => columns,
+  infersTypes: ({ infer_types: infers }) => infers,
+  open: async (config, context): Promise<Source> => {
+    const source = await openGraphql(config, context);
+    const { columns, infer_types: infers, endpoint: name } = config;
+    if (columns === undefined && !infers) return source;
+    return {
+      pages: ({ limit: most, ...request }) =>
+        pagesWithTypes(
+          (limit) => source.pages(limit === undefined ? request : { ...request, limit }),
+          {
+            config,
+            name,
+            fromText: false,
+            infersFromText: false,
+            limit: most,
+            log: context.env.log,
+          },
+        ),
+      close: () => source.close(),
+    };
+  },
+});

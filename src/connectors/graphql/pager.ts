@@ -1,0 +1,78 @@
+/** Walks the pages of a query. */
+import { jsonEqual, jsonText, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import type { Log } from '../../lib/log.ts';
+import { compilePath } from '../_http/json-path.ts';
+import type { GraphqlConfig, GraphqlPagination } from './config.ts';
+
+export interface PageRequest {
+  readonly query: string;
+  readonly variables: JsonObject;
+}
+
+export interface Pager {
+  readonly first: PageRequest;
+  /** The request after this answer with so many records; undefined when it was the last. */
+  next(body: JsonValue, records: number): PageRequest | undefined;
+}
+
+type Style<T extends string> = Extract<GraphqlPagination, { readonly type: T }>;
+
+export function createPager(config: GraphqlConfig, variables: JsonObject, log: Log): Pager {
+  const { query, pagination } = config;
+  const first = { query, variables };
+  if (pagination === undefined) return { first, next: () => undefined };
+  return pagination.type === 'Offset'
+    ? offsetPager(first, pagination)
+    : cursorPager(sized(first, pagination, config.batch_size), pagination, log);
+}
+
+function sized(first: PageRequest, style: Style<'Cursor'>, size: number): PageRequest {
+  if (size === 0) return first;
+  return { ...first, variables: { ...first.variables, [style.page_size_variable]: size } };
+}
+
+function cursorPager(first: PageRequest, style: Style<'Cursor'>, log: Log): Pager {
+  const [readNext, readCursor] = [
+    compilePath(style.has_next_page_path),
+    compilePath(style.cursor_path),
+  ];
+  let before: JsonValue | undefined = first.variables[style.cursor_variable];
+  let isWarned = false;
+  return {
+    first,
+    next(body) {
+      const [hasNext] = readNext(body);
+      if (hasNext === false) return undefined;
+      if (hasNext !== true && !isWarned) {
+        isWarned = true;
+        log.warn('the answer does not say whether there is another page: its cursor decides', {
+          has_next_page_path: style.has_next_page_path,
+          found: hasNext === undefined ? 'nothing' : jsonText(hasNext),
+        });
+      }
+      const [cursor] = readCursor(body);
+      if (cursor === undefined || cursor === null || cursor === '') return undefined;
+      if (before !== undefined && jsonEqual(cursor, before)) return undefined;
+      before = cursor;
+      return { ...first, variables: { ...first.variables, [style.cursor_variable]: cursor } };
+    },
+  };
+}
+
+function offsetPager({ query, variables }: PageRequest, style: Style<'Offset'>): Pager {
+  const { offset_variable: name, page_size: size } = style;
+  const placeholder = new RegExp(String.raw`\$${name}\b`, 'g');
+  const at = (offset: number): PageRequest =>
+    style.substitute_in_query
+      ? { query: query.replaceAll(placeholder, String(offset)), variables }
+      : { query, variables: { ...variables, [name]: offset } };
+  let offset = 0;
+  return {
+    first: at(0),
+    next(_body, records) {
+      if (records === 0 || (style.stop_when_short && records < size)) return undefined;
+      offset += records;
+      return at(offset);
+    },
+  };
+}

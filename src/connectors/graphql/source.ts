@@ -1,0 +1,167 @@
+import { pageBounds } from '../../kit/page-bounds.ts';
+import type { SourceContext } from '../../kit/context.ts';
+import type { Page } from '../../kit/page.ts';
+import type { ReadRequest, Source } from '../../kit/source.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import {
+  hasField,
+  isObject,
+  jsonText,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/text/json.ts';
+import { PageCutter } from '../_files/lines/cut-pages.ts';
+import { jsonBody } from '../_http/body.ts';
+import { HttpClient } from '../_http/client.ts';
+import { openConnections, type Connections } from '../_http/connections.ts';
+import { compileRecords } from '../_http/json-path.ts';
+import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../_http/retry.ts';
+import type { GraphqlConfig } from './config.ts';
+import { createPager, type PageRequest } from './pager.ts';
+
+const TIMEOUT_MS = 30_000;
+const RETRY: RequestRetry = {
+  maxRetries: 2,
+  backoff: 'exponential',
+  baseMs: 500,
+  maxMs: 60_000,
+  jitter: true,
+  on: ALL_TRANSIENT,
+};
+const ERRORS_SHOWN = 3;
+
+export async function openGraphql(config: GraphqlConfig, context: SourceContext): Promise<Source> {
+  const { env, signal } = context;
+  const connections = await openConnections({ tls: config.tls, timeoutMs: TIMEOUT_MS }, env);
+  const client = new HttpClient({
+    env,
+    signal,
+    provider: context.credentials.resolve(config.auth),
+    homes: [config.endpoint],
+    timeoutMs: TIMEOUT_MS,
+    retry: requestRetry(context.retry, RETRY, {}),
+    fetch: connections.fetch,
+  });
+  return new GraphqlSource({ config, context, client, connections });
+}
+
+interface Setup {
+  readonly config: GraphqlConfig;
+  readonly context: SourceContext;
+  readonly client: HttpClient;
+  readonly connections: Connections;
+}
+
+class GraphqlSource implements Source {
+  readonly #setup: Setup;
+  #isWarned = false;
+
+  constructor(setup: Setup) {
+    this.#setup = setup;
+  }
+
+  async *pages({ lane, limit }: ReadRequest): AsyncGenerator<Page> {
+    const { config, context } = this.#setup;
+    const size = config.batch_size === 0 ? Number.POSITIVE_INFINITY : config.batch_size;
+    const cutter = new PageCutter(lane, pageBounds(size, context.pageBytes));
+    let left = limit ?? Number.POSITIVE_INFINITY;
+    if (left <= 0) return;
+    for await (const records of this.#answers()) {
+      for (const record of records.slice(0, left)) {
+        if (cutter.add(record)) continue;
+        context.signal.throwIfAborted();
+        yield cutter.take();
+        cutter.add(record);
+      }
+      left -= records.length;
+      if (left <= 0) break;
+    }
+    context.signal.throwIfAborted();
+    if (cutter.count > 0) yield cutter.take();
+  }
+
+  async close(): Promise<void> {
+    await this.#setup.connections.close().catch(() => {});
+  }
+
+  /** The records of each answer, in order. */
+  async *#answers(): AsyncGenerator<readonly JsonValue[]> {
+    const { config, context } = this.#setup;
+    const { records_path: path, max_pages: most = Number.POSITIVE_INFINITY } = config;
+    const read = path === undefined ? wholeData : compileRecords(path);
+    const pager = createPager(config, variablesOf(config, context.parent), context.env.log);
+    let request: PageRequest | undefined = pager.first;
+    for (let page = 1; request !== undefined; page += 1) {
+      const body = await this.#ask(request);
+      const records = read(body);
+      yield records;
+      request = pager.next(body, records.length);
+      if (page < most || request === undefined) continue;
+      context.env.log.warn('`max_pages` ended the reading before the last page', { pages: page });
+      return;
+    }
+  }
+
+  async #ask({ query, variables }: PageRequest): Promise<JsonValue> {
+    const { config, client } = this.#setup;
+    const answer = await client.send({
+      method: 'POST',
+      url: config.endpoint,
+      body: { json: { query, variables } },
+    });
+    const body = jsonBody(answer.bytes, `the answer of ${answer.shownUrl}`);
+    const errors = isObject(body) && Array.isArray(body['errors']) ? body['errors'] : [];
+    const data = isObject(body) ? (body['data'] ?? null) : null;
+    if (data === null)
+      throw new ConnectorError(
+        'data',
+        errors.length === 0
+          ? `${answer.shownUrl} answers without \`data\``
+          : `${answer.shownUrl} refuses the query: ${messagesIn(errors)}`,
+        {
+          hint:
+            errors.length === 0
+              ? 'check `endpoint`: GraphQL servers answer with `data` or `errors`'
+              : 'check `query` and `variables`',
+        },
+      );
+    if (errors.length > 0) this.#warnOfErrors(errors);
+    return body;
+  }
+
+  /** Fields that failed are null in the records, and the server says why. */
+  #warnOfErrors(errors: readonly JsonValue[]): void {
+    if (this.#isWarned) return;
+    this.#isWarned = true;
+    const { context } = this.#setup;
+    context.env.log.warn('the server could not answer all of the query: some fields are null', {
+      row: context.row,
+      errors: messagesIn(errors),
+    });
+  }
+}
+
+function wholeData(body: JsonValue): JsonValue[] {
+  return isObject(body) ? [body['data'] ?? null] : [];
+}
+
+function messagesIn(errors: readonly JsonValue[]): string {
+  const texts = errors
+    .slice(0, ERRORS_SHOWN)
+    .map((error) => (isObject(error) ? jsonText(error['message'] ?? error) : jsonText(error)));
+  const more = errors.length - texts.length;
+  return texts.join('; ') + (more > 0 ? `; and ${more} more` : '');
+}
+
+/** Variables that the query declares and the config leaves out come from the parent record. */
+function variablesOf(
+  { query, variables }: GraphqlConfig,
+  parent: JsonValue | undefined,
+): JsonObject {
+  const own: JsonObject = { ...variables };
+  if (!isObject(parent ?? null)) return own;
+  for (const [, name = ''] of query.matchAll(/\$([A-Za-z_]\w*)\s*:/g))
+    if (!hasField(own, name) && hasField(parent as JsonObject, name))
+      own[name] = (parent as JsonObject)[name] ?? null;
+  return own;
+}
