@@ -45,6 +45,21 @@ const RANGE = ['--from', '2026-01-01', '--to', '2026-01-03'];
 const written = (folder: string): string[] => readdirSync(path.join(cwd, folder)).sort();
 
 describe('headgate backfill', () => {
+  test('is refused while another one of the same range runs', async () => {
+    document();
+    const both = await Promise.all([
+      backfill(...RANGE, '--resume'),
+      backfill(...RANGE, '--resume'),
+    ]);
+    const [first, second] = both.sort((one, other) => one.code - other.code);
+    expect(first?.err).toContain('2 of 2 windows done, 3 records written');
+    expect(second?.code).toBe(1);
+    expect(second?.err).toMatch(
+      /error: this range is being backfilled by run `.+`.*: two at once would run the same units\nhint: wait until that run has ended/,
+    );
+    expect((await backfill(...RANGE, '--resume')).code).toBe(0);
+  });
+
   test('runs each window, once', async () => {
     document();
     const first = await backfill(...RANGE);

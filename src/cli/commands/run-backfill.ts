@@ -4,6 +4,7 @@ import { blockOf } from '../../blocks/define-block.ts';
 import { availableParallelism } from 'node:os';
 import { bookmarkRangeOf, type BookmarkRange } from '../../features/backfill/bookmark-range.ts';
 import { isFailed, Marker } from '../../features/backfill/marker.ts';
+import { leaseRange } from '../../features/backfill/range-lease.ts';
 import { runUnits, type UnitResult } from '../../features/backfill/run-units.ts';
 import {
   StateKeys,
@@ -22,6 +23,7 @@ import { MANY_UNITS, planUnits, type BackfillPlan } from '../../features/backfil
 import { createNotifier } from '../../features/notifications/index.ts';
 import { observed } from '../../features/observers.ts';
 import { execute } from '../../engine/execute.ts';
+import { releaseLease, type StateLease } from '../../engine/row/state-lease.ts';
 import { openLogins } from '../../engine/logins.ts';
 import { PendingNotifications } from '../../engine/observe/pending-notifications.ts';
 import { threadsToSpare } from '../../engine/threads/budget.ts';
@@ -103,8 +105,15 @@ export async function backfill(
     credentials,
   };
   const state = await openBackfillState(subject.row, partContext(opener));
+  let lease: StateLease | undefined;
   try {
     if (options.dryRun) return await printUnits(context, prepared, state, options);
+    lease = await leaseRange(state.shared, prepared.keys.marker, {
+      env,
+      plan: loaded.plan,
+      row: subject.row,
+      runId: env.ids.next(),
+    });
     warn(context, prepared, state);
     const notifier = createNotifier(env);
     const [outages, pendingNotifications] = [new Outages(env.clock), new PendingNotifications()];
@@ -116,6 +125,7 @@ export async function backfill(
       pipeline: loaded.plan.name,
       units: prepared.units,
       place: { store: state.store, key: prepared.keys.marker, descriptor: prepared.descriptor },
+      lease,
       concurrency,
       again: options.resume ? 'resume' : options.restart ? 'restart' : 'refuse',
       signal: stops.signal,
@@ -147,6 +157,7 @@ export async function backfill(
       return signalExit(signal);
     return countedExit(results.filter(({ status }) => status === 'failed').length);
   } finally {
+    if (lease !== undefined) await releaseLease(lease, env.log);
     await state.store.close();
   }
 }

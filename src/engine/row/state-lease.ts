@@ -15,11 +15,13 @@ import { wrapConnectorError } from '../failure.ts';
 const TTL_MS = 60_000;
 const RENEW_MS = 15_000;
 
-interface Leasing {
-  readonly env: Env;
+export interface Leasing {
+  readonly env: Pick<Env, 'clock'>;
   readonly plan: Pick<Plan, 'name'>;
-  readonly row: PlannedRow;
+  readonly row: Pick<PlannedRow, 'id' | 'state'>;
   readonly runId: string;
+  /** Why a second one is refused, in words of its own. */
+  readonly conflict?: (holder: string) => string;
 }
 
 /** Checked before a position is stored. */
@@ -70,7 +72,7 @@ class RenewedLease {
   #other: Lease | undefined;
 
   static async take(
-    { env, plan, row, runId }: Leasing,
+    { env, plan, row, runId, conflict }: Leasing,
     state: StateStore,
     key: string,
   ): Promise<RenewedLease> {
@@ -80,7 +82,11 @@ class RenewedLease {
     let lease = await state.lease(key, request);
     if (lease.token !== runId && isOver(lease))
       lease = await state.lease(key, { ...request, instead: lease.token });
-    if (lease.token !== runId) throw heldByAnother(key, lease, env.clock.now());
+    if (lease.token !== runId) throw heldByAnother(
+        lease,
+        conflict?.(nameOf(lease)) ?? inUse(key, lease),
+        env.clock.now(),
+      );
     return new RenewedLease(state, key, request);
   }
 
@@ -115,17 +121,16 @@ class RenewedLease {
   }
 }
 
-function heldByAnother(key: string, lease: Lease, now: Date): RunError {
+function inUse(key: string, lease: Lease): string {
+  return `the state \`${key}\` is in use by ${nameOf(lease)}: two runs at once would move the same records`;
+}
+
+function heldByAnother(lease: Lease, message: string, now: Date): RunError {
   const seconds = Math.max(1, Math.ceil(lease.remainingMs / 1000));
   const until = new Date(now.getTime() + seconds * 1000).toISOString();
-  return new RunError(
-    'State',
-    'state_held',
-    `the state \`${key}\` is in use by ${nameOf(lease)}: two runs at once would move the same records`,
-    {
-      hint: `wait until that run has ended, or cancel it; should its process be dead, its lease ends in ${seconds} s (${until})`,
-    },
-  );
+  return new RunError('State', 'state_held', message, {
+    hint: `wait until that run has ended, or cancel it; should its process be dead, its lease ends in ${seconds} s (${until})`,
+  });
 }
 
 function nameOf({ holder }: Lease): string {

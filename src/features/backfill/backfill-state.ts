@@ -1,12 +1,14 @@
 /** Opens the store in which a backfill remembers the units that are done. */
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { PartContext } from '../../kit/context.ts';
-import type { UnsharedStore } from '../../kit/state-store.ts';
+import type { StateStore, UnsharedStore } from '../../kit/state-store.ts';
 import { resolvePart } from '../../plan/resolve.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
 
 export interface BackfillState {
   readonly store: UnsharedStore;
+  /** The same store where other processes may use it too. */
+  readonly shared: StateStore | undefined;
   /** Why the state is lost at the end of this process; `undefined` when it is durable. */
   readonly forgets: string | undefined;
 }
@@ -16,20 +18,19 @@ export async function openBackfillState(
   { state }: Pick<PlannedRow, 'state'>,
   context: PartContext,
 ): Promise<BackfillState> {
-  if (state === undefined) return { store: memory(), forgets: 'the document has no `state`' };
+  if (state === undefined) return { store: memory(), shared: undefined, forgets: 'the document has no `state`' };
   if (!state.definition.durable)
     return {
       store: memory(),
+      shared: undefined,
       forgets: `the state store \`${state.type}\` does not outlive the process`,
     };
   const tokens = {
     now: { date: context.env.clock.now(), zone: 'UTC' },
     records: new Map<string, JsonValue>(),
   };
-  return {
-    store: await state.definition.open(resolvePart(state, tokens), context),
-    forgets: undefined,
-  };
+  const shared = await state.definition.open(resolvePart(state, tokens), context);
+  return { store: shared, shared, forgets: undefined };
 }
 
 function memory(): UnsharedStore {

@@ -5,6 +5,7 @@
 import type { Env } from '../../lib/env.ts';
 import { AppError, messageOf } from '../../lib/errors.ts';
 import { Gate } from '../../lib/gate.ts';
+import type { StateLease } from '../../engine/row/state-lease.ts';
 import type { UnsharedStore } from '../../kit/state-store.ts';
 import type { Plan } from '../../plan/plan.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
@@ -34,6 +35,8 @@ export interface BackfillRun {
   readonly units: readonly UnitWork[];
   /** Where the marker is kept, and the bookmarks of the units. */
   readonly place: MarkerPlace & { readonly store: UnsharedStore };
+  /** That of the range; absent where the backfill is known to this process alone. */
+  readonly lease?: Pick<StateLease, 'assertHeld'> | undefined;
   readonly concurrency: number;
   /** What to do about units that an earlier backfill has begun. */
   readonly again: 'refuse' | 'resume' | 'restart';
@@ -94,6 +97,7 @@ async function runUnit(unit: UnitWork, marker: Marker, run: BackfillRun): Promis
   const from = clock.elapsedMs();
   const took = (): number => Math.round(clock.elapsedMs() - from);
   try {
+    run.lease?.assertHeld();
     const plan = unit.plan(marker.restarts);
     const reader = plan.rows.find(({ role }) => role !== 'child');
     if (marker.statusOf(unit.id) === undefined || (reader !== undefined && replaces(reader)))
