@@ -82,11 +82,8 @@ class RenewedLease {
     let lease = await state.lease(key, request);
     if (lease.token !== runId && isOver(lease))
       lease = await state.lease(key, { ...request, instead: lease.token });
-    if (lease.token !== runId) throw heldByAnother(
-        lease,
-        conflict?.(nameOf(lease)) ?? inUse(key, lease),
-        env.clock.now(),
-      );
+    if (lease.token !== runId)
+      throw heldByAnother(lease, conflict?.(nameOf(lease)) ?? inUse(key, lease), env.clock.now());
     return new RenewedLease(state, key, request);
   }
 

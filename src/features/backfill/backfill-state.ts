@@ -18,7 +18,8 @@ export async function openBackfillState(
   { state }: Pick<PlannedRow, 'state'>,
   context: PartContext,
 ): Promise<BackfillState> {
-  if (state === undefined) return { store: memory(), shared: undefined, forgets: 'the document has no `state`' };
+  if (state === undefined)
+    return { store: memory(), shared: undefined, forgets: 'the document has no `state`' };
   if (!state.definition.durable)
     return {
       store: memory(),
