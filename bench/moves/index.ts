@@ -1,6 +1,7 @@
 import type { Move } from '../move.ts';
 import { attacked } from './attacked.ts';
 import { fileMoves } from './files.ts';
+import { historyMoves } from './history.ts';
 import { jsonLinesMoves } from './json-lines.ts';
 import { memoryMoves } from './memory.ts';
 import { postgresMoves } from './postgres.ts';
@@ -18,6 +19,7 @@ export const MOVES: readonly Move[] = [
   ...sqliteMoves,
   ...startMoves,
   ...serviceMoves,
+  ...historyMoves,
   dueTogether,
   ...templateMoves,
   ...triggerMoves,

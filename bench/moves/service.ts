@@ -276,14 +276,14 @@ async function oneBare(bodyFile: string): Promise<Load> {
   }
 }
 
-async function runMany(bench: Bench): Promise<number> {
+export async function runMany(bench: Bench, options: readonly string[] = []): Promise<number> {
   const folder = join(bench.folder, 'many');
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder);
   const input = join(folder, 'in.csv');
   const people = Array.from({ length: SMALL_ROWS }, (_, index) => personAt(index));
   await writeFile(input, `${PERSON_FIELDS.join(',')}\n${people.map(personLine).join('')}`);
-  const server = await startHeadgate(bench.folder, '--max-queued-runs', NO_LIMIT);
+  const server = await startHeadgate(bench.folder, '--max-queued-runs', NO_LIMIT, ...options);
   try {
     const begun = performance.now();
     let next = 0;
