@@ -4,7 +4,7 @@ import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
 import { HistoryError, type History } from '../history.ts';
 import { MIGRATIONS } from '../sql/migrations/index.ts';
 import { postgresAddress } from './address.ts';
-import { isUnreachable } from './presence.ts';
+import { isPassing } from './presence.ts';
 import { PostgresStore, type PostgresStoreOptions } from './postgres-store.ts';
 import { migratePostgres } from './tables.ts';
 import { SqlHistory } from '../sql/sql-history.ts';
@@ -26,7 +26,7 @@ export async function openPostgresHistory(
       return new SqlHistory(store);
     } catch (error) {
       const cause = error instanceof HistoryError ? error.cause : error;
-      if (attempt === ATTEMPTS || cause === undefined || !isUnreachable(cause)) {
+      if (attempt === ATTEMPTS || cause === undefined || !isPassing(cause)) {
         await store.close();
         throw error;
       }

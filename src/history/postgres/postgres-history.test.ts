@@ -90,6 +90,14 @@ describe('a history in PostgreSQL', () => {
     expect(String(error)).not.toContain('hunter22');
   });
 
+  it('does not wait for a login or a database that are wrong', async () => {
+    const url = new URL(database.url);
+    url.pathname = '/no_such_database';
+    const begun = performance.now();
+    await expect(open(url.href)).rejects.toThrow('no_such_database');
+    expect(performance.now() - begun).toBeLessThan(2000);
+  });
+
   it('fails only the one of many writes that cannot be stored', async () => {
     const history = await open(at('partly'));
     await history.admit(aRun('twice'), {});

@@ -41,6 +41,8 @@ export class Presence {
 
 /** By SQLSTATE; a server that became a read-only copy is no place to write to. */
 const AWAY = ['08', '57P', '53300', '25006', '28', '3D'];
+/** A wrong login or database does not become right by waiting. */
+const WRONG_ADDRESS = ['28', '3D'];
 
 /** False where the database itself declined a statement. */
 export function isUnreachable(error: unknown): boolean {
@@ -48,6 +50,12 @@ export function isUnreachable(error: unknown): boolean {
   if (code !== undefined) return AWAY.some((start) => code.startsWith(start));
   const { kind } = postgresError(error, '');
   return kind === 'connection' || kind === 'timeout' || kind === 'auth';
+}
+
+/** Whether it may answer a little later. */
+export function isPassing(error: unknown): boolean {
+  const code = stateOf(error) ?? '';
+  return isUnreachable(error) && !WRONG_ADDRESS.some((start) => code.startsWith(start));
 }
 
 /** Two transactions were in each other's way; one of them was rolled back. */

@@ -23,7 +23,7 @@ export async function migratePostgres(
       'SELECT COALESCE(MAX(version), 0) AS version FROM svc_serve_migrations',
     );
     for (const migration of pendingOf(migrations, version)) {
-      await run(postgresText(migration.sql));
+      if (migration.database !== 'sqlite') await run(postgresText(migration.sql));
       await run(
         'INSERT INTO svc_serve_migrations (version, name, applied_at) VALUES ($1, $2, $3)',
         [migration.version, migration.name, now.toISOString()],

@@ -1,5 +1,5 @@
 /** One run from its place in the queue to its final record. */
-import type { RunFence } from '../../history/history.ts';
+import type { RunFence, StoredRun } from '../../history/history.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { JOB_VERSION, type Job, type JobEnd, type StopCause } from '../../wire/job.ts';
@@ -16,6 +16,8 @@ const LONGEST_SLEEP_MS = 86_400_000;
 const UNSTARTED: RunEnd = { type: 'crashed', reason: 'it had not started yet' };
 
 export interface LiveRunOptions {
+  /** As it was stored. */
+  readonly run: StoredRun;
   readonly identity: RunIdentity;
   readonly fence: RunFence;
   readonly submission: StoredSubmissionContent;
@@ -47,6 +49,7 @@ export class LiveRun {
   readonly identity: RunIdentity;
   readonly fence: RunFence;
   readonly callback: Callback | undefined;
+  readonly #run: StoredRun;
   readonly #submission: StoredSubmissionContent;
   readonly #base: string | null;
   readonly #services: LiveRunServices;
@@ -67,6 +70,7 @@ export class LiveRun {
     this.identity = options.identity;
     this.fence = options.fence;
     this.callback = options.callback;
+    this.#run = options.run;
     this.#submission = options.submission;
     this.#base = options.base;
     this.#services = services;
@@ -75,6 +79,13 @@ export class LiveRun {
 
   get progress(): Progress | undefined {
     return this.#progress;
+  }
+
+  /** What its record says, as far as it is known without asking the store. */
+  get known(): StoredRun {
+    return this.#startedAt === null
+      ? this.#run
+      : { ...this.#run, status: 'running', started_at: this.#startedAt };
   }
 
   /** The outcome is known and being recorded: nothing can be stopped any more. */

@@ -191,6 +191,7 @@ export class LiveRuns {
     const { base, callback, name = run.name ?? UNNAMED } = more;
     const live = new LiveRun(
       {
+        run,
         identity: { run_id, name, measured_as: submission.measured_as },
         fence: { run_id, owner, attempt },
         submission,

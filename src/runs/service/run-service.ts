@@ -388,10 +388,17 @@ class Service implements RunService {
     this.#giveUp.abort();
   }
 
+  /** A run that waits or executes here is known even while the store does not answer. */
   async #find(runId: string): Promise<StoredRun> {
-    const run = await this.#health.ask((history) => history.getRun(runId));
-    if (run === undefined) throw unknownRun();
-    return run;
+    try {
+      const run = await this.#health.ask((history) => history.getRun(runId));
+      if (run === undefined) throw unknownRun();
+      return run;
+    } catch (error) {
+      const known = isUnavailable(error) ? this.#live.get(runId)?.known : undefined;
+      if (known === undefined) throw error;
+      return known;
+    }
   }
 
   #present(run: StoredRun): RunRecord {
@@ -428,6 +435,10 @@ function boundOf({ bound }: How): Bound | undefined {
 
 function receiptOf(run: StoredRun): SubmissionReceipt {
   return { run_id: run.run_id, status: run.status, submitted_at: run.submitted_at };
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof RefusedError && error.code === 'unavailable';
 }
 
 function unknownRun(): RefusedError {
