@@ -17,7 +17,7 @@ export function migrate(db: DatabaseSync, migrations: readonly Migration[], now:
       'INSERT INTO svc_serve_migrations (version, name, applied_at) VALUES (?, ?, ?)',
     );
     for (const migration of pending) {
-      db.exec(migration.sql);
+      if (migration.database !== 'postgres') db.exec(migration.sql);
       note.run(migration.version, migration.name, now.toISOString());
     }
   });

@@ -11,6 +11,7 @@ import { sharedTexts } from './0009-shared-texts.ts';
 import { schedules } from './0010-schedules.ts';
 import { triggers } from './0011-triggers.ts';
 import { claimsInOneTree } from './0012-claims-in-one-tree.ts';
+import { notCompletedByName } from './0013-not-completed-by-name.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -26,4 +27,5 @@ export const MIGRATIONS: readonly Migration[] = [
   schedules,
   triggers,
   claimsInOneTree,
+  notCompletedByName,
 ];

@@ -3,6 +3,8 @@ import { HistoryError } from '../../history.ts';
 export interface Migration {
   readonly version: number;
   readonly name: string;
+  /** The only one that it changes; all when absent. */
+  readonly database?: 'sqlite' | 'postgres';
   /** One or more statements. */
   readonly sql: string;
 }
