@@ -188,10 +188,10 @@ async function fill(url: string, rows: number): Promise<void> {
 
 /** A database of its own for each server. */
 async function freshDatabase(bench: Bench): Promise<string> {
-  const { url, execute } = await bench.database();
+  const database = await bench.database();
   const name = `history_${randomUUID().replaceAll('-', '')}`;
-  await execute(`CREATE DATABASE ${name}`);
-  const address = new URL(url);
+  await database.execute(`CREATE DATABASE ${name}`);
+  const address = new URL(database.url);
   address.pathname = `/${name}`;
   return address.href;
 }
