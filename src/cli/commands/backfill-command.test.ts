@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { uuidIds } from '../../lib/ids.ts';
 import { parts } from '../../parts.ts';
 import { runCli } from '../framework/run-cli.ts';
 import { testWiring, testWorld } from '../../../test/support/cli.ts';
@@ -36,7 +37,7 @@ function document(more: object = {}, query = QUERY): void {
 async function backfill(
   ...more: readonly string[]
 ): Promise<{ code: number; out: string; err: string }> {
-  const world = testWorld({ cwd });
+  const world = { ...testWorld({ cwd }), ids: uuidIds };
   const code = await runCli(['backfill', 'orders.json', ...more], testWiring(parts), world);
   return { code, out: world.out(), err: world.err() };
 }
