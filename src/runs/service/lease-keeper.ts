@@ -23,6 +23,8 @@ export interface LeaseKeeperOptions {
  */
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;
+  /** As `clock.elapsedMs()`: until then no other server is taken for dead. */
+  #trustsLeasesFrom = 0;
 
   constructor(options: LeaseKeeperOptions) {
     this.#options = options;
@@ -42,8 +44,10 @@ export class LeaseKeeper {
       try {
         await this.#beat();
         await this.#renew();
-        await this.#recover();
+        if (env.clock.elapsedMs() >= this.#trustsLeasesFrom) await this.#recover();
       } catch (error) {
+        // Others could not renew theirs either: they get the time to do so when the store is back.
+        this.#trustsLeasesFrom = env.clock.elapsedMs() + ttlSecs * 1000;
         env.log.warn('leases could not be renewed', { error: messageOf(error) });
       }
       await health.probe();

@@ -692,6 +692,31 @@ describe('a history that does not answer', () => {
     await service.clock.advance(1000);
     expect(await service.record(id)).toMatchObject({ status: 'completed', records_written: 5 });
   });
+
+  it('shows runs that wait or execute here all the same', async () => {
+    const { history, failing } = fragile();
+    const service = await testService({ history });
+    const [first, second] = [await service.submit(), await service.submit()];
+    await rest();
+    failing.now = true;
+    expect(await service.record(first)).toMatchObject({ status: 'running', run_id: first });
+    expect(await service.record(second)).toMatchObject({ status: 'queued', started_at: null });
+    expect(await refusalOf(service.runs.get('another'))).toMatchObject({ code: 'unavailable' });
+  });
+
+  it('gives other servers time to renew their leases when it is back', async () => {
+    const { history, failing } = fragile();
+    const service = await testService({ history });
+    const expired = '2026-08-01T12:00:20.000Z';
+    await history.admit(aRun('other', { owner: 'other', lease_until: expired }), {});
+    failing.now = true;
+    await service.clock.advance(60_000);
+    failing.now = false;
+    await service.clock.advance(20_000);
+    expect(await service.record('other')).toMatchObject({ status: 'queued' });
+    await service.clock.advance(30_000);
+    expect(await service.record('other')).toMatchObject({ status: 'failed' });
+  });
 });
 
 describe('a run whose record belongs to somebody else', () => {
