@@ -13,6 +13,7 @@ import { catalogListener, createCatalog } from './features/catalog/catalog.ts';
 import {
   createLocalOutputs,
   keepCollecting,
+  outputExpiries,
   outputsListener,
 } from './features/local-outputs/local-outputs.ts';
 import { openHistory } from './history/open.ts';
@@ -169,6 +170,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       leaseTtlSecs: options.leaseTtlSecs,
       stopGraceMs: STOP_GRACE_MS,
     },
+    outputsExpire: (outcome) => outputExpiries(outcome, options.localOutputs.retentionDays),
     isLevelChosen: options.isLevelChosen,
     listen: options.listen,
   });

@@ -94,6 +94,11 @@ export const invocationRecordSchema = z.object({
     dead_lettered: z.int(),
     withheld: z.int(),
   }),
+  outputs_expire_at: time.optional().meta({
+    format: 'date-time',
+    description:
+      'RFC 3339, UTC: from when on the first of the files that it made on the machine of the server is deleted; absent when none is. `--local-output-retention-days 0` keeps them.',
+  }),
 });
 export type InvocationRecord = z.infer<typeof invocationRecordSchema>;
 

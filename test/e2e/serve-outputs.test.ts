@@ -94,6 +94,30 @@ test('a file that a run is writing is not deleted', async () => {
   ).toMatchObject({ deleted: 1 });
 });
 
+test('the record of a run says when its files are deleted', async () => {
+  writeFileSync(shop.path('two.csv'), 'id\n1\n');
+  writeFileSync(shop.path('theirs.jsonl'), '{}\n');
+  const source = { type: 'csv', config: { path: shop.path('two.csv') } };
+  const writing = async (config: Body, more: Body = {}): Promise<Body | undefined> => {
+    const pipeline = { source, sink: { type: 'jsonl', config } };
+    const run = await program.ended(
+      await program.submit({ version: 1, name: 'dates', pipeline, ...more }),
+    );
+    return run.invocations[0];
+  };
+  const path = shop.path('said.jsonl');
+  const made = await writing({ path });
+  const [listed] = await outputs('pipeline=dates');
+  expect(made?.['outputs_expire_at']).toMatch(/^\d{4}-/);
+  expect(made?.['outputs_expire_at']).toBe(listed?.['expires_at']);
+  for (const invocation of [
+    await writing({ path }, { local_outputs: { retention_days: 0 } }),
+    await writing({ path }, { local_outputs: { track: false } }),
+    await writing({ path: shop.path('theirs.jsonl'), append: true }),
+  ])
+    expect(invocation).not.toHaveProperty('outputs_expire_at');
+});
+
 test('a file of a run whose process died is known, and stays the one of the service', async () => {
   const run = await firstPage('killed');
   for (const worker of program.workers()) process.kill(worker, 'SIGKILL');

@@ -186,6 +186,10 @@ export interface RunListAnswer {
         withheld: number;
         [k: string]: unknown;
       };
+      /**
+       * RFC 3339, UTC: from when on the first of the files that it made on the machine of the server is deleted; absent when none is. `--local-output-retention-days 0` keeps them.
+       */
+      outputs_expire_at?: string;
       [k: string]: unknown;
     }[];
     error: string | null;
@@ -259,6 +263,10 @@ export interface RunGetAnswer {
       withheld: number;
       [k: string]: unknown;
     };
+    /**
+     * RFC 3339, UTC: from when on the first of the files that it made on the machine of the server is deleted; absent when none is. `--local-output-retention-days 0` keeps them.
+     */
+    outputs_expire_at?: string;
     [k: string]: unknown;
   }[];
   error: string | null;

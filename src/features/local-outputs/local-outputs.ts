@@ -7,7 +7,7 @@ import { messageOf, RefusedError } from '../../lib/errors.ts';
 import type { Jobs } from '../../runs/service/jobs.ts';
 import type { RunListener } from '../../runs/service/run-listener.ts';
 import type { CleanupRequest, OutputRecord, SweepReport } from '../../wire/local-outputs.ts';
-import type { OutputNews } from '../../wire/outcome.ts';
+import type { OutputNews, RunOutcome } from '../../wire/outcome.ts';
 import { expiryOf, presented, writtenBy } from './ledger.ts';
 import { RECORDED } from './metrics.ts';
 import { previewOutput, rowLimitOf, type PreviewLimits, type ShownOutput } from './preview.ts';
@@ -159,6 +159,25 @@ export async function keepCollecting(
     }
     await env.clock.sleep(SWEEP_EVERY_MS, signal);
   }
+}
+
+/**
+ * When the first file that an invocation made is deleted, by the id of the invocation; a file of
+ * somebody else that it continued never is.
+ */
+export function outputExpiries(
+  outcome: RunOutcome,
+  retentionDays: number,
+): ReadonlyMap<string, string> {
+  if (outcome.local_outputs?.track === false) return new Map();
+  return new Map(
+    outcome.invocations.flatMap((invocation) => {
+      const [first] = writtenBy('', { ...outcome, invocations: [invocation] })
+        .flatMap((output) => expiryOf(output, retentionDays) ?? [])
+        .sort((one, other) => one.getTime() - other.getTime());
+      return first === undefined ? [] : [[invocation.invocation_id, first.toISOString()] as const];
+    }),
+  );
 }
 
 /** Keeps the ledger of the files that runs write. */

@@ -10,7 +10,7 @@ import type { StoredSubmissionContent } from '../../wire/submission.ts';
 import type { JobExecutor, JobHandle } from '../worker/executor.ts';
 import type { HistoryHealth } from './history-health.ts';
 import { runsTotal } from './metrics.ts';
-import { endingOf, outcomeOf, type RunEnd } from './record.ts';
+import { endingOf, outcomeOf, type EndContext, type RunEnd } from './record.ts';
 
 const LONGEST_SLEEP_MS = 86_400_000;
 const UNSTARTED: RunEnd = { type: 'crashed', reason: 'it had not started yet' };
@@ -31,6 +31,7 @@ export interface LiveRunServices {
   readonly health: HistoryHealth;
   readonly executor: JobExecutor;
   readonly isLevelChosen: boolean;
+  readonly outputsExpire: EndContext['outputsExpire'];
   /** Hears every event of a run. */
   readonly follow: (run: RunIdentity) => (event: RunEvent) => void;
   /** Hands what was heard of a log, which has ended, to the store; resolves when it is stored or dropped. */
@@ -260,13 +261,14 @@ export class LiveRun {
   }
 
   async #record(end: RunEnd): Promise<void> {
-    const { env, health, giveUp, flushLog, onRecorded } = this.#services;
+    const { env, health, giveUp, flushLog, onRecorded, outputsExpire } = this.#services;
     this.#closing = true;
     const { ending, reason } = endingOf(end, {
       stopped: this.#stopped,
       timeoutSecs: this.#submission.timeout_secs,
       progress: this.#progress,
       finishedAt: env.clock.now().toISOString(),
+      outputsExpire,
     });
     // Asked for in this order, and so stored in this order: whoever sees the end of a run can read
     // its log to the end.

@@ -22,6 +22,8 @@ export interface EndContext {
   /** The last counts heard of. */
   readonly progress: Progress | undefined;
   readonly finishedAt: string;
+  /** When files that invocations wrote will be deleted, by the id of the invocation. */
+  readonly outputsExpire?: ((outcome: RunOutcome) => ReadonlyMap<string, string>) | undefined;
 }
 
 /** How a run ends for the record. A stopped run keeps what is known about it. */
@@ -35,7 +37,7 @@ export function endingOf(
       end.type === 'finished'
         ? end.outcome.records_written
         : (context.progress?.records_written ?? 0),
-    invocations: end.type === 'finished' ? end.outcome.invocations.map(invocationRecord) : [],
+    invocations: end.type === 'finished' ? invocationRecords(end.outcome, context) : [],
   };
   const failed = (error: string, reason: EndReason) => ({
     ending: { ...known, status: 'failed' as const, error },
@@ -102,6 +104,18 @@ function faultOf(end: RunEnd): string | undefined {
 function withFault(sentence: string, end: RunEnd): string {
   const fault = faultOf(end);
   return fault === undefined ? sentence : `${sentence}: ${fault}`;
+}
+
+function invocationRecords(
+  outcome: RunOutcome,
+  { outputsExpire }: Pick<EndContext, 'outputsExpire'>,
+): InvocationRecord[] {
+  const expiries = outputsExpire?.(outcome);
+  return outcome.invocations.map((invocation) => {
+    const record = invocationRecord(invocation);
+    const expiry = expiries?.get(invocation.invocation_id);
+    return expiry === undefined ? record : { ...record, outputs_expire_at: expiry };
+  });
 }
 
 function invocationRecord(outcome: InvocationOutcome): InvocationRecord {

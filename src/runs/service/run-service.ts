@@ -43,6 +43,7 @@ import type {
 } from './runs.ts';
 import { readSubmission, SubmissionWriter } from './stored-submission.ts';
 import { checkSettings } from './submission.ts';
+import type { RunOutcome } from '../../wire/outcome.ts';
 
 /** Probes a document before it runs; failed probes are a report, not an error. */
 export type Preflight = (document: SubmittedDocument, signal: AbortSignal) => Promise<DoctorReport>;
@@ -76,6 +77,8 @@ export interface RunServiceOptions {
   /** Hear everything that happens to runs, beside logs and callbacks. */
   readonly listeners?: readonly RunListener[];
   readonly limits: RunLimits;
+  /** When files that a run wrote will be deleted: a date for each invocation that wrote some. */
+  readonly outputsExpire?: (outcome: RunOutcome) => ReadonlyMap<string, string>;
   /** Whoever started the server chose how much is logged: documents have no say in it. */
   readonly isLevelChosen?: boolean;
   /** Address of this server, for the list of instances. */
@@ -138,6 +141,7 @@ class Service implements RunService {
         env,
         executor,
         isLevelChosen,
+        outputsExpire: this.#options.outputsExpire,
         health: this.#health,
         stopGraceMs: limits.stopGraceMs,
         giveUp: this.#giveUp.signal,
