@@ -6,6 +6,8 @@ import { z } from 'zod';
 import { defineSource, type SourceCapabilities, type SourceDefinition } from '../kit/source.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
 import type { NodeSpec } from '../document/structure/topology.ts';
+import { dlqBlock } from '../blocks/dlq/index.ts';
+import { planDlq, type DlqPlan } from '../blocks/dlq/plan.ts';
 import { stateBlock } from '../blocks/state/index.ts';
 import { parsedBlock, type Placed } from '../document/parse/read-blocks.ts';
 import { joinPath } from '../lib/text/text-path.ts';
@@ -15,7 +17,7 @@ import { checkTokens, type TokenScope } from './rules/row-tokens.ts';
 import { checkBesideNodes, checkNodePreset } from './rules/topology.ts';
 import { resolvePart, type ResolvedPart } from './resolve-part.ts';
 import type { AssembledPart } from './plan-part.ts';
-import { grantedTokens } from './plan-blocks.ts';
+import { grantedTokens, isQuarantining } from './plan-blocks.ts';
 import { planRowParts } from './plan-row.ts';
 import { plainPart } from './resolve-part.ts';
 import type { RowContext } from './row-context.ts';
@@ -59,8 +61,11 @@ export function planTopology(context: RowContext): PlannedTopology | undefined {
         : [],
     );
   const sources = ofKind('source').map((node) => planSource(node, context));
+  const assembled = ofKind('transform').map(
+    (node) => [node.id, planTransforms(node, context)] as const,
+  );
   const transforms = new Map(
-    ofKind('transform').map((node) => [node.id, planTransforms(node, context)]),
+    assembled.map(([id, parts]) => [id, parts.map(({ plan }) => plan)] as const),
   );
   const shape = shapeOf({
     sources: sources.length,
@@ -77,6 +82,14 @@ export function planTopology(context: RowContext): PlannedTopology | undefined {
     );
     return planRowParts(resolved, context, readerOf(reaching, shape.startsOver));
   });
+  checkQueue(
+    [
+      ...sources.flatMap(({ planned }) => planned ?? []),
+      ...assembled.flatMap(([, parts]) => parts),
+    ],
+    context,
+  );
+  const [first] = rows;
   for (const row of rows)
     for (const source of sources) if (row !== undefined) refuseToWriteSource(row, source, context);
   return {
@@ -86,7 +99,12 @@ export function planTopology(context: RowContext): PlannedTopology | undefined {
     topology:
       graph === undefined
         ? undefined
-        : assemble(graph, { sources, transforms, startsOver: shape.startsOver }),
+        : assemble(graph, {
+            sources,
+            transforms,
+            startsOver: shape.startsOver,
+            dlq: first === undefined ? undefined : planDlq(first).dlq,
+          }),
   };
 }
 
@@ -126,12 +144,26 @@ function planSource({ id, path, value }: NodeOf<'source'>, context: RowContext):
 function planTransforms(
   { path, value }: NodeOf<'transform'>,
   { planner, parts }: RowContext,
-): PlannedTransform[] {
+): AssembledPart<TransformDefinition>[] {
   return (value.transforms ?? []).flatMap((entry, index) => {
     const resolved = plainPart({ path: joinPath(path, 'transforms', index), value: entry });
-    const planned = planner.plan<TransformDefinition>(resolved, parts.transforms, 'transform');
-    return planned === undefined ? [] : [planned.plan];
+    return planner.plan<TransformDefinition>(resolved, parts.transforms, 'transform') ?? [];
   });
+}
+
+/** What nodes before the sinks put aside goes to the queue of the document. */
+function checkQueue(
+  nodeParts: readonly (AssembledPart<SourceDefinition> | AssembledPart<TransformDefinition>)[],
+  { blocks, issues }: RowContext,
+): void {
+  if (parsedBlock(blocks, dlqBlock) !== undefined) return;
+  for (const part of nodeParts) {
+    if (!isQuarantining(part)) continue;
+    const { type, path } = part.plan;
+    const message = `\`${type}\` sends records to the dead-letter queue, but the graph has no \`dlq\``;
+    const remedy = 'add a `dlq` with a `sink` to `pipeline`, or use another `on_error`';
+    issues.error('dlq_required', path, message, remedy);
+  }
 }
 
 function resolveSink(
@@ -282,9 +314,10 @@ interface Parts {
   readonly sources: readonly SourceNode[];
   readonly transforms: ReadonlyMap<string, readonly PlannedTransform[]>;
   readonly startsOver: string | undefined;
+  readonly dlq: DlqPlan | undefined;
 }
 
-function assemble(graph: Graph, { sources, transforms, startsOver }: Parts): TopologyPlan {
+function assemble(graph: Graph, { sources, transforms, startsOver, dlq }: Parts): TopologyPlan {
   const nodes = graph.nodes.flatMap(({ id, path, spec }): PlannedNode[] => {
     switch (spec.kind) {
       case 'source': {
@@ -303,5 +336,5 @@ function assemble(graph: Graph, { sources, transforms, startsOver }: Parts): Top
         return spec satisfies never;
     }
   });
-  return Object.freeze({ nodes, edges: planEdges(graph), startsOver });
+  return Object.freeze({ nodes, edges: planEdges(graph), startsOver, dlq });
 }

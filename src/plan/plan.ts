@@ -2,6 +2,7 @@
  * What the plan is: everything decided before the first record moves. Plain data and frozen
  * definitions; no effects.
  */
+import type { DlqPlan } from '../blocks/dlq/plan.ts';
 import type { PlanMembers, RowMembers } from '../blocks/row-members.ts';
 import type { RowStatus } from '../document/structure/source.ts';
 import type { JoinSpec } from '../document/structure/topology.ts';
@@ -165,6 +166,8 @@ export interface TopologyPlan {
   readonly edges: readonly PlannedEdge[];
   /** Why no run can go on where another one stopped; `undefined` when it can. */
   readonly startsOver: string | undefined;
+  /** Takes what the nodes before the sinks put aside. */
+  readonly dlq: DlqPlan | undefined;
 }
 
 export interface Plan extends PlanMembers {

@@ -113,8 +113,8 @@ export interface InvocationOutcome {
 }
 
 /**
- * What went through a node of a graph that is no sink: `records_in - filtered + expanded =
- * records_out`.
+ * What went through a node of a graph that is no sink: `records_in - filtered + expanded -
+ * dead_lettered = records_out`.
  */
 export interface NodeOutcome {
   readonly id: string;
@@ -131,6 +131,8 @@ export interface NodeOutcome {
   readonly expanded: number;
   /** Records handed on, over all edges. */
   readonly records_out: number;
+  /** Present when there are any. */
+  readonly dead_lettered?: number;
   readonly error: OutcomeError | null;
 }
 

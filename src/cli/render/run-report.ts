@@ -99,6 +99,8 @@ function rowTable(invocations: readonly InvocationOutcome[]): string[] {
 }
 
 function nodeTable(nodes: readonly NodeOutcome[]): string[] {
+  const hasDeadLetters = nodes.some((node) => node.dead_lettered !== undefined);
+  const deadLetters = (cell: string): string[] => (hasDeadLetters ? [cell] : []);
   const cells = nodes.map((node) => [
     node.id,
     node.kind,
@@ -106,13 +108,11 @@ function nodeTable(nodes: readonly NodeOutcome[]): string[] {
     thousands(node.records_in),
     thousands(node.filtered),
     thousands(node.expanded),
+    ...deadLetters(thousands(node.dead_lettered ?? 0)),
     thousands(node.records_out),
   ]);
-  return table(
-    ['node', 'kind', 'status', 'in', 'filtered', 'expanded', 'out'],
-    cells,
-    [3, 4, 5, 6],
-  );
+  const header = ['node', 'kind', 'status', 'in', 'filtered', 'expanded'];
+  return table([...header, ...deadLetters('dead letters'), 'out'], cells, [3, 4, 5, 6, 7]);
 }
 
 /** Names to list; JSON output has more of them. */
@@ -187,7 +187,9 @@ export function runDocument(
     totals: {
       rows: outcome.invocations.length,
       rows_out: outcome.records_written,
-      dlq_count: sum((row) => row.balance.dead_lettered),
+      dlq_count:
+        sum((row) => row.balance.dead_lettered) +
+        (outcome.nodes ?? []).reduce((total, node) => total + (node.dead_lettered ?? 0), 0),
       ok: sum((row) => (statusWord(row) === 'ok' ? 1 : 0)),
       failed: sum((row) => (row.status === 'failed' ? 1 : 0)),
       skipped: sum((row) => (row.status === 'skipped' ? 1 : 0)),

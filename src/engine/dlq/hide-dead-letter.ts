@@ -5,8 +5,9 @@ import {
   maskingRulesBeside,
   maskingRulesFor,
   type LabelledRule,
+  type MaskingConfig,
 } from '../../blocks/masking/schema.ts';
-import type { PlannedRow } from '../../plan/plan.ts';
+import type { PlannedRow, PlannedTransform } from '../../plan/plan.ts';
 import { isObject } from '../../lib/text/json.ts';
 import { createMasker } from '../stages/masking.ts';
 import type { DeadRecord } from '../stages/stage.ts';
@@ -20,23 +21,40 @@ export function deadLetterMaskOf(
 ): HideDeadLetter | undefined {
   const masking = blockOf(row, maskingBlock);
   if (masking === undefined) return undefined;
-  const maskWith = (rules: readonly LabelledRule[]): HideRecord => {
-    const masker = createMasker(rules, masking.key);
-    return (record) => masker.record(record, () => {});
-  };
-  const maskRest = maskWith(maskingRulesBeside(masking, row.sink));
-  const maskAll = maskAsRead(row, maskWith(maskingRulesFor(masking)));
-  return (dead) => {
-    if (dead.reason === 'parse' && !isObject(dead.payload)) return withoutText(dead);
-    // Records that the source or a transform puts aside never came as far as masking.
-    const isAsRead = dead.reason === 'transform' || dead.reason === 'parse';
-    const mask = isAsRead ? maskAll : maskRest;
-    const payload = mask(dead.payload);
-    if (payload === dead.payload) return dead;
-    // The reason may quote a value.
-    const { text } = hideValues(mask, [dead.payload]);
-    return { ...dead, payload, message: text(dead.message) };
-  };
+  const maskRest = maskWith(masking, maskingRulesBeside(masking, row.sink));
+  const maskAll = maskAsRead(row, maskWith(masking, maskingRulesFor(masking)));
+  // Records that the source or a transform puts aside never came as far as masking.
+  return (dead) =>
+    hidden(dead, dead.reason === 'transform' || dead.reason === 'parse' ? maskAll : maskRest);
+}
+
+/**
+ * For a node of a graph, whose records pass `transforms` on their way to the sinks, and are masked
+ * there; where these are not known, all is hidden.
+ */
+export function nodeMaskOf(
+  row: Pick<PlannedRow, 'blocks'>,
+  transforms: readonly PlannedTransform[] | undefined,
+): HideDeadLetter | undefined {
+  const masking = blockOf(row, maskingBlock);
+  if (masking === undefined) return undefined;
+  const maskAll = maskWith(masking, maskingRulesFor(masking));
+  const mask = transforms === undefined ? hideAll : maskAsRead({ transforms }, maskAll);
+  return (dead) => hidden(dead, mask);
+}
+
+function maskWith({ key }: MaskingConfig, rules: readonly LabelledRule[]): HideRecord {
+  const masker = createMasker(rules, key);
+  return (record) => masker.record(record, () => {});
+}
+
+function hidden(dead: DeadRecord, mask: HideRecord): DeadRecord {
+  if (dead.reason === 'parse' && !isObject(dead.payload)) return withoutText(dead);
+  const payload = mask(dead.payload);
+  if (payload === dead.payload) return dead;
+  // The reason may quote a value.
+  const { text } = hideValues(mask, [dead.payload]);
+  return { ...dead, payload, message: text(dead.message) };
 }
 
 /** Nobody knows which part of a text is the field that a rule hides. */
@@ -47,6 +65,15 @@ function withoutText(dead: DeadRecord): DeadRecord {
     payload: hideAll(dead.payload),
     ...(unread === undefined ? {} : { unread: { ...unread, base64: undefined } }),
   };
+}
+
+/** Whether every field has the name behind it that it had before, or is gone. */
+export function keepsNames({ definition, judged, parsed }: PlannedTransform): boolean {
+  const config = parsed ?? judged;
+  return (
+    config !== undefined &&
+    ['identity', 'select', 'drop', 'add'].includes(definition.columns(config).kind)
+  );
 }
 
 /** For records with the names that the source gives; where transforms lose them, all is hidden. */

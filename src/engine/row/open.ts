@@ -220,8 +220,8 @@ async function openOutput(
   };
 }
 
-async function openSink(
-  request: InvocationRequest,
+export async function openSink(
+  request: Pick<InvocationRequest, 'tokens' | 'concurrency' | 'dryRun'>,
   plan: PlannedSink,
   context: Parameters<PlannedSink['definition']['open']>[1],
   closers: AsyncDisposableStack,

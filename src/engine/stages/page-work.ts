@@ -5,7 +5,7 @@ import type { Labels } from '../../lib/metrics/metrics.ts';
 import * as metrics from '../metrics.ts';
 import { pageSchemaChange, type PageSchemaChange } from './page-schema.ts';
 import { PageInWork, type DeadRecord, type Stage } from './stage.ts';
-import type { TransformChain } from './transform-chain.ts';
+import type { DivertedRecord, TransformChain } from './transform-chain.ts';
 
 /** A page as the sink gets it, and the counts of records that are no longer in it. */
 export interface WorkedPage {
@@ -137,14 +137,7 @@ class Work {
       this.#page = result.page;
       this.#filtered = result.filtered;
       this.#expanded = result.expanded;
-      for (const { error, record, index } of result.diverted)
-        this.#dead.push({
-          kind: error.kind,
-          reason: 'transform',
-          message: error.message,
-          payload: record,
-          index,
-        });
+      for (const one of result.diverted) this.#dead.push(deadRecordOf(one));
     } catch (error) {
       env.metrics.inc(metrics.transformErrors, labels);
       throw error;
@@ -152,4 +145,10 @@ class Work {
       env.metrics.observe(metrics.transformDuration, labels, (env.clock.elapsedMs() - from) / 1000);
     }
   }
+}
+
+/** A record that a transform puts aside, as it was given it. */
+export function deadRecordOf({ error, record, index }: DivertedRecord): DeadRecord {
+  const { kind, message } = error;
+  return { kind, reason: 'transform', message, payload: record, index };
 }

@@ -5,6 +5,7 @@ import type { RuntimeTokens } from '../../plan/resolve.ts';
 import type { TopologyPlan } from '../../plan/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { partContext } from '../row/parts.ts';
+import type { DeadRecord } from '../stages/stage.ts';
 import type { OutputClaims } from '../row/output-claims.ts';
 import type { Channel } from './channel.ts';
 import type { NodeAccount } from './node-account.ts';
@@ -24,12 +25,19 @@ export interface GraphRun {
   readonly kill: AbortSignal;
 }
 
+/** Takes what a node puts aside; durable when it resolves. */
+export interface NodeDeadLetters {
+  put(dead: readonly DeadRecord[]): Promise<void>;
+}
+
 /** One node while it works. */
 export interface NodeWork {
   readonly run: GraphRun;
   readonly account: NodeAccount;
   readonly inputs: readonly Channel[];
   readonly outputs: readonly Channel[];
+  /** Present when the document has a dead-letter queue. */
+  readonly queue: NodeDeadLetters | undefined;
   readonly labels: { readonly pipeline: string; readonly row: string };
 }
 

@@ -1,5 +1,6 @@
 /** The nodes between sources and sinks: transform, tee, merge and join. */
-import { RecordError } from '../../lib/errors.ts';
+import { deadRecordOf } from '../stages/page-work.ts';
+import type { ChainResult } from '../stages/transform-chain.ts';
 import { pageSchemaChange } from '../stages/page-schema.ts';
 import type { JoinSpec } from '../../document/structure/topology.ts';
 import { Page } from '../../kit/page.ts';
@@ -43,8 +44,7 @@ export async function runTransform(
         env.metrics.inc(metrics.transformErrors, labels);
         throw error;
       });
-      const [putAside] = result.diverted;
-      if (putAside !== undefined) throw withoutQueue(putAside.error);
+      await putAside(result, work);
       account.filtered += result.filtered;
       account.expanded += result.expanded;
       out = result.page.withSchema(schemaAfter(page.schema));
@@ -56,11 +56,12 @@ export async function runTransform(
   }
 }
 
-/** Queues belong to the sinks of a graph. */
-function withoutQueue({ kind, message }: RecordError): RecordError {
-  return new RecordError(kind, message, {
-    hint: 'transforms of graph nodes have no dead-letter queue: use another `on_error`, or a contract or quality check with quarantine at the sink',
-  });
+async function putAside({ diverted }: ChainResult, { queue }: NodeWork): Promise<void> {
+  const [first] = diverted;
+  if (first === undefined) return;
+  // The plan asks for a queue wherever a transform puts records aside.
+  if (queue === undefined) throw first.error;
+  await queue.put(diverted.map((one) => deadRecordOf(one)));
 }
 
 /** The slowest branch sets the pace; a branch that has ended blocks none. */

@@ -8,6 +8,7 @@ export class NodeAccount {
   in = 0;
   filtered = 0;
   expanded = 0;
+  deadLettered = 0;
   bytes = 0;
   failure: OutcomeError | undefined;
   readonly node: PlannedNode;
@@ -31,6 +32,7 @@ export class NodeAccount {
       filtered: this.filtered,
       expanded: this.expanded,
       records_out: this.out,
+      ...(this.deadLettered === 0 ? {} : { dead_lettered: this.deadLettered }),
       error: this.failure ?? null,
     };
   }
@@ -45,10 +47,10 @@ export function assertBalanced(
   channels: readonly Channel[],
 ): void {
   for (const account of accounts) {
-    const { node, filtered, expanded, out } = account;
-    if (account.in - filtered + expanded === out) continue;
+    const { node, filtered, expanded, deadLettered, out } = account;
+    if (account.in - filtered + expanded - deadLettered === out) continue;
     throw unbalanced(
-      `node \`${node.id}\` took ${account.in} records - ${filtered} filtered + ${expanded} expanded, and handed on ${out}`,
+      `node \`${node.id}\` took ${account.in} records - ${filtered} filtered + ${expanded} expanded - ${deadLettered} dead-lettered, and handed on ${out}`,
     );
   }
   const open = channels.find((channel) => !channel.left && channel.offered !== channel.received);

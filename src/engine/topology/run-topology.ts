@@ -2,7 +2,7 @@
  * Runs a graph: one task a node, bounded edges between them, and an ordinary invocation for each
  * sink node.
  */
-import { RunError } from '../../lib/errors.ts';
+import { messageOf, RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { PlannedNode, PlannedRow, TopologyPlan } from '../../plan/plan.ts';
 import type { InvocationOutcome, NodeOutcome, OutcomeError } from '../../wire/outcome.ts';
@@ -23,6 +23,7 @@ import { Channel } from './channel.ts';
 import type { GraphRun } from './graph-run.ts';
 import { runJoin, runMerge, runTee, runTransform, type InnerWork } from './inner-nodes.ts';
 import { assertBalanced, NodeAccount } from './node-account.ts';
+import { NodeQueue } from './node-queue.ts';
 import { withoutSourceSeries } from './node-metrics.ts';
 import { PageSpill } from './page-spill.ts';
 import { Acknowledgements, Positions } from './positions.ts';
@@ -228,17 +229,20 @@ class GraphExecution {
     const into = this.#edges('to', node.id);
     const outputs = this.#edges('from', node.id).channels;
     const labels = { pipeline: plan.name, row: node.id };
+    const queue = this.#queueOf(account);
     const work: InnerWork = {
       run: this.#run,
       account,
       inputs: into.channels,
       edges: into.edges,
       outputs,
+      queue,
       labels,
     };
     env.log.at('headgate::engine').info('node started', { node: node.id, kind: node.kind });
     try {
       await this.#work(node, work);
+      await queue?.finish(this.#run.stop.aborted ? 'cancelled' : 'success');
       for (const output of outputs) output.end();
       this.#log().info('node ended', {
         node: node.id,
@@ -249,11 +253,17 @@ class GraphExecution {
       return 'completed';
     } catch (error) {
       const described = this.#nodeFailed(account, error);
+      await this.#closeFailed(account, queue);
       for (const output of outputs) output.fail(described);
       return 'failed';
     } finally {
       for (const input of into.channels) input.leave();
     }
+  }
+
+  #queueOf(account: NodeAccount): NodeQueue | undefined {
+    const { dlq } = this.#run.topology;
+    return dlq === undefined ? undefined : new NodeQueue({ run: this.#run, account }, dlq);
   }
 
   #work(node: PlannedNode, work: InnerWork): Promise<void> {
@@ -276,6 +286,16 @@ class GraphExecution {
       default:
         return node satisfies never;
     }
+  }
+
+  /** What is in its queue is kept; a second failure does not hide the first. */
+  async #closeFailed({ node }: NodeAccount, queue: NodeQueue | undefined): Promise<void> {
+    await queue?.finish('failed').catch((error: unknown) =>
+      this.#log().warn('another failure while the failed node was closed', {
+        node: node.id,
+        error: messageOf(error),
+      }),
+    );
   }
 
   /** The error for the nodes behind it. A failure of an earlier node is passed on unchanged. */
@@ -370,7 +390,10 @@ class GraphExecution {
       records_read: sources.reduce((sum, account) => sum + account.in, 0),
       bytes_read: sources.reduce((sum, account) => sum + account.bytes, 0),
       records_written: tallies.reduce((sum, tally) => sum + tally.written, 0),
-      records_dead_lettered: tallies.reduce((sum, tally) => sum + tally.deadLettered, 0),
+      records_dead_lettered: [...tallies, ...this.#accounts].reduce(
+        (sum, { deadLettered }) => sum + deadLettered,
+        0,
+      ),
       row_id: row,
       invocations_done: this.#sinksDone,
     });

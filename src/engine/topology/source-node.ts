@@ -5,6 +5,7 @@ import { Page, RECORDS_LANE } from '../../kit/page.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { PlannedSource } from '../../plan/plan.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
+import { logRejected, unreadOf } from '../dlq/unread-records.ts';
 import * as metrics from '../metrics.ts';
 import type { ShapeSampler } from '../observe/samples.ts';
 import { openSource, PAGE_BYTES, resolve } from '../row/parts.ts';
@@ -71,22 +72,30 @@ export async function readSource(
     lane: RECORDS_LANE,
     ...(bookmark === undefined ? {} : { bookmark }),
     ...(exact ? { exact } : {}),
+    ...(work.queue === undefined ? {} : { rejects: true }),
   };
   const waited = (ms: number): void =>
     env.metrics.observe(metrics.sourcePageDuration, connector, ms / 1000);
   const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[
     Symbol.asyncIterator
   ]();
+  let number = 0;
   try {
     while (!run.stop.aborted) {
       const page = await nextPage(pages, part, work);
       if (page === undefined || run.stop.aborted) return;
-      account.in += page.count;
+      const rejected = page.rejected.length;
+      const before = account.in;
+      account.in += page.count + rejected;
+      number += 1;
       account.bytes += page.bytes;
       env.metrics.inc(metrics.sourcePages, connector);
-      env.metrics.inc(metrics.sourceRecords, connector, page.count);
+      env.metrics.inc(metrics.sourceRecords, connector, page.count + rejected);
       last = page.bookmark ?? last;
       sampler?.take(page);
+      if (rejected > 0 && account.deadLettered === 0)
+        logRejected(page, { env, row: { id: account.node.id } });
+      await work.queue?.put(unreadOf(page, { before, page: number }));
       const passed = forward(page, work);
       if (passed.bookmark !== undefined && source.acknowledge !== undefined)
         run.acknowledgements.handedOut(passed.bookmark);

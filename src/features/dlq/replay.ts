@@ -66,7 +66,9 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
   }
   const sink = appendingSink(row.sink);
   const others = new Set(
-    [...plan.rows, ...plan.unselected].map(({ id }) => id).filter((id) => id !== row.id),
+    [...plan.rows, ...plan.unselected, ...(plan.topology?.nodes ?? [])]
+      .map(({ id }) => id)
+      .filter((id) => id !== row.id),
   );
   const { definition, parsed, judged } = row.source;
   const reading = new Reading(files, {

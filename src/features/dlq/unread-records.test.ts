@@ -158,3 +158,48 @@ describe('replaying records that could not be read', () => {
     expect(await linesOf('out.jsonl')).toEqual([{ id: 6 }]);
   });
 });
+
+describe('a graph of nodes', () => {
+  const nodes = {
+    in: { kind: 'source', ...CSV },
+    cast: {
+      kind: 'transform',
+      transforms: [{ type: 'cast', config: { fields: { id: 'int' }, on_error: 'dlq' } }],
+    },
+    out: { kind: 'sink', type: 'jsonl', config: { path: 'out.jsonl', append: true } },
+  };
+  const edges = [
+    { from: 'in', to: 'cast' },
+    { from: 'cast', to: 'out' },
+  ];
+
+  function graph() {
+    const document = { version: 1, name: 'g', pipeline: { nodes, edges, dlq: QUEUE } };
+    return planDocument(load(JSON.stringify(document), { format: 'json' }), parts, { cpus: 1 });
+  }
+
+  it('keeps what its source cannot read and what its transforms refuse, and replays neither into a sink', async () => {
+    await writeFile(join(cwd, 'in.csv'), 'id\n1\n2,x\nthree\n4\n');
+    const outcome = await run(graph(), { env: testEnv({ cwd }) });
+    expect(outcome).toMatchObject({ status: 'completed', records_written: 2 });
+    expect(await linesOf('dead.jsonl')).toMatchObject([
+      { reason: 'parse', row: 'in', sink: 'jsonl', payload: '2,x', position: { line: 3, page: 1 } },
+      { reason: 'transform', row: 'cast', sink: 'jsonl', payload: { id: 'three' } },
+    ]);
+    const { report } = await replay({
+      plan: graph(),
+      parts,
+      env: testEnv({ cwd }),
+      signal: new AbortController().signal,
+      from: 'dead.jsonl',
+      reason: undefined,
+      row: undefined,
+      failedDlq: undefined,
+      dryRun: false,
+      asWritten: false,
+      keys: [],
+    });
+    expect(report).toMatchObject({ candidates: 0, passed_over: { other_rows: 2 } });
+    expect(await linesOf('out.jsonl')).toEqual([{ id: 1 }, { id: 4 }]);
+  });
+});

@@ -122,6 +122,21 @@ describe('what happened on the way', () => {
     ]);
   });
 
+  it('has them for the nodes before the sinks of a graph', () => {
+    const node = { kind: 'source', status: 'completed', error: null } as const;
+    const counts = { records_in: 5, filtered: 0, expanded: 0, records_out: 3 };
+    const run = endedRun([invocation('out')]);
+    const nodes = [
+      { ...node, ...counts, id: 'in', dead_lettered: 2 },
+      { ...node, ...counts, id: 'other' },
+    ];
+    const outcome = run.outcome === undefined ? undefined : { ...run.outcome, nodes };
+    expect(notificationsOf({ ...run, outcome }).events).toMatchObject([
+      { event: 'run_success' },
+      { event: 'dlq_threshold', row: 'in', run_id: 'run-1', details: { records_dlq: 2 } },
+    ]);
+  });
+
   it('has them for failed rows as well, summed up over what ran below a row', () => {
     const violation = { kind: 'staleness', message: 'too old' } as const;
     const chunk = (index: number) => ({

@@ -34,7 +34,7 @@ type Failed = InvocationOutcome & { readonly error: OutcomeError };
 export function notificationsOf(run: EndedRun): RunNotifications {
   if (run.status === 'cancelled') return { events: [], recovered: [] };
   const subjects = subjectsOf(run);
-  const events = subjects.flatMap((subject) => eventsOf(subject, run));
+  const events = [...subjects.flatMap((subject) => eventsOf(subject, run)), ...nodeEvents(run)];
   const isReported = subjects.some((subject) => failuresIn(subject).length > 0);
   if (run.status === 'failed' && !isReported) events.unshift(wholeFailure(run, subjects));
   const recovered = subjects.filter(wentWell).map(({ row }) => row);
@@ -136,14 +136,32 @@ function sideEvents(subject: Subject, run: EndedRun): NotificationEvent[] {
     ...[...violations].map(([kind, found]) =>
       notificationEvent('sla_breach', owner, violationText(found), { sla_kind: kind }),
     ),
-    ...(dead === 0
-      ? []
-      : [
-          notificationEvent('dlq_threshold', owner, `records in the dead-letter queue: ${dead}`, {
-            records_dlq: dead,
-          }),
-        ]),
+    ...(dead === 0 ? [] : [deadLetterEvent(owner, dead)]),
   ];
+}
+
+function deadLetterEvent(owner: Owner, dead: number): NotificationEvent {
+  const message = `records in the dead-letter queue: ${dead}`;
+  return notificationEvent('dlq_threshold', owner, message, { records_dlq: dead });
+}
+
+/** Of the nodes before the sinks of a graph, which are rows. */
+function nodeEvents(run: EndedRun): NotificationEvent[] {
+  return (run.outcome?.nodes ?? []).flatMap(({ id, dead_lettered: dead = 0 }) =>
+    dead === 0 ? [] : [deadLetterEvent({ ...wholeRun(run), row: id }, dead)],
+  );
+}
+
+function wholeRun({ plan, runId, startedAt, finishedAt }: EndedRun): Owner {
+  return {
+    pipeline: plan.name,
+    row: '',
+    run_id: runId,
+    invocation_id: null,
+    started_at: startedAt,
+    finished_at: finishedAt,
+    duration_secs: startedAt === null ? null : secondsBetween(startedAt, finishedAt),
+  };
 }
 
 function violationText([first, ...more]: readonly SlaViolation[]): string {
@@ -152,17 +170,12 @@ function violationText([first, ...more]: readonly SlaViolation[]): string {
 
 /** A run that failed as a whole: it took too long, its process died, or nothing could start. */
 function wholeFailure(run: EndedRun, subjects: readonly Subject[]): NotificationEvent {
-  const { plan, runId, startedAt, finishedAt, error, outcome } = run;
+  const { plan, error, outcome } = run;
   const [only] = subjects;
   const isOne = subjects.length === 1 && only !== undefined && plan.is_one_row;
   const owner: Owner = {
-    pipeline: plan.name,
-    row: '',
-    run_id: runId,
+    ...wholeRun(run),
     invocation_id: isOne ? (only.invocations[0]?.invocation_id ?? null) : null,
-    started_at: startedAt,
-    finished_at: finishedAt,
-    duration_secs: startedAt === null ? null : secondsBetween(startedAt, finishedAt),
   };
   const kind = outcome?.error == null ? 'error' : errorKind(outcome.error.kind);
   return notificationEvent('run_failure', owner, error ?? 'the run failed', { error_kind: kind });
