@@ -3,7 +3,15 @@
  * build.
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { noteOfBundle, stateOfSources } from '../bin/bundle.js';
@@ -119,6 +127,25 @@ export async function buildBundle(folder: string): Promise<void> {
   cpSync(join(ROOT, 'src/server/assets'), join(outdir, 'assets'), { recursive: true });
   // A source that changed meanwhile may or may not be in it.
   if (stateOfSources(ROOT) === state) writeFileSync(noteOfBundle(folder), state);
+}
+
+/** What a package needs beside the bundle, and what is only read. */
+const [COPIED, LINKED] = [
+  ['bin', 'package.json'],
+  ['data', 'docs', 'examples', 'node_modules', 'schemas'],
+];
+
+/**
+ * The package as users install it, in a folder of its own: nothing that is written into the
+ * checkout meanwhile changes what runs. Gives the path of the launcher.
+ */
+export async function buildPackage(folder: string): Promise<string> {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  await buildBundle(folder);
+  for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+  for (const name of LINKED) symlinkSync(join(ROOT, name), join(folder, name));
+  return join(folder, 'bin/headgate.js');
 }
 
 /** `headgate/client`: one module that browsers load, too, and its types. */
