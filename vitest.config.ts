@@ -6,7 +6,7 @@ const LONG = ['src/**/*.long.test.ts', 'test/**/*.long.test.ts'];
 
 const shared = {
   environment: 'node' as const,
-  globalSetup: ['test/servers/postgres.ts'],
+  globalSetup: ['test/servers/postgres.ts', 'test/servers/bundle.ts'],
   pool: 'forks' as const,
   testTimeout: 60_000,
   hookTimeout: 120_000,

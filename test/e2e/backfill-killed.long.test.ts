@@ -14,13 +14,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../servers/postgres.ts';
 import { headgate } from './headgate.ts';
+import { launcherPath } from '../servers/bundle.ts';
 
-const LAUNCHER = join(resolve(import.meta.dirname, '../..'), 'bin/headgate.js');
+const LAUNCHER = await launcherPath();
 const DAYS = 4;
 const ROWS = 6000;
 /** Changes of the state store that a process lives to see. */

@@ -3,12 +3,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { headgate } from './headgate.ts';
+import { launcherPath } from '../servers/bundle.ts';
 
-const LAUNCHER = resolve(import.meta.dirname, '../../bin/headgate.js');
+const LAUNCHER = await launcherPath();
 const MANY = 400_000;
 
 let cwd: string;

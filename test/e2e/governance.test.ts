@@ -2,14 +2,14 @@
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { makeFolder } from './folder.ts';
+import { launcherPath } from '../servers/bundle.ts';
 
 const folder = makeFolder('governance');
 afterAll(() => folder.remove());
 
-const LAUNCHER = resolve(import.meta.dirname, '../../bin/headgate.js');
+const LAUNCHER = await launcherPath();
 const jsonl = (path: string): object => ({ type: 'jsonl', config: { path } });
 
 describe('a null without quotes', () => {

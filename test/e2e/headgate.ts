@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
-import { join, resolve } from 'node:path';
+import { launcherPath } from '../servers/bundle.ts';
 
-const LAUNCHER = join(resolve(import.meta.dirname, '../..'), 'bin/headgate.js');
+const LAUNCHER = await launcherPath();
 
 export interface Finished {
   readonly code: number | null;

@@ -1,14 +1,14 @@
 /** Agents, with the client of the protocol's own library, over HTTP and over stdio. */
 import { writeFileSync, existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { workshop, type Program } from './serve-program.ts';
+import { launcherPath } from '../servers/bundle.ts';
 
-const LAUNCHER = resolve(import.meta.dirname, '../../bin/headgate.js');
+const LAUNCHER = await launcherPath();
 const TOKENS = { viewer: 'token-of-a-viewer', operator: 'token-of-operators', admin: 'admins-own' };
 const shop = workshop();
 let program: Program;

@@ -5,11 +5,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, watch } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { linesOf, makeFolder, type Folder } from './folder.ts';
+import { launcherPath } from '../servers/bundle.ts';
 
-const LAUNCHER = resolve(import.meta.dirname, '../../bin/headgate.js');
+const LAUNCHER = await launcherPath();
 const FILES = 40;
 const RECORDS_A_FILE = 4000;
 

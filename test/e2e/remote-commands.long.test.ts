@@ -1,13 +1,14 @@
 /** The commands that speak with a server, against a real one. */
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { HeadgateClient, HeadgateError } from '../../src/client/index.ts';
 import { silentApi } from './serve-documents.ts';
 import { workshop, type Program } from './serve-program.ts';
+import { launcherPath } from '../servers/bundle.ts';
 
-const LAUNCHER = resolve(import.meta.dirname, '../../bin/headgate.js');
+const LAUNCHER = await launcherPath();
 const TOKEN = 'a-token-of-the-tests';
 const shop = workshop();
 let program: Program;

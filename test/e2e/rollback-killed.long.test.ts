@@ -6,14 +6,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../servers/postgres.ts';
 import { headgate } from './headgate.ts';
+import { launcherPath } from '../servers/bundle.ts';
 
-const LAUNCHER = join(resolve(import.meta.dirname, '../..'), 'bin/headgate.js');
+const LAUNCHER = await launcherPath();
 const KEPT = 500;
 const ROWS = 2000;
 const SIGNS = [0, 3, 4, 5, 7, Number.POSITIVE_INFINITY];

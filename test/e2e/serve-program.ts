@@ -3,11 +3,12 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { expect, vi } from 'vitest';
 import type { RunPage, RunRecord } from '../../src/wire/run.ts';
+import { launcherPath } from '../servers/bundle.ts';
 
-const LAUNCHER = join(resolve(import.meta.dirname, '../..'), 'bin/headgate.js');
+const LAUNCHER = await launcherPath();
 const WAIT = { timeout: 15_000, interval: 25 };
 const LONG_WAIT = { timeout: 90_000, interval: 100 };
 const ENDED = ['completed', 'failed', 'cancelled'];

@@ -4,6 +4,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { csvToJsonl } from './serve-documents.ts';
 import { workshop, type Answer, type Program } from './serve-program.ts';
 
+const WAIT = { timeout: 15_000, interval: 25 };
 const shop = workshop();
 afterAll(() => shop.dispose());
 
@@ -35,8 +36,9 @@ test('the next run is merged over the new default document; a broken one changes
     const out = shop.path('out.jsonl');
     const config = JSON.stringify(csvToJsonl(shop.path('in.csv'), out));
     const { run_id } = (await ask('POST', '/v1/runs', { config })).json() as { run_id: string };
-    await vi.waitFor(async () =>
-      expect((await ask('GET', `/v1/runs/${run_id}`)).text).toContain('"completed"'),
+    await vi.waitFor(
+      async () => expect((await ask('GET', `/v1/runs/${run_id}`)).text).toContain('"completed"'),
+      WAIT,
     );
     return JSON.parse(readFileSync(out, 'utf8'));
   };
