@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../../lib/text/json.ts';
 import { parseXmlEvents } from './xml-events.ts';
-import { ElementBuilder } from './xml-values.ts';
+import { ElementBuilder, keepsSpace } from './xml-values.ts';
 
 export interface XmlOptions {
   /** Name of the elements that are records, at any depth; unset: the children of the root. */
@@ -13,17 +13,24 @@ export function xmlRecords(text: string, { recordElement, name }: XmlOptions): J
   const records: JsonValue[] = [];
   const builder = new ElementBuilder();
   let depth = 0;
+  /** Whether the elements around the record keep white space, from the root on. */
+  const kept = [false];
   parseXmlEvents([text], name, {
     open(element, attributes) {
       depth += 1;
       const isRecord = recordElement === undefined ? depth === 2 : element === recordElement;
-      if (isRecord || builder.depth > 0) builder.open(element, attributes);
+      const inherited = kept.at(-1) === true;
+      if (isRecord || builder.depth > 0) builder.open(element, attributes, inherited);
+      else kept.push(keepsSpace(attributes, inherited));
     },
     text: (value) => builder.text(value),
     cdata: (value) => builder.cdata(value),
     close() {
       depth -= 1;
-      if (builder.depth === 0) return;
+      if (builder.depth === 0) {
+        kept.pop();
+        return;
+      }
       const value = builder.close();
       if (builder.depth === 0) records.push(value);
     },

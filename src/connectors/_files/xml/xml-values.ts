@@ -11,10 +11,11 @@ export class ElementBuilder {
     return this.#open.length;
   }
 
-  open(name: string, attributes: Readonly<Record<string, string>>): void {
+  /** `isKept`: whether an element around the outermost one keeps white space. */
+  open(name: string, attributes: Readonly<Record<string, string>>, isKept = false): void {
     const parent = this.#open.at(-1);
     parent?.endRun();
-    this.#open.push(new OpenElement(name, attributes, parent?.preserve ?? false));
+    this.#open.push(new OpenElement(name, attributes, parent?.preserve ?? isKept));
   }
 
   text(text: string): void {
@@ -49,8 +50,7 @@ class OpenElement {
 
   constructor(name: string, attributes: Readonly<Record<string, string>>, preserve: boolean) {
     this.name = name;
-    const space = attributes['xml:space'];
-    this.preserve = space === undefined ? preserve : space === 'preserve';
+    this.preserve = keepsSpace(attributes, preserve);
     for (const [key, value] of Object.entries(attributes)) setField(this.#fields, `@${key}`, value);
   }
 
@@ -89,11 +89,35 @@ class OpenElement {
   }
 
   #trimmed(): string {
-    if (this.#exactFrom === undefined) return this.#run.trim();
+    if (this.#exactFrom === undefined) return trimmedStart(trimmedEnd(this.#run));
     return (
-      this.#run.slice(0, this.#exactFrom).trimStart() +
+      trimmedStart(this.#run.slice(0, this.#exactFrom)) +
       this.#run.slice(this.#exactFrom, this.#exactTo) +
-      this.#run.slice(this.#exactTo).trimEnd()
+      trimmedEnd(this.#run.slice(this.#exactTo))
     );
   }
+}
+
+/** White space of XML: a no-break space is a letter like any other. */
+const SPACES: ReadonlySet<string | undefined> = new Set([' ', '\t', '\r', '\n']);
+
+function trimmedStart(text: string): string {
+  let from = 0;
+  while (SPACES.has(text[from])) from += 1;
+  return text.slice(from);
+}
+
+function trimmedEnd(text: string): string {
+  let to = text.length;
+  while (SPACES.has(text[to - 1])) to -= 1;
+  return text.slice(0, to);
+}
+
+/** Whether an element keeps white space around text: as it says, or as the element around it. */
+export function keepsSpace(
+  attributes: Readonly<Record<string, string>>,
+  inherited: boolean,
+): boolean {
+  const space = attributes['xml:space'];
+  return space === undefined ? inherited : space === 'preserve';
 }

@@ -10,6 +10,15 @@ function only(content: string, head = ''): JsonValue | undefined {
 }
 
 describe('the text of an element', () => {
+  it.each([
+    [undefined, '<all xml:space="preserve"><a> x </a></all>', [' x ']],
+    ['b', '<all xml:space="preserve"><a><b> x </b></a></all>', [' x ']],
+    ['b', '<all><a xml:space="preserve"><b> x </b></a><b> y </b></all>', [' x ', 'y']],
+    ['b', '<all xml:space="preserve"><a xml:space="default"><b> x </b></a><b> y </b></all>', ['x', ' y ']],
+  ])('is kept where an element around the record %s says so: %s', (recordElement, text, records) => {
+    expect(xmlRecords(text, { recordElement, name: NAME })).toEqual(records);
+  });
+
   it.each<[string, string, JsonValue]>([
     ['is trimmed', '<a>\n  one two \n</a>', 'one two'],
     [
@@ -22,6 +31,7 @@ describe('the text of an element', () => {
       '<a xml:space="preserve"><b> x </b><c xml:space="default"> y </c></a>',
       { '@xml:space': 'preserve', b: ' x ', c: { '@xml:space': 'default', '#text': 'y' } },
     ],
+    ['keeps spaces that are no white space of XML', '<a> \u00A0x\u2003 </a>', '\u00A0x\u2003'],
     ['keeps the spaces of CDATA', '<a> <![CDATA[ x ]]> </a>', ' x '],
     ['is one text across CDATA', '<a>1<![CDATA[<2>]]>3</a>', '1<2>3'],
     ['is one text across comments', '<a>12<!-- no --> 3</a>', '12 3'],
