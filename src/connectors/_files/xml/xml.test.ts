@@ -14,10 +14,17 @@ describe('the text of an element', () => {
     [undefined, '<all xml:space="preserve"><a> x </a></all>', [' x ']],
     ['b', '<all xml:space="preserve"><a><b> x </b></a></all>', [' x ']],
     ['b', '<all><a xml:space="preserve"><b> x </b></a><b> y </b></all>', [' x ', 'y']],
-    ['b', '<all xml:space="preserve"><a xml:space="default"><b> x </b></a><b> y </b></all>', ['x', ' y ']],
-  ])('is kept where an element around the record %s says so: %s', (recordElement, text, records) => {
-    expect(xmlRecords(text, { recordElement, name: NAME })).toEqual(records);
-  });
+    [
+      'b',
+      '<all xml:space="preserve"><a xml:space="default"><b> x </b></a><b> y </b></all>',
+      ['x', ' y '],
+    ],
+  ])(
+    'is kept where an element around the record %s says so: %s',
+    (recordElement, text, records) => {
+      expect(xmlRecords(text, { recordElement, name: NAME })).toEqual(records);
+    },
+  );
 
   it.each<[string, string, JsonValue]>([
     ['is trimmed', '<a>\n  one two \n</a>', 'one two'],
