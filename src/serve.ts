@@ -108,7 +108,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const surroundings = { env, access, base };
   const loadedTriggers =
     options.triggers === undefined ? undefined : readTriggers(options.triggers, surroundings);
-  const history = await openHistory(historyAddress(options.history), env);
+  const history = await openHistory(historyAddress(options.history), env, { mayBeAway: true });
   const catalog = createCatalog(history.catalog, env);
   const ledger = { env, store: history.outputs };
   const entry = programFile('worker');

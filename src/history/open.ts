@@ -17,6 +17,8 @@ const WAITS: BackoffPolicy = { backoff: 'exponential', baseMs: 100, maxMs: 1000,
 export interface OpenHistory {
   /** How long deferred writes wait for a lock of another process. */
   readonly backgroundLockWaitMs?: number;
+  /** A database that cannot be reached now is no error: it is used when it answers. */
+  readonly mayBeAway?: boolean;
 }
 
 /**
@@ -31,7 +33,7 @@ export async function openHistory(
   if (url === undefined || url === 'memory') return new MemoryHistory();
   if (isPostgresAddress(url)) {
     const { openPostgresHistory } = await import('./postgres/open-postgres.ts');
-    return openPostgresHistory(url, env);
+    return openPostgresHistory(url, env, { mayBeAway: options.mayBeAway });
   }
   if (!url.startsWith('sqlite:')) {
     throw new HistoryError('the history address is of a kind this build does not have', {

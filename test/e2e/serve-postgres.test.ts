@@ -1,6 +1,6 @@
 /** The control plane with its history in PostgreSQL: restarts, two servers on one database, and outages. */
 import { randomBytes } from 'node:crypto';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { tcpProxy, type TcpProxy } from '../fakes/tcp-proxy.ts';
@@ -135,6 +135,35 @@ test('a run goes on while the database is away, and its record arrives when it i
   });
   expect(await program.stop()).toBe(0);
   api.close();
+});
+
+test('a server starts without its database, says so, and begins its work when it is there', async () => {
+  mkdirSync(shop.path('schedules'));
+  const schedule = { cron: '* * * * * *', timezone: 'UTC' };
+  writeFileSync(
+    shop.path('schedules/often.json'),
+    JSON.stringify({ ...quick('often.jsonl', 'often'), schedule }),
+  );
+  proxy.cut();
+  let program: Program;
+  try {
+    program = await start('late', ['--schedules', shop.path('schedules')]);
+    expect((await program.call('GET', '/readyz')).json()).toMatchObject({ history_ok: false });
+    const config = JSON.stringify(quick('late.jsonl'));
+    expect((await program.call('POST', '/v1/runs', { config })).status).toBe(503);
+  } finally {
+    proxy.heal();
+  }
+  const ready = async (): Promise<void> =>
+    expect((await program.call('GET', '/readyz')).status).toBe(200);
+  await vi.waitFor(ready, { timeout: 15_000 });
+  expect(await program.ended(await program.submit(quick('late.jsonl')))).toMatchObject({
+    status: 'completed',
+  });
+  const ticks = async (): Promise<void> =>
+    expect((await program.list('?name=often')).runs.length).toBeGreaterThan(1);
+  await vi.waitFor(ticks, { timeout: 15_000 });
+  expect(await program.stop()).toBe(0);
 });
 
 test('the password of the address is in no output, answer or log, and no document reads it', async () => {

@@ -1,7 +1,7 @@
 import { messageOf } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
-import { HistoryError, type History } from '../history.ts';
+import type { History } from '../history.ts';
 import { MIGRATIONS } from '../sql/migrations/index.ts';
 import { postgresAddress } from './address.ts';
 import { isPassing } from './presence.ts';
@@ -12,25 +12,41 @@ import { SqlHistory } from '../sql/sql-history.ts';
 const ATTEMPTS = 8;
 const WAITS: BackoffPolicy = { backoff: 'exponential', baseMs: 100, maxMs: 1000, jitter: false };
 
+export interface OpenPostgres extends Omit<PostgresStoreOptions, 'schema' | 'setUp'> {
+  /** Goes on without a database that does not answer: it is used when it does. */
+  readonly mayBeAway?: boolean | undefined;
+}
+
 /** A database that does not answer is tried again for a while. Rejects with `HistoryError`. */
 export async function openPostgresHistory(
   where: string,
   env: Pick<Env, 'clock' | 'log'>,
-  options: Omit<PostgresStoreOptions, 'schema'> = {},
+  { mayBeAway = false, ...options }: OpenPostgres = {},
 ): Promise<History> {
   const { url, schema } = postgresAddress(where);
-  const store = await PostgresStore.open(url, { ...options, schema });
+  const log = env.log.at('headgate::history');
+  const store = await PostgresStore.open(url, {
+    ...options,
+    schema,
+    setUp: (one) => migratePostgres(one, MIGRATIONS, { schema, now: env.clock.now() }),
+  });
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await migratePostgres(store, MIGRATIONS, { schema, now: env.clock.now() });
+      await store.ready();
       return new SqlHistory(store);
     } catch (error) {
-      const cause = error instanceof HistoryError ? error.cause : error;
-      if (attempt === ATTEMPTS || cause === undefined || !isPassing(cause)) {
+      const [isAway, isLast] = [isPassing(error), attempt === ATTEMPTS];
+      if (isAway && isLast && mayBeAway) {
+        log.error('the history database cannot be reached; going on without it until it answers', {
+          error: messageOf(error),
+        });
+        return new SqlHistory(store);
+      }
+      if (!isAway || isLast) {
         await store.close();
         throw error;
       }
-      env.log.at('headgate::history').warn('the history database cannot be reached; trying again', {
+      log.warn('the history database cannot be reached; trying again', {
         attempt,
         error: messageOf(error),
       });

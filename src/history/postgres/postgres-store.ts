@@ -46,6 +46,8 @@ export interface PostgresStoreOptions {
   readonly statementTimeoutMs?: number;
   /** How long callers wait for a database that was there a moment ago. */
   readonly waitMs?: number;
+  /** Makes the tables; done before the first use, and again until it succeeds. */
+  readonly setUp?: (store: PostgresStore) => Promise<void>;
   readonly backgroundWaitMs?: number | undefined;
 }
 
@@ -60,12 +62,16 @@ export class PostgresStore implements SqlStore {
   readonly #writer: PostgresWriter;
   /** Writes that later reads have to see. */
   readonly #deferred = new Set<Promise<unknown>>();
+  readonly #setUp: ((store: PostgresStore) => Promise<void>) | undefined;
+  #ready: Promise<void> | undefined;
 
-  private constructor(pool: Pool, { waitMs, backgroundWaitMs }: PostgresStoreOptions) {
+  private constructor(pool: Pool, { waitMs, setUp, backgroundWaitMs }: PostgresStoreOptions) {
     this.#pool = pool;
+    this.#setUp = setUp;
     this.#presence = new Presence(waitMs);
-    const use = <T>(work: (client: ClientBase) => Promise<T>): Promise<T> => useClient(pool, work);
-    this.#writer = new PostgresWriter(use, this.#presence, { backgroundWaitMs });
+    this.#writer = new PostgresWriter((work) => this.#useTables(work), this.#presence, {
+      backgroundWaitMs,
+    });
   }
 
   /** Connects when it is first needed. */
@@ -90,6 +96,20 @@ export class PostgresStore implements SqlStore {
 
   /** For setting up the tables. Rejects with the error of the client. */
   use<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
+    return useClient(this.#pool, work);
+  }
+
+  /** Resolves when the tables are there. */
+  async ready(): Promise<void> {
+    this.#ready ??= (this.#setUp?.(this) ?? Promise.resolve()).catch((error: unknown) => {
+      this.#ready = undefined;
+      throw error;
+    });
+    await this.#ready;
+  }
+
+  async #useTables<T>(work: (client: Client) => Promise<T>): Promise<T> {
+    await this.ready();
     return useClient(this.#pool, work);
   }
 
@@ -121,7 +141,7 @@ export class PostgresStore implements SqlStore {
 
   async ping(): Promise<void> {
     const asking = this.#ask(() =>
-      useClient(this.#pool, (client) => query(client, 'SELECT pg_is_in_recovery() AS copy', [])),
+      this.#useTables((client) => query(client, 'SELECT pg_is_in_recovery() AS copy', [])),
     );
     const { rows } = await this.#inTime(asking, PING_WAIT_MS);
     if (rows[0]?.['copy'] as unknown as boolean)
@@ -135,8 +155,7 @@ export class PostgresStore implements SqlStore {
 
   /** A connection that broke while nobody used it is found by the next query. */
   async #readTwice(sql: string, values: readonly SqlValue[]): Promise<SqlResult> {
-    const read = (): Promise<SqlResult> =>
-      useClient(this.#pool, (client) => query(client, sql, values));
+    const read = (): Promise<SqlResult> => this.#useTables((client) => query(client, sql, values));
     return this.#ask(() =>
       read().catch((error: unknown) => (isUnreachable(error) ? read() : Promise.reject(error))),
     );

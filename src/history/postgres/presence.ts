@@ -46,6 +46,7 @@ const WRONG_ADDRESS = ['28', '3D'];
 
 /** False where the database itself declined a statement. */
 export function isUnreachable(error: unknown): boolean {
+  if (error instanceof HistoryError) return error.cause !== undefined && isUnreachable(error.cause);
   const code = stateOf(error);
   if (code !== undefined) return AWAY.some((start) => code.startsWith(start));
   const { kind } = postgresError(error, '');
@@ -54,7 +55,8 @@ export function isUnreachable(error: unknown): boolean {
 
 /** Whether it may answer a little later. */
 export function isPassing(error: unknown): boolean {
-  const code = stateOf(error) ?? '';
+  const cause = error instanceof HistoryError ? error.cause : error;
+  const code = stateOf(cause) ?? '';
   return isUnreachable(error) && !WRONG_ADDRESS.some((start) => code.startsWith(start));
 }
 
@@ -77,6 +79,7 @@ export function refusedError(error: unknown): HistoryError {
 }
 
 export function unreachableError(error: unknown): HistoryError {
+  if (error instanceof HistoryError) return error;
   const why = error === undefined ? 'it does not answer' : messageOf(error);
   return new HistoryError(`the history database cannot be reached: ${why}`, { cause: error });
 }

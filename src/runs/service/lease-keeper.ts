@@ -30,9 +30,16 @@ export class LeaseKeeper {
     this.#options = options;
   }
 
+  /** A history that does not answer yet is asked again by `keep`. */
   async begin(): Promise<void> {
-    await this.#beat();
-    await this.#recover();
+    const { health } = this.#options;
+    try {
+      await this.#beat();
+      await this.#recover();
+    } catch (error) {
+      if (await health.probe()) throw error;
+      this.#distrustLeases(error);
+    }
   }
 
   async keep(signal: AbortSignal): Promise<void> {
@@ -46,12 +53,17 @@ export class LeaseKeeper {
         await this.#renew();
         if (env.clock.elapsedMs() >= this.#trustsLeasesFrom) await this.#recover();
       } catch (error) {
-        // Others could not renew theirs either: they get the time to do so when the store is back.
-        this.#trustsLeasesFrom = env.clock.elapsedMs() + ttlSecs * 1000;
-        env.log.warn('leases could not be renewed', { error: messageOf(error) });
+        this.#distrustLeases(error);
       }
       await health.probe();
     }
+  }
+
+  /** Others could not renew theirs either: they get the time to do so when the store is back. */
+  #distrustLeases(error: unknown): void {
+    const { env, ttlSecs } = this.#options;
+    this.#trustsLeasesFrom = env.clock.elapsedMs() + ttlSecs * 1000;
+    env.log.warn('leases could not be renewed', { error: messageOf(error) });
   }
 
   async #beat(): Promise<void> {

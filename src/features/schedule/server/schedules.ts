@@ -1,4 +1,5 @@
 /** The schedules of a server: documents of a folder, and stored templates. */
+import { HistoryError } from '../../../history/history.ts';
 import type { ScheduleStore, StoredSchedule } from '../../../history/schedules.ts';
 import type { TemplateVersion } from '../../../history/templates.ts';
 import type { Env } from '../../../lib/env.ts';
@@ -24,6 +25,7 @@ import { ScheduleEntry, type EntryServices } from './schedule-entry.ts';
 
 /** Templates may be changed by others that share the history. */
 const LOOK_MS = 30_000;
+const RETRY_MS = 1000;
 
 export interface Schedules {
   /** By name. */
@@ -75,6 +77,8 @@ class Service implements ScheduleService {
   readonly #documents = new Map<string, LoadedDocument>();
   readonly #closing = new AbortController();
   #stored = new Map<string, StoredSchedule>();
+  /** Documents that wait for the stored states of schedules. */
+  #waitingFolder: readonly LoadedDocument[] | undefined;
   #looking: Promise<void> = Promise.resolve();
   #nextLook: Promise<void> | undefined;
 
@@ -124,15 +128,47 @@ class Service implements ScheduleService {
   }
 
   async begin(folder: readonly LoadedDocument[]): Promise<void> {
+    this.#waitingFolder = folder;
+    try {
+      await this.#beginNow();
+    } catch (error) {
+      if (!(error instanceof HistoryError)) throw error;
+      this.#options.env.log
+        .at('headgate::schedule')
+        .warn('schedules wait for the history, which does not answer', { error: messageOf(error) });
+      void this.#beginLater();
+    }
+  }
+
+  /** Without its stored state, a schedule would not know which ticks are done. */
+  async #beginNow(): Promise<void> {
     const stored = await this.#options.store.listSchedules();
     this.#stored = new Map(stored.map((schedule) => [schedule.name, schedule]));
+    const folder = this.#waitingFolder ?? [];
+    this.#waitingFolder = undefined;
     this.setFolder(folder);
     await this.lookAtTemplates();
     void this.#keepLooking();
   }
 
+  async #beginLater(): Promise<void> {
+    const { signal } = this.#closing;
+    for (;;) {
+      await this.#options.env.clock.sleep(RETRY_MS, signal);
+      if (signal.aborted) return;
+      try {
+        return await this.#beginNow();
+      } catch (error) {
+        if (error instanceof HistoryError) continue;
+        const log = this.#options.env.log.at('headgate::schedule');
+        return log.error('schedules could not be begun', { error: messageOf(error) });
+      }
+    }
+  }
+
   setFolder(folder: readonly LoadedDocument[]): void {
-    this.#set('document', folder);
+    if (this.#waitingFolder === undefined) this.#set('document', folder);
+    else this.#waitingFolder = folder;
   }
 
   lookAtTemplates(): Promise<void> {
@@ -165,7 +201,7 @@ class Service implements ScheduleService {
   }
 
   async #look(): Promise<void> {
-    if (this.#closing.signal.aborted) return;
+    if (this.#closing.signal.aborted || this.#waitingFolder !== undefined) return;
     try {
       const documents = documentsOfTemplates(await this.#options.templates());
       const loaded = documents.map(async (document) => {
