@@ -30,6 +30,11 @@ export interface WriteResult {
    * records that have them; absent when there are none.
    */
   readonly unknownFields?: ReadonlyMap<string, number>;
+  /**
+   * Fields whose values the destination does not hold exactly, with the number of such values;
+   * absent when there are none.
+   */
+  readonly roundedFields?: ReadonlyMap<string, number>;
   readonly rejected: readonly Rejection[];
 }
 

@@ -92,8 +92,8 @@ function setParsed(record: JsonObject, name: string, parsed: JsonValue, source: 
   setField(record, name, parsed);
   if (typeof parsed !== 'number') return;
   forgetSpelling(record, name);
-  const text = source.trim();
-  if (text !== String(parsed)) rememberSpelling(record, name, text);
+  const digits = source.trim();
+  if (digits !== String(parsed)) rememberSpelling(record, name, digits);
 }
 
 function tryParse(source: string): JsonValue | undefined {

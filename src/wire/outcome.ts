@@ -106,6 +106,8 @@ export interface InvocationOutcome {
   readonly bookmark?: JsonValue;
   /** Present when there are any; the first hundred names. */
   readonly dropped_fields?: readonly DroppedField[];
+  /** Present when the destination does not hold some values exactly: in how many records. */
+  readonly rounded_fields?: readonly DroppedField[];
   /** Present when there are any. */
   readonly sla_violations?: readonly SlaViolation[];
   /** Present when there are any. */

@@ -1,6 +1,7 @@
 /** A finished run: a table for people, JSON documents for programs. */
 import {
   WITHHELD_REASONS,
+  type DroppedField,
   type InvocationOutcome,
   type NodeOutcome,
   documentPlace,
@@ -119,14 +120,25 @@ function nodeTable(nodes: readonly NodeOutcome[]): string[] {
 const LISTED_FIELDS = 10;
 
 function reportDroppedFields(terminal: Terminal, row: InvocationOutcome): void {
-  const { dropped_fields: fields = [] } = row;
+  const { dropped_fields: dropped = [], rounded_fields: rounded = [] } = row;
+  reportFields(terminal, row, 'not written, because the destination has no such column', dropped);
+  reportFields(terminal, row, 'rounded, because the column does not hold the values', rounded);
+}
+
+// oxlint-disable-next-line max-params
+function reportFields(
+  terminal: Terminal,
+  row: InvocationOutcome,
+  what: string,
+  fields: readonly DroppedField[],
+): void {
   if (fields.length === 0) return;
   const listed = fields
     .slice(0, LISTED_FIELDS)
     .map(({ field, records }) => `${JSON.stringify(field)} (${count(records, 'record')})`);
   const more = fields.length > LISTED_FIELDS ? ` and ${fields.length - LISTED_FIELDS} more` : '';
   terminal.note(
-    `${terminal.paint('yellow', 'warning:')} row ${row.row_id}: not written, because the destination has no such column: ${listed.join(', ')}${more}`,
+    `${terminal.paint('yellow', 'warning:')} row ${row.row_id}: ${what}: ${listed.join(', ')}${more}`,
   );
 }
 
@@ -158,6 +170,7 @@ export function rowDocument(row: InvocationOutcome): Record<string, unknown> {
     ...(row.contract_breaches === undefined ? {} : { contract_breaches: row.contract_breaches }),
     lane: row.lane,
     ...(row.dropped_fields === undefined ? {} : { dropped_fields: row.dropped_fields }),
+    ...(row.rounded_fields === undefined ? {} : { rounded_fields: row.rounded_fields }),
     ...(row.bookmark === undefined ? {} : { bookmark: row.bookmark }),
     ...(row.error === null ? {} : { error: row.error.message, error_code: row.error.code }),
     ...(row.error?.hint === undefined ? {} : { hint: row.error.hint }),

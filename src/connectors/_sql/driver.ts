@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Page } from '../../kit/page.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { AddedColumn, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
+import type { RoundingOf } from './rounding.ts';
 import type { NameRules, UnknownFields } from './column-names.ts';
 
 export interface LiveColumn extends DestinationColumn {
@@ -9,6 +10,8 @@ export interface LiveColumn extends DestinationColumn {
   readonly sqlType: string;
   /** The type that stores the values, where `sqlType` is a domain over it. */
   readonly baseType?: string;
+  /** The stored type with its length or precision, where it has one: `numeric(12,2)`. */
+  readonly limits?: string;
   /** False for columns that only the database can set. */
   readonly settable?: boolean;
 }
@@ -73,11 +76,15 @@ export interface PassOptions {
   readonly key: readonly string[];
   readonly commit?: CommitToken | undefined;
   readonly hold?: Hold | undefined;
+  /** Whether values that a column rounds end the run: such a page is written as records. */
+  readonly refusesRounding: boolean;
 }
 
 /** A page that was written without making records. */
 export interface Passed {
   readonly unknown: UnknownFields;
+  /** How many values each column did not hold exactly. */
+  readonly rounded?: ReadonlyMap<string, number>;
 }
 
 /** One kind of database, used by the shared sink. Failures are `ConnectorError`s. */
@@ -90,6 +97,8 @@ export interface SqlDriver {
    * form back in the rows of a change. `isTyped`: the schema of the page says the type of the field.
    */
   readonly take?: (record: JsonObject, field: string, isTyped: boolean) => JsonValue;
+  /** What a column does to values that it does not hold exactly; `undefined` where it holds all. */
+  readonly roundingOf: RoundingOf;
   /** Creates the table unless it exists by now. `records` are the first ones for it. */
   createTable(
     table: string,

@@ -1,8 +1,10 @@
 import type { JsonObject } from '../../lib/text/json.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
-import { batchSize, boolean, finding, text } from '../../kit/schema.ts';
+import { z } from 'zod';
+import { batchSize, boolean, finding, optional, text } from '../../kit/schema.ts';
 import type { ReadBack, SinkCapabilities } from '../../kit/sink.ts';
 import { checkWriteFields, isKeyed, writeFields, type WriteFields } from '../../kit/write-spec.ts';
+import type { OnRounding } from './rounding.ts';
 import { columnMapping, type ColumnMapping } from './column-mapping.ts';
 
 /** Config fields of every SQL sink. */
@@ -11,6 +13,10 @@ export function sqlSinkFields() {
     table_name: text().meta({ description: 'Table to write to.', examples: ['customers'] }),
     column_mapping: columnMapping(),
     batch_size: batchSize(),
+    on_rounding: optional(z.enum(['warn', 'error'])).meta({
+      description:
+        'What to do with a value that its column does not hold exactly, such as 1.105 in `numeric(10,2)`: write it rounded, warn and count it in the receipt (`warn`), or fail the run (`error`).',
+    }),
     create_table: boolean().default(true).meta({
       description:
         'Create the table when it does not exist: its columns are taken from the first page and may be null; the key of an upsert becomes the primary key.',
@@ -23,6 +29,7 @@ export interface SqlSinkConfig extends WriteFields {
   readonly table_name: string;
   readonly column_mapping: ColumnMapping;
   readonly create_table: boolean;
+  readonly on_rounding?: OnRounding | undefined;
 }
 
 /** Whether pages may be written without reading their records. */

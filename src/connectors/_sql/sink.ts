@@ -6,7 +6,7 @@ import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
-import type { RecordSchema } from '../../kit/record-schema.ts';
+import { fieldOf, type RecordSchema } from '../../kit/record-schema.ts';
 import type {
   FinishReason,
   SchemaAccess,
@@ -18,12 +18,7 @@ import type {
   WriteResult,
 } from '../../kit/sink.ts';
 import { keyedSpec, settle } from '../../kit/write-spec.ts';
-import {
-  inFirstCase,
-  refuseLongNames,
-  type NameRules,
-  type UnknownFields,
-} from './column-names.ts';
+import { inFirstCase, refuseLongNames, type NameRules } from './column-names.ts';
 import type {
   CommitToken,
   Hold,
@@ -36,6 +31,7 @@ import type {
 import { newColumns } from './infer-columns.ts';
 import { planPage, rowsOf, type PagePlan } from './page-rows.ts';
 import { createRecording, type Recording } from './recording.ts';
+import { roundedFields } from './rounding.ts';
 import { canSweep, takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
 import { stagingName } from './table-names.ts';
 
@@ -59,7 +55,8 @@ export function createSqlSink(
   ): Promise<Passed | undefined> => {
     if (!takesBlocks(config) || page.form.form === 'records' || page.count === 0) return undefined;
     if (recording.runIn('upsert') !== undefined) return undefined;
-    return driver.pass?.(config.table_name, page, { key, commit, hold });
+    const refusesRounding = config.on_rounding === 'error';
+    return driver.pass?.(config.table_name, page, { key, commit, hold, refusesRounding });
   };
 
   const write = async (
@@ -68,7 +65,7 @@ export function createSqlSink(
   ): Promise<WriteResult> => {
     const passed = await passes(page, commit, hold);
     if (passed !== undefined)
-      return { written: page.count, rejected: [], ...unknownOf(passed.unknown) };
+      return { written: page.count, rejected: [], ...noted(passed.unknown, passed.rounded) };
     const records = page.records();
     const plan = planPage(records, mapping, spec);
     const result = settle(records.length, plan.rejected, partial);
@@ -84,6 +81,14 @@ export function createSqlSink(
             rules: driver.names,
             take: driver.take,
             schema: page.schema,
+          });
+    const rounded =
+      rows === undefined || rows.finished
+        ? undefined
+        : roundedFields(rows.writes, {
+            of: driver.roundingOf,
+            policy: config.on_rounding,
+            typeOf: ({ name }) => fieldOf(page.schema, name)?.type,
           });
     if (rows !== undefined && rows.skipped > 0) {
       log.warn('records without any known column were skipped', {
@@ -114,7 +119,7 @@ export function createSqlSink(
     return {
       ...result,
       ...(skipped === 0 ? {} : { written: result.written - skipped, skipped }),
-      ...unknownOf(rows?.unknown ?? new Map()),
+      ...noted(rows?.unknown, rounded),
     };
   };
 
@@ -202,19 +207,35 @@ const NOTHING: WriteResult = { written: 0, rejected: [] };
 
 function sum(one: WriteResult, other: WriteResult): WriteResult {
   const skipped = (one.skipped ?? 0) + (other.skipped ?? 0);
-  const unknown = new Map(one.unknownFields);
-  for (const [field, records] of other.unknownFields ?? [])
-    unknown.set(field, (unknown.get(field) ?? 0) + records);
   return {
     written: one.written + other.written,
     rejected: [],
     ...(skipped === 0 ? {} : { skipped }),
-    ...unknownOf(unknown),
+    ...noted(
+      sumOf(one.unknownFields, other.unknownFields),
+      sumOf(one.roundedFields, other.roundedFields),
+    ),
   };
 }
 
-function unknownOf(unknown: UnknownFields): Pick<WriteResult, 'unknownFields'> {
-  return unknown.size === 0 ? {} : { unknownFields: unknown };
+type Counts = ReadonlyMap<string, number>;
+
+function sumOf(one: Counts = NO_FIELDS, other: Counts = NO_FIELDS): Counts {
+  const sums = new Map(one);
+  for (const [field, records] of other) sums.set(field, (sums.get(field) ?? 0) + records);
+  return sums;
+}
+
+const NO_FIELDS: Counts = new Map();
+
+function noted(
+  unknown: Counts = NO_FIELDS,
+  rounded: Counts = NO_FIELDS,
+): Pick<WriteResult, 'unknownFields' | 'roundedFields'> {
+  return {
+    ...(unknown.size === 0 ? {} : { unknownFields: unknown }),
+    ...(rounded.size === 0 ? {} : { roundedFields: rounded }),
+  };
 }
 
 const NO_ROWS = {

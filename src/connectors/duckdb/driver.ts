@@ -24,7 +24,7 @@ import {
   type TableChange,
 } from '../_sql/driver.ts';
 import { pathOf, type DuckdbSinkConfig } from './config.ts';
-import { refuseRounding } from './exact-values.ts';
+import { roundingOf } from './rounding.ts';
 import { columnLine, DUCKDB_TYPES } from './logical-types.ts';
 import { isNested, nestedValue } from './nested-values.ts';
 import { readColumns } from './schema.ts';
@@ -56,6 +56,7 @@ export async function openDuckdbDriver(
 
   return {
     names: { ignoresCase: true },
+    roundingOf,
     columns: (table) =>
       run(`reading the columns of \`${table}\``, () => readColumns(connection, table)),
     createTable: (table, columns, { key }) =>
@@ -125,7 +126,6 @@ async function inTransaction(
  * columns.
  */
 async function apply(connection: DuckDBConnection, change: TableChange): Promise<void> {
-  if (!change.finished) change.writes.forEach(refuseRounding);
   const { key, deletes, deletesBefore } = change;
   if (deletes.length > 0) await fill(connection, LEAVING, { columns: key, rows: deletes }, false);
   if (deletesBefore !== undefined)

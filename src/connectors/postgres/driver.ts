@@ -28,6 +28,7 @@ import { partName } from '../_sql/table-names.ts';
 import { planCopy, sendCopy } from './write/copy-plan.ts';
 import { newPageBuffer } from '../../fast/postgres/copy-cells.ts';
 import type { PostgresSinkConfig } from './config.ts';
+import { columnRounding } from './types/narrow-columns.ts';
 import { copyLines, encoderOf, finishedText, typedColumns, type Encoder } from './types/encode.ts';
 import { rollbackDialect, ROLLBACK_LOG_LINES, logKeys, sweepAndLog } from './write/rollback-log.ts';
 import { replaceRows } from './write/overwrite.ts';
@@ -115,6 +116,7 @@ export async function openPostgresDriver(
   await checkConnection(pool, context.signal);
   return {
     names: NAMES,
+    roundingOf: columnRounding,
     columns: (table) =>
       run(`reading the columns of \`${table}\``, (client) => readColumns(client, qualified(table))),
     createTable: (table, columns, { key }) =>
@@ -142,7 +144,7 @@ export async function openPostgresDriver(
           }),
       );
     },
-    async pass(name, page, { key, commit, hold }) {
+    async pass(name, page, { key, commit, hold, refusesRounding }) {
       const table = qualified(name);
       const json = config.column_mapping.kind === 'json' ? config.column_mapping.column : undefined;
       if (json === undefined && config.create_table && targets.get(name) === undefined)
@@ -150,7 +152,7 @@ export async function openPostgresDriver(
       const target =
         targets.get(name) ?? (await run('reading the table', (client) => copyTarget(client, name)));
       const plan = target === undefined ? undefined : planCopy(page, target, { key, json, buffer });
-      if (plan === undefined) return undefined;
+      if (plan === undefined || (refusesRounding && plan.rounded.size > 0)) return undefined;
       if (commit !== undefined || hold === 'token') await makeTokens();
       await writes.work(
         `writing to \`${name}\``,
@@ -165,7 +167,7 @@ export async function openPostgresDriver(
           }
         },
       );
-      return { unknown: plan.unknown };
+      return { unknown: plan.unknown, rounded: plan.rounded };
     },
     settle: () => writes.commit(),
     sweep: (one) =>

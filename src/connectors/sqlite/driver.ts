@@ -39,6 +39,7 @@ import {
 } from './rollback-log.ts';
 import { AttachCopy } from '../../fast/sqlite/attach-copy.ts';
 import { rowsOfPage } from '../../fast/sqlite/row-blocks.ts';
+import { roundingOf } from './rounding.ts';
 import { declaredType, isReal } from './column-types.ts';
 import { readColumns, SQLITE_TYPES } from './schema.ts';
 import { writeLockOf } from './write-lock.ts';
@@ -74,6 +75,7 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
 
   return {
     names: NAMES,
+    roundingOf,
     columns: (table) => run(`reading the columns of \`${table}\``, () => readColumns(db, table)),
     // A stage has said the type: the value is no longer the one that was read.
     take: (record, field, isTyped) =>
@@ -192,7 +194,6 @@ async function apply(db: DatabaseSync, change: TableChange, pace: Pace): Promise
     if (change.deletesBefore !== undefined)
       await runAll(prepareDelete(db, change), asStored(change.deletesBefore), pace);
     for (const set of change.writes) {
-      refuseRounding(set);
       await runAll(prepareWrite(db, change, set), withBytes(set, change.schema), pace);
     }
     if (change.deletes.length > 0)
@@ -266,20 +267,6 @@ function withBytes(
         : value,
     ),
   );
-}
-
-/** A column that stores each number as REAL would change other digits without a word. */
-function refuseRounding({ columns, rows }: RowSet): void {
-  for (const [place, { name, sqlType }] of columns.entries()) {
-    if (!isReal(sqlType)) continue;
-    for (const value of asStored(rows).map((row) => row[place]))
-      if (typeof value === 'bigint' && BigInt(Number(value)) !== value)
-        throw new ConnectorError(
-          'data',
-          `the column \`${name}\` is ${sqlType}, which would round ${value}`,
-          { hint: 'give the column the type NUMERIC, or write the value as text' },
-        );
-  }
 }
 
 /** Runs a statement for every row, with pauses for other work. */

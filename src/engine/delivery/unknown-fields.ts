@@ -1,4 +1,4 @@
-/** Fields that the destination has no column for: written nowhere, so they are told and counted. */
+/** Fields that the destination does not write, or not exactly: they are told and counted. */
 import { blockOf } from '../../blocks/define-block.ts';
 import { schemaDriftBlock } from '../../blocks/schema-drift/index.ts';
 import type { WriteResult } from '../../kit/sink.ts';
@@ -14,14 +14,33 @@ export function countUnknownFields(
   tally: Pick<Tally, 'unknownFields'>,
   fields: ReadonlyMap<string, number>,
 ): string[] {
+  return countFields(tally.unknownFields, fields);
+}
+
+function countFields(counts: Map<string, number>, fields: ReadonlyMap<string, number>): string[] {
   const news: string[] = [];
   for (const [field, records] of fields) {
-    const before = tally.unknownFields.get(field);
-    if (before === undefined && tally.unknownFields.size >= MOST_NAMES) continue;
+    const before = counts.get(field);
+    if (before === undefined && counts.size >= MOST_NAMES) continue;
     if (before === undefined) news.push(field);
-    tally.unknownFields.set(field, (before ?? 0) + records);
+    counts.set(field, (before ?? 0) + records);
   }
   return news;
+}
+
+/** Values that the destination does not hold exactly are told when a field has one first. */
+export function noteRoundedFields(
+  { tally, env, row }: Invocation,
+  { roundedFields }: WriteResult,
+): void {
+  if (roundedFields === undefined) return;
+  const news = countFields(tally.roundedFields, roundedFields);
+  if (news.length === 0) return;
+  env.log.warn('values are rounded, because their columns do not hold them exactly', {
+    row: row.id,
+    fields: news.map((name) => JSON.stringify(name)).join(', '),
+    hint: 'give the columns a wider type, round the values before, or set `on_rounding: error` to fail the run instead',
+  });
 }
 
 /**

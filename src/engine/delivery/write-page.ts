@@ -12,7 +12,7 @@ import type { PageFate } from './circuit-breaker.ts';
 import { Poison, type Settled } from './poison.ts';
 import { retrying } from './retry.ts';
 import { Stamp } from './stamp.ts';
-import { noteUnknownFields } from './unknown-fields.ts';
+import { noteRoundedFields, noteUnknownFields } from './unknown-fields.ts';
 import { PAGES_SKIPPED, type Watermark } from './watermark.ts';
 
 /** What is known of a page besides its records. */
@@ -188,6 +188,7 @@ export class PageWriter {
       hitFailpoint?.('after_write');
       env.metrics.inc(metrics.sinkRecords, labels, result.written);
       noteUnknownFields(this.#invocation, result);
+      noteRoundedFields(this.#invocation, result);
       for (const { error } of result.rejected)
         env.metrics.inc(metrics.sinkErrors, { ...labels, kind: error.kind });
       return result;

@@ -88,6 +88,11 @@ export function reportEnd(
       : {
           dropped_fields: [...tally.unknownFields].map(([field, records]) => ({ field, records })),
         }),
+    ...(tally.roundedFields.size === 0
+      ? {}
+      : {
+          rounded_fields: [...tally.roundedFields].map(([field, records]) => ({ field, records })),
+        }),
     ...(violations.length === 0 ? {} : { sla_violations: violations }),
   };
 }

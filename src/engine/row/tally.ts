@@ -15,6 +15,8 @@ export class Tally {
   pages = 0;
   /** How many records had a field that was not written, by name. */
   readonly unknownFields = new Map<string, number>();
+  /** How many values of a field the destination does not hold exactly, by name. */
+  readonly roundedFields = new Map<string, number>();
   /** Lanes in which pages were read: a source may leave the planned one for its data. */
   readonly lanes = new Set<string>();
   /** Of those written, the ones that are known to be durable. */

@@ -82,6 +82,26 @@ export function hasNull(block: Uint8Array, columns: readonly number[]): boolean 
   return false;
 }
 
+/** Whether a value of a block fulfils the test of its column; columns without a test are passed. */
+export function anyValue(
+  block: Uint8Array,
+  tests: readonly (((bytes: Buffer) => boolean) | undefined)[],
+): boolean {
+  if (tests.every((test) => test === undefined)) return false;
+  const bytes = asBuffer(block);
+  for (let row = 0; row < bytes.length; row = frameEnd(bytes, row)) {
+    let at = row + FRAME_HEAD + 2;
+    for (const test of tests) {
+      const length = bytes.readInt32BE(at);
+      at += 4;
+      if (length <= 0) continue;
+      if (test?.(bytes.subarray(at, at + length)) === true) return true;
+      at += length;
+    }
+  }
+  return false;
+}
+
 export function binaryEncoding(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Encoding {
   const fields = columns.map((column) => ({
     name: column.name,

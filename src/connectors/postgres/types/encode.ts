@@ -10,7 +10,7 @@ import { roundingOf } from './rounding.ts';
 export type Encoder = (value: JsonValue) => string | null;
 
 /** What decides how a value is written: the column, and the type of the value where it is known. */
-export interface Encoded extends Pick<LiveColumn, 'name' | 'sqlType' | 'baseType'> {
+export interface Encoded extends Pick<LiveColumn, 'name' | 'sqlType' | 'baseType' | 'limits'> {
   readonly type?: RecordType | undefined;
 }
 

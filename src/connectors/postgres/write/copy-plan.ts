@@ -4,7 +4,10 @@ import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { hasCells, MISSING, type Column, type Columns } from '../../../kit/columns.ts';
 import type { Page } from '../../../kit/page.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
-import { BINARY_HEAD, BINARY_TAIL, binaryBlock, hasNull } from '../copy/binary-rows.ts';
+import { valuesOf } from '../../../kit/cells.ts';
+import { changes } from '../../_sql/rounding.ts';
+import { columnRounding, type ColumnRounding } from '../types/narrow-columns.ts';
+import { BINARY_HEAD, BINARY_TAIL, anyValue, binaryBlock, hasNull } from '../copy/binary-rows.ts';
 import { copyCells as fastCells } from '../../../fast/fast-paths.ts';
 import { copyCells, type CellStyle, type PageBuffer } from '../../../fast/postgres/copy-cells.ts';
 import type { CopyColumn } from '../copy/text-fields.ts';
@@ -29,8 +32,11 @@ export interface CopyPlan {
   readonly form: 'binary' | 'text';
   readonly block: Uint8Array;
   readonly unknown: UnknownFields;
+  /** How many values each column does not hold exactly. */
+  readonly rounded: ReadonlyMap<string, number>;
 }
 
+const NONE: ReadonlyMap<string, number> = new Map();
 const ALL_KNOWN: UnknownFields = new Map();
 
 interface CopyRequest {
@@ -61,7 +67,10 @@ function planBinary(page: Page, target: CopyTarget, key: readonly string[]): Cop
   const places = key.map((name) => columns.findIndex((column) => column.name === name));
   if (columns.length < held.columns.length || places.includes(-1) || hasNull(held.block, places))
     return undefined;
-  return { columns, form: 'binary', block: held.block, unknown: ALL_KNOWN };
+  // Records tell which values they are.
+  if (anyValue(held.block, typedColumns(columns, page.schema).map(binaryRounding)))
+    return undefined;
+  return { columns, form: 'binary', block: held.block, unknown: ALL_KNOWN, rounded: NONE };
 }
 
 /**
@@ -97,7 +106,43 @@ function planColumns(
       buffer,
     ),
     unknown,
+    rounded: roundedCells(columns, known),
   };
+}
+
+function binaryRounding(column: Encoded): ((bytes: Buffer) => boolean) | undefined {
+  return columnRounding(column, column.type)?.roundsBinary;
+}
+
+interface Known {
+  readonly to: TargetColumn & Pick<Encoded, 'type'>;
+  readonly from: Column;
+}
+
+/** How many cells of each column are numbers, times or texts that it does not hold exactly. */
+function roundedCells(columns: Columns, known: readonly Known[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { to, from } of known) {
+    const rounding = columnRounding(to, to.type);
+    const count = rounding === undefined ? 0 : roundedCount(columns, from, rounding);
+    if (count > 0) counts.set(to.name, count);
+  }
+  return counts;
+}
+
+function roundedCount(columns: Columns, column: Column, rounding: ColumnRounding): number {
+  const { starts, ends } = column;
+  const { from, mayRound } = rounding;
+  const { bytes } = columns.cells;
+  const valueAt = valuesOf(columns, column);
+  let count = 0;
+  for (let index = 0; index < columns.rows.length; index += 1) {
+    const row = columns.rows[index] as number;
+    const [start, end] = [starts[row] as number, ends[row] as number];
+    if (end - start < from || mayRound?.(bytes, start, end) === false) continue;
+    if (changes(valueAt(row) ?? null, rounding)) count += 1;
+  }
+  return count;
 }
 
 function unknownFields(columns: Columns, target: CopyTarget): UnknownFields {
@@ -178,6 +223,7 @@ function planLines(page: Page, target: CopyTarget, name: string): CopyPlan | und
     form: 'text',
     block: escapedLines(page.block(JSON_LINES)),
     unknown: ALL_KNOWN,
+    rounded: NONE,
   };
 }
 

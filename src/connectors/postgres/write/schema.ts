@@ -10,6 +10,7 @@ interface ColumnRow {
   readonly name: string;
   readonly type: string;
   readonly base: string;
+  readonly limits: string;
   readonly nullable: boolean;
   readonly settable: boolean;
   readonly has_default: boolean;
@@ -20,7 +21,7 @@ interface ColumnRow {
  * assignment refuses.
  */
 const COLUMNS = `
-  SELECT attname AS name, format_type(atttypid, -1) AS type, ${baseTypeOf('atttypid')} AS base, NOT attnotnull AS nullable, attidentity <> 'a' AS settable,
+  SELECT attname AS name, format_type(atttypid, -1) AS type, ${baseTypeOf('atttypid')} AS base, ${limitsOf('atttypid', 'atttypmod')} AS limits, NOT attnotnull AS nullable, attidentity <> 'a' AS settable,
     atthasdef OR attidentity <> '' AS has_default
   FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`;
 
@@ -30,6 +31,14 @@ function baseTypeOf(oid: string): string {
     SELECT oid, typtype, typbasetype FROM pg_type WHERE oid = ${oid}
     UNION ALL SELECT t.oid, t.typtype, t.typbasetype FROM behind JOIN pg_type AS t ON t.oid = behind.typbasetype WHERE behind.typtype = 'd'
   ) SELECT format_type(oid, -1) FROM behind WHERE typtype <> 'd')`;
+}
+
+/** The type behind a domain with its length or precision, which the innermost domain has. */
+function limitsOf(oid: string, modifier: string): string {
+  return `(WITH RECURSIVE behind AS (
+    SELECT oid, typtype, typbasetype, typtypmod, ${modifier} AS modifier FROM pg_type WHERE oid = ${oid}
+    UNION ALL SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, behind.typtypmod FROM behind JOIN pg_type AS t ON t.oid = behind.typbasetype WHERE behind.typtype = 'd'
+  ) SELECT format_type(oid, modifier) FROM behind WHERE typtype <> 'd')`;
 }
 
 /**
@@ -49,10 +58,11 @@ export async function readColumns(
   const oid = found.rows[0]?.oid ?? null;
   if (oid === null) return undefined;
   const { rows } = await client.query<ColumnRow>(COLUMNS, [oid]);
-  return rows.map(({ name, type, base, nullable, settable, has_default: hasDefault }) => ({
+  return rows.map(({ name, type, base, limits, nullable, settable, has_default: hasDefault }) => ({
     name,
     sqlType: type,
     ...(base === type ? {} : { baseType: base }),
+    ...(limits === base ? {} : { limits }),
     types: typesOf(base),
     nullable,
     ...(settable ? {} : { settable }),
@@ -83,13 +93,14 @@ export interface TargetColumn {
   readonly oid: number;
   readonly sqlType: string;
   readonly baseType?: string;
+  readonly limits?: string;
   readonly hasDefault: boolean;
 }
 
 /** Views, foreign tables, rules and row security only work with INSERT. */
 const COPY_TARGET = `
   SELECT a.attname AS name, a.atttypid::int8::text AS oid, format_type(a.atttypid, -1) AS type,
-    ${baseTypeOf('a.atttypid')} AS base, a.atthasdef OR a.attidentity <> '' AS has_default
+    ${baseTypeOf('a.atttypid')} AS base, ${limitsOf('a.atttypid', 'a.atttypmod')} AS limits, a.atthasdef OR a.attidentity <> '' AS has_default
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
   WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p') AND NOT c.relhasrules AND NOT row_security_active(c.oid)`;
 
@@ -102,18 +113,20 @@ export async function readCopyTarget(
     oid: string;
     type: string;
     base: string;
+    limits: string;
     has_default: boolean;
   }>(COPY_TARGET, [table]);
   return rows.length === 0
     ? undefined
     : new Map(
-        rows.map(({ name, oid, type, base, has_default: hasDefault }) => [
+        rows.map(({ name, oid, type, base, limits, has_default: hasDefault }) => [
           name,
           {
             name,
             oid: Number(oid),
             sqlType: type,
             ...(base === type ? {} : { baseType: base }),
+            ...(limits === base ? {} : { limits }),
             hasDefault,
           },
         ]),

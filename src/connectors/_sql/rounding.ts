@@ -1,0 +1,151 @@
+/** Values that a column of a table does not hold exactly: they are counted, or refused. */
+import { ConnectorError } from '../../lib/errors.ts';
+import { exactNumber } from '../../lib/text/exact-number.ts';
+import { isLiteral } from '../../lib/text/json-literal.ts';
+import { jsonText, type JsonValue } from '../../lib/text/json.ts';
+import type { RecordType } from '../../kit/record-schema.ts';
+import type { LiveColumn, RowSet } from './driver.ts';
+
+/** What a narrow column does to values. */
+export interface Rounding {
+  /** For a number or a text. Other texts, which the database refuses, are not rounded. */
+  readonly rounds: (text: string) => boolean;
+  /** Whether a value that is rounded ends the run where the config does not say. */
+  readonly refuses?: (text: string) => boolean;
+  /** Doubles are never rounded, only texts and large integers. */
+  readonly holdsDoubles?: true;
+}
+
+export type RoundingOf = (column: LiveColumn, type: RecordType | undefined) => Rounding | undefined;
+
+export type OnRounding = 'warn' | 'error';
+
+export interface RoundingCheck {
+  readonly of: RoundingOf;
+  readonly policy: OnRounding | undefined;
+  readonly typeOf: (column: LiveColumn) => RecordType | undefined;
+}
+
+/** In how many rows each column changes a value. Throws where such values are refused. */
+export function roundedFields(
+  sets: readonly RowSet[],
+  { of, policy, typeOf }: RoundingCheck,
+): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { columns, rows } of sets) {
+    for (const [place, column] of columns.entries()) {
+      const rounding = of(column, typeOf(column));
+      if (rounding === undefined) continue;
+      const rounded = rows
+        .map((row) => row[place] ?? null)
+        .filter((value) => changes(value, rounding));
+      if (rounded.length === 0) continue;
+      const refused = refusedOf(rounded, rounding, policy);
+      if (refused !== undefined) throw refusal(column, refused);
+      counts.set(column.name, (counts.get(column.name) ?? 0) + rounded.length);
+    }
+  }
+  return counts;
+}
+
+function refusedOf(
+  values: readonly JsonValue[],
+  { refuses }: Rounding,
+  policy: OnRounding | undefined,
+): JsonValue | undefined {
+  if (policy === 'error') return values[0];
+  if (policy === 'warn' || refuses === undefined) return undefined;
+  return values.find((value) => changes(value, { rounds: refuses }));
+}
+
+export function changes(value: JsonValue, rounding: Rounding): boolean {
+  switch (typeof value) {
+    case 'string':
+      return rounding.rounds(value);
+    case 'number':
+      return rounding.holdsDoubles !== true && rounding.rounds(String(value));
+    case 'bigint':
+      return rounding.rounds(String(value));
+    default:
+      if (Array.isArray(value)) return value.some((item) => changes(item, rounding));
+      return isLiteral(value) && rounding.rounds(jsonText(value));
+  }
+}
+
+function refusal(column: LiveColumn, value: JsonValue): ConnectorError {
+  const type = column.limits ?? column.sqlType;
+  return new ConnectorError(
+    'data',
+    `the column \`${column.name}\` is ${type}, which would round ${jsonText(value)}`,
+    {
+      hint: 'give the column a wider type, let `schema.on_drift: evolve` widen it, or set `on_rounding: warn`',
+    },
+  );
+}
+
+const NUMBER = /^\s*[+-]?(?:(\d+)\.?(\d*)|\.(\d+))(?:[eE]([+-]?\d+))?\s*$/;
+
+/** For numbers with this many decimal places; below zero, of so many digits before the point. */
+export function scaleRounding(scale: number): Rounding {
+  return { rounds: (text) => decimalsOf(text) > scale };
+}
+
+/** Decimal places of the last digit that is not zero; `-Infinity` for zero and for no number. */
+function decimalsOf(text: string): number {
+  const [match, whole = '', fraction = '', bare = '', exponent = '0'] = NUMBER.exec(text) ?? [];
+  if (match === undefined) return -Infinity;
+  const digits = whole + fraction + bare;
+  const significant = digits.replace(/0+$/, '');
+  if (significant === '') return -Infinity;
+  return (fraction + bare).length - Number(exponent) - (digits.length - significant.length);
+}
+
+/** For doubles. A decimal number that the double is written as is the same number. */
+export const DOUBLE_ROUNDING: Rounding = {
+  holdsDoubles: true,
+  rounds: (text) => {
+    const value = NUMBER.test(text) ? Number(text) : Number.NaN;
+    if (!Number.isFinite(value)) return false;
+    if (isWhole(text)) return BigInt(value) !== BigInt(text);
+    return typeof exactNumber(value, text.trim()) !== 'number';
+  },
+};
+
+/** Of a fraction the nearest double is what everybody expects; a whole number is somebody's key. */
+export function isWhole(text: string): boolean {
+  return /^-?\d+$/.test(text);
+}
+
+/** Digits that tell any two numbers of 32 bits apart. */
+const FLOAT_DIGITS = 9;
+
+/** The same for numbers of 32 bits. */
+export const FLOAT_ROUNDING: Rounding = {
+  rounds: (text) => {
+    const value = NUMBER.test(text) ? Number(text) : Number.NaN;
+    const stored = Math.fround(value);
+    if (!Number.isFinite(stored) || stored === value) return DOUBLE_ROUNDING.rounds(text);
+    // In the middle between two, neither of them stands for it.
+    const other = 2 * value - stored;
+    if (Math.fround(other) === other) return true;
+    for (let digits = 1; digits <= FLOAT_DIGITS; digits += 1) {
+      const shortest = Number(stored.toPrecision(digits));
+      if (Math.fround(shortest) === stored) return shortest !== value;
+    }
+    return true;
+  },
+};
+
+const FRACTION = /[T ]?\d{2}:\d{2}:\d{2}\.(\d+)/;
+
+/** For times with so many digits of a second. */
+export function secondsRounding(digits: number): Rounding {
+  return {
+    rounds: (text) => /[1-9]/.test((FRACTION.exec(text)?.[1] ?? '').slice(digits)),
+  };
+}
+
+const TIME_OF_DAY = /^[+-]?\d{4,}-\d\d-\d\d[T ](?!00:00(?::00(?:\.0*)?)?(?:Z|[+-]|\s|$))/;
+
+/** For dates: a time of day is lost. */
+export const DATE_ROUNDING: Rounding = { rounds: (text) => TIME_OF_DAY.test(text) };
