@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Page } from '../../kit/page.ts';
-import type { RecordSchema } from '../../kit/record-schema.ts';
+import type { RecordSchema, RecordType } from '../../kit/record-schema.ts';
 import type { AddedColumn, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
-import type { RoundingOf } from './rounding.ts';
+import type { Rounding } from './rounding.ts';
 import type { NameRules, UnknownFields } from './column-names.ts';
 
 export interface LiveColumn extends DestinationColumn {
@@ -98,7 +98,7 @@ export interface SqlDriver {
    */
   readonly take?: (record: JsonObject, field: string, isTyped: boolean) => JsonValue;
   /** What a column does to values that it does not hold exactly; `undefined` where it holds all. */
-  readonly roundingOf: RoundingOf;
+  readonly roundingOf: (column: LiveColumn, type: RecordType | undefined) => Rounding | undefined;
   /** Creates the table unless it exists by now. `records` are the first ones for it. */
   createTable(
     table: string,

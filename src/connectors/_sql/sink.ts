@@ -31,7 +31,7 @@ import type {
 import { newColumns } from './infer-columns.ts';
 import { planPage, rowsOf, type PagePlan } from './page-rows.ts';
 import { createRecording, type Recording } from './recording.ts';
-import { roundedFields } from './rounding.ts';
+import { roundedFields } from './rounded-fields.ts';
 import { canSweep, takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
 import { stagingName } from './table-names.ts';
 
