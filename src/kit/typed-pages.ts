@@ -8,6 +8,7 @@ import { TypeInference } from './infer-types.ts';
 import { Page } from './page.ts';
 import { fieldOf, withField, type RecordField, type RecordSchema } from './record-schema.ts';
 import { indexAsRead, type RejectedRecord } from './rejected-record.ts';
+import type { Source } from './source.ts';
 import { cellKinds, typedColumns, type TypedField } from './typed-columns.ts';
 import { exactConverter, valueConverter } from './typed-conversion.ts';
 import { schemaText, typeText } from './type-text.ts';
@@ -38,6 +39,23 @@ export function pagesWithTypes(
   if (infers) return inferredPages(read, options);
   const pages = read(options.limit);
   return columns === undefined ? pages : typedPages(pages, columns, options);
+}
+
+/** A source whose records get the types of its config. */
+export function typedSource(
+  source: Source,
+  options: TypedPagesOptions & { readonly config: TypesConfig; readonly log: Log },
+): Source {
+  const { columns, infer_types: infers } = options.config;
+  if (columns === undefined && !infers) return source;
+  return {
+    pages: ({ limit: most, ...request }) =>
+      pagesWithTypes(
+        (limit) => source.pages(limit === undefined ? request : { ...request, limit }),
+        { ...options, limit: most },
+      ),
+    close: () => source.close(),
+  };
 }
 
 /** Pages keep their form. What else they know of their fields stays known. */

@@ -1,5 +1,5 @@
-import { pagesWithTypes } from '../../kit/typed-pages.ts';
-import { defineSource, type Source } from '../../kit/source.ts';
+import { typedSource } from '../../kit/typed-pages.ts';
+import { defineSource } from '../../kit/source.ts';
 import { bareUrl } from '../_http/url.ts';
 import { graphqlConfig, type GraphqlConfig } from './config.ts';
 import { openGraphql } from './source.ts';
@@ -24,24 +24,11 @@ export const graphqlSource = defineSource<GraphqlConfig>({
   datasetUri: ({ endpoint }) => bareUrl(endpoint),
   declares: ({ columns }) => columns,
   infersTypes: ({ infer_types: infers }) => infers,
-  open: async (config, context): Promise<Source> => {
-    const source = await openGraphql(config, context);
-    const { columns, infer_types: infers, endpoint: name } = config;
-    if (columns === undefined && !infers) return source;
-    return {
-      pages: ({ limit: most, ...request }) =>
-        pagesWithTypes(
-          (limit) => source.pages(limit === undefined ? request : { ...request, limit }),
-          {
-            config,
-            name,
-            fromText: false,
-            infersFromText: false,
-            limit: most,
-            log: context.env.log,
-          },
-        ),
-      close: () => source.close(),
-    };
-  },
+  open: async (config, context) =>
+    typedSource(await openGraphql(config, context), {
+      config,
+      name: config.endpoint,
+      fromText: false,
+      log: context.env.log,
+    }),
 });

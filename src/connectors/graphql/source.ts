@@ -10,7 +10,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
-import { PageCutter } from '../_files/lines/cut-pages.ts';
+import { cutPages, unsized } from '../_files/lines/cut-pages.ts';
 import { jsonBody } from '../_http/body.ts';
 import { HttpClient } from '../_http/client.ts';
 import { openConnections, type Connections } from '../_http/connections.ts';
@@ -60,24 +60,11 @@ class GraphqlSource implements Source {
     this.#setup = setup;
   }
 
-  async *pages({ lane, limit }: ReadRequest): AsyncGenerator<Page> {
+  pages({ lane, limit }: ReadRequest): AsyncGenerator<Page> {
     const { config, context } = this.#setup;
     const size = config.batch_size === 0 ? Number.POSITIVE_INFINITY : config.batch_size;
-    const cutter = new PageCutter(lane, pageBounds(size, context.pageBytes));
-    let left = limit ?? Number.POSITIVE_INFINITY;
-    if (left <= 0) return;
-    for await (const records of this.#answers()) {
-      for (const record of records.slice(0, left)) {
-        if (cutter.add(record)) continue;
-        context.signal.throwIfAborted();
-        yield cutter.take();
-        cutter.add(record);
-      }
-      left -= records.length;
-      if (left <= 0) break;
-    }
-    context.signal.throwIfAborted();
-    if (cutter.count > 0) yield cutter.take();
+    const bounds = pageBounds(size, context.pageBytes);
+    return cutPages(unsized(this.#answers()), { lane, bounds, limit, signal: context.signal });
   }
 
   async close(): Promise<void> {

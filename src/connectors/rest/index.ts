@@ -1,33 +1,11 @@
-import type { SourceContext } from '../../kit/context.ts';
-import { pagesWithTypes } from '../../kit/typed-pages.ts';
-import { defineSource, type ReadRequest, type Source } from '../../kit/source.ts';
+import { typedSource } from '../../kit/typed-pages.ts';
+import { defineSource } from '../../kit/source.ts';
 import { bareUrl, joinUrl } from '../_http/url.ts';
 import { keepsPosition, restConfig, type RestConfig } from './config/config.ts';
 import { discoverEntities } from './discover.ts';
 import { setUp } from './request/setup.ts';
 import { shapeOf } from './request/shape.ts';
 import { RestSource } from './read/source.ts';
-
-function typed(source: Source, config: RestConfig, { env }: SourceContext): Source {
-  const { columns, response_format: format, base_url: name } = config;
-  if (columns === undefined && !config.infer_types) return source;
-  return {
-    pages: (request: ReadRequest) =>
-      pagesWithTypes((limit) => source.pages(limited(request, limit)), {
-        config,
-        name,
-        fromText: format === 'csv' || format === 'excel',
-        infersFromText: format === 'csv',
-        limit: request.limit,
-        log: env.log,
-      }),
-    close: () => source.close(),
-  };
-}
-
-function limited({ limit: _all, ...request }: ReadRequest, limit: number | undefined): ReadRequest {
-  return limit === undefined ? request : { ...request, limit };
-}
 
 export const restSource = defineSource<RestConfig>({
   type: 'rest',
@@ -77,6 +55,12 @@ export const restSource = defineSource<RestConfig>({
   declares: ({ columns }) => columns,
   infersTypes: ({ infer_types: infers }) => infers,
   open: async (config, context) =>
-    typed(new RestSource(await setUp(config, context)), config, context),
+    typedSource(new RestSource(await setUp(config, context)), {
+      config,
+      name: config.base_url,
+      fromText: config.response_format === 'csv' || config.response_format === 'excel',
+      infersFromText: config.response_format === 'csv',
+      log: context.env.log,
+    }),
   discover: discoverEntities,
 });

@@ -1,3 +1,4 @@
+import { escapeXmlAttribute, escapeXmlText } from './xml-escape.ts';
 import { isObject, stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 
@@ -16,11 +17,11 @@ export function xmlElement(name: string, value: JsonValue): string {
     );
   if (Array.isArray(value)) return value.map((item) => xmlElement(name, item)).join('');
   if (value === null) return `<${name}/>`;
-  if (!isObject(value)) return `<${name}>${escaped(scalar(value))}</${name}>`;
+  if (!isObject(value)) return `<${name}>${escapeXmlText(scalar(value))}</${name}>`;
   let attributes = '';
   let content = '';
   for (const [key, inner] of Object.entries(value)) {
-    if (key === '#text') content += escaped(scalar(inner));
+    if (key === '#text') content += escapeXmlText(scalar(inner));
     else if (key.startsWith('@')) attributes += attribute(key.slice(1), inner);
     else content += xmlElement(key, inner);
   }
@@ -34,19 +35,9 @@ function attribute(name: string, value: JsonValue): string {
       `${JSON.stringify(name)} cannot be the name of an XML attribute`,
       { hint: 'rename the field' },
     );
-  return value === null ? '' : ` ${name}="${escaped(scalar(value)).replaceAll('"', '&quot;')}"`;
+  return value === null ? '' : ` ${name}="${escapeXmlAttribute(scalar(value))}"`;
 }
 
 function scalar(value: JsonValue): string {
   return typeof value === 'string' ? value : stringifyJson(value);
-}
-
-/** XML has no way to write most control characters; they become the replacement character. */
-function escaped(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('\r', '&#13;')
-    .replaceAll(/[^\P{Cc}\t\n]/gu, '\uFFFD');
 }
