@@ -11,6 +11,7 @@ import { postgresSink, postgresSource } from './postgres/index.ts';
 import { restSource } from './rest/index.ts';
 import { sqliteSink, sqliteSource } from './sqlite/index.ts';
 import { stdoutSink } from './stdout/index.ts';
+import { xmlSource } from './xml/index.ts';
 
 /** Every source of this build, sorted by type. */
 export const SOURCES: readonly SourceDefinition[] = [
@@ -23,6 +24,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   postgresSource,
   restSource,
   sqliteSource,
+  xmlSource,
 ];
 
 /** Every sink of this build, sorted by type. */

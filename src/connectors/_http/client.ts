@@ -57,6 +57,8 @@ export interface HttpClientOptions {
   readonly timeoutMs?: number | undefined;
   readonly retry: RequestRetry;
   readonly rules?: readonly ResponseRule[];
+  /** Which answers besides those of 2xx are read like them. */
+  readonly accepts?: (response: Response) => boolean;
   /** Used instead of `env.fetch`, for client certificates. */
   readonly fetch?: typeof fetch | undefined;
 }
@@ -230,7 +232,7 @@ export class HttpClient {
         );
       }
     }
-    if (response.ok) return undefined;
+    if (response.ok || this.#options.accepts?.(response) === true) return undefined;
     const asked =
       response.status === 429 || response.status === 503
         ? retryAfterMs(response.headers.get('retry-after'), now)

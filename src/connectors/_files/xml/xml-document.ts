@@ -1,4 +1,10 @@
-import { isObject, setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import {
+  hasField,
+  isObject,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../../../lib/text/json.ts';
 import { parseXmlEvents } from './xml-events.ts';
 import { ElementBuilder } from './xml-values.ts';
 
@@ -28,6 +34,25 @@ export function elementsAt(document: JsonValue, path: string): JsonValue[] {
     .filter((step) => step !== '')
     .map(localName);
   return searchElements(document, steps);
+}
+
+/**
+ * The elements that a dot path leads to from `value` on. A step without a prefix also takes elements
+ * that have one, where none has exactly its name.
+ */
+export function elementsBelow(value: JsonValue, path: string): JsonValue[] {
+  let found = [value];
+  for (const step of path.split('.').filter((one) => one !== ''))
+    found = found.flatMap((one) => (isObject(one) ? childrenOf(one, step) : []));
+  return found;
+}
+
+function childrenOf(element: JsonObject, step: string): JsonValue[] {
+  const exact = hasField(element, step) ? [element[step] ?? null] : undefined;
+  const children =
+    exact ??
+    Object.entries(element).flatMap(([name, child]) => (localName(name) === step ? [child] : []));
+  return children.flatMap((child) => (Array.isArray(child) ? child : [child]));
 }
 
 function searchElements(value: JsonValue, steps: readonly string[]): JsonValue[] {

@@ -1,0 +1,164 @@
+import type { SourceContext } from '../../kit/context.ts';
+import { pageBounds } from '../../kit/page-bounds.ts';
+import type { Page } from '../../kit/page.ts';
+import type { ReadRequest, Source } from '../../kit/source.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
+import { cutPages, unsized } from '../_files/lines/cut-pages.ts';
+import { elementsAt, elementsBelow, parseXml } from '../_files/xml/xml-document.ts';
+import { xmlText } from '../_files/xml/xml-text.ts';
+import { HttpClient, type HttpAnswer, type HttpRequest } from '../_http/client.ts';
+import { openConnections, type Connections } from '../_http/connections.ts';
+import { decodeAnswer } from '../_http/decode.ts';
+import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../_http/retry.ts';
+import { joinUrl, looksSecret } from '../_http/url.ts';
+import { methodOf, type XmlConfig } from './config.ts';
+import { createPager, type PageChange } from './pager.ts';
+import { bodyOf, envelope, faultOf, soapHeaders } from './soap.ts';
+
+const TIMEOUT_MS = 30_000;
+const RETRY: RequestRetry = {
+  maxRetries: 3,
+  backoff: 'exponential',
+  baseMs: 1000,
+  maxMs: 60_000,
+  jitter: true,
+  on: ALL_TRANSIENT,
+};
+
+export async function openXml(config: XmlConfig, context: SourceContext): Promise<Source> {
+  const { env, signal } = context;
+  for (const [name, value] of Object.entries(config.query_params))
+    if (looksSecret(name)) env.redactor.register(value);
+  const connections = await openConnections({ tls: config.tls, timeoutMs: TIMEOUT_MS }, env);
+  const client = new HttpClient({
+    env,
+    signal,
+    provider: context.credentials.resolve(config.auth),
+    homes: [config.base_url],
+    timeoutMs: TIMEOUT_MS,
+    retry: requestRetry(context.retry, RETRY, {}),
+    // Faults of SOAP come with the status 500.
+    ...(config.soap === undefined ? {} : { accepts: isXmlFailure }),
+    fetch: connections.fetch,
+  });
+  return new XmlSource({ config, context, client, connections });
+}
+
+function isXmlFailure({ status, headers }: Response): boolean {
+  return status === 500 && /\bxml\b/.test(headers.get('content-type') ?? '');
+}
+
+interface Setup {
+  readonly config: XmlConfig;
+  readonly context: SourceContext;
+  readonly client: HttpClient;
+  readonly connections: Connections;
+}
+
+class XmlSource implements Source {
+  readonly #setup: Setup;
+
+  constructor(setup: Setup) {
+    this.#setup = setup;
+  }
+
+  pages({ lane, limit }: ReadRequest): AsyncGenerator<Page> {
+    const { config, context } = this.#setup;
+    const size = config.batch_size === 0 ? Number.POSITIVE_INFINITY : config.batch_size;
+    const bounds = pageBounds(size, context.pageBytes);
+    return cutPages(unsized(this.#answers()), { lane, bounds, limit, signal: context.signal });
+  }
+
+  async close(): Promise<void> {
+    await this.#setup.connections.close().catch(() => {});
+  }
+
+  async *#answers(): AsyncGenerator<readonly JsonValue[]> {
+    const { config, context, client } = this.#setup;
+    const { max_pages: most = Number.POSITIVE_INFINITY } = config;
+    const pager = createPager(config.pagination);
+    let change: PageChange | undefined = pager.first;
+    for (let page = 1; change !== undefined; page += 1) {
+      const answer = await client.send(requestOf(config, change));
+      const name = `the answer of ${answer.shownUrl}`;
+      const document = this.#documentOf(answer, name);
+      if (document === undefined) return;
+      if (config.decode !== undefined) {
+        yield* this.#decoded(answer, name);
+        return;
+      }
+      const start = startOf(document, config);
+      const records = recordsIn(start, config);
+      yield records;
+      change = pager.next([start, document], records.length);
+      if (page < most || change === undefined) continue;
+      context.env.log.warn('`max_pages` ended the reading before the last page', { pages: page });
+      return;
+    }
+  }
+
+  /** Undefined when it is a Fault that counts as no records, or when nothing has to be parsed. */
+  #documentOf(answer: HttpAnswer, name: string): JsonValue | undefined {
+    const { soap, decode } = this.#setup.config;
+    // Steps may begin with something else than XML.
+    if (decode !== undefined && soap === undefined) return null;
+    const document = parseXml(xmlText(answer.bytes, name), name);
+    if (soap === undefined) return document;
+    const fault = faultOf(document);
+    if (fault === undefined) {
+      if (answer.status < 300) return document;
+      throw new ConnectorError('http_5xx', `${answer.shownUrl} answers ${answer.status}`, {
+        status: answer.status,
+      });
+    }
+    if (!soap.fault_as_error) return undefined;
+    throw new ConnectorError('refused', `${answer.shownUrl} answers with a Fault: ${fault}`, {
+      hint: 'check `soap.action`, and what is sent; `fault_as_error: false` reads a Fault as no records',
+    });
+  }
+
+  #decoded(answer: HttpAnswer, name: string): AsyncGenerator<readonly JsonValue[]> {
+    const { config, context } = this.#setup;
+    return decodeAnswer(answer.bytes, config.decode ?? [], {
+      name,
+      pageBytes: context.pageBytes,
+      signal: context.signal,
+      extract: (bytes, path) =>
+        withoutAttributes(elementsAt(parseXml(xmlText(bytes, name), name), path)[0]),
+    });
+  }
+}
+
+function requestOf(config: XmlConfig, change: PageChange): HttpRequest {
+  const { soap } = config;
+  const query = [...Object.entries(config.query_params), ...(change.query ?? [])];
+  const base = { method: methodOf(config), url: joinUrl(config.base_url, config.path), query };
+  const own = change.body ?? soap?.body_inner ?? config.body;
+  const accept = { accept: 'application/xml, text/xml, */*;q=0.5' };
+  if (own === undefined) return { ...base, headers: accept };
+  const text = soap?.body_inner === undefined ? own : envelope(soap, own);
+  if (soap === undefined)
+    return { ...base, headers: accept, body: { text, type: 'application/xml; charset=utf-8' } };
+  const { type, headers } = soapHeaders(soap);
+  return { ...base, headers: { ...accept, ...headers }, body: { text, type } };
+}
+
+/** The text of an element that has nothing else but attributes. */
+function withoutAttributes(element: JsonValue | undefined): JsonValue | undefined {
+  if (!isObject(element)) return element;
+  const { '#text': text, ...rest } = element;
+  return text !== undefined && Object.keys(rest).every((name) => name.startsWith('@'))
+    ? text
+    : element;
+}
+
+function startOf(document: JsonValue, { soap }: XmlConfig): JsonValue {
+  return soap !== undefined && soap.path_relative_to_body ? (bodyOf(document) ?? null) : document;
+}
+
+/** Without a path everything is one record. */
+function recordsIn(start: JsonValue, { records_element_path: path }: XmlConfig): JsonValue[] {
+  if (start === null) return [];
+  return path === undefined ? [start] : elementsBelow(start, path);
+}
