@@ -1,11 +1,13 @@
 /** Records that a source cannot read, through documents: what is asked for, kept, and replayed. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { issuesOf, load } from '../../../test/fakes/documents.ts';
 import { run } from '../../../test/fakes/engine.ts';
-import { testEnv } from '../../../test/fakes/env.ts';
+import { testContext, testEnv } from '../../../test/fakes/env.ts';
+import { planOfTree, verifyTree } from '../../../test/fakes/verify.ts';
+import { probeSource } from '../../engine/checks/part-probes.ts';
 import { preview } from '../../engine/preview/preview.ts';
 import { laneName } from '../../kit/page.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
@@ -87,6 +89,85 @@ describe('a source with on_error: dlq', () => {
     for await (const record of preview(options)) records.push(record);
     expect(records).toEqual([{ id: '1', name: 'a' }]);
     expect(env.lines.map(({ line }) => line).join('\n')).toContain('line 2 of in.csv has 3 cells');
+  });
+});
+
+describe('a run that ends in the middle', () => {
+  const FILES = { 'a.csv': 'id\n1\n2,a\n', 'b.csv': 'id\n3,b\n', 'c.csv': 'id\n4\n5,c\n' };
+  const source = {
+    type: 'file',
+    config: { path: 'in', incremental: { by: 'name' }, on_error: 'dlq' },
+  };
+  const state = { type: 'file', config: { path: 'state' } };
+  const stops = ['after_flush', 'after_dead_letters', 'after_dead_letter_flush', 'after_bookmark'];
+
+  it.each(stops.flatMap((step) => [1, 2, 3].map((page) => [step, page] as const)))(
+    'at %s of page %i loses no dead letter, and repeats none behind a stored position',
+    async (step, page) => {
+      await mkdir(join(cwd, 'in'));
+      for (const [name, text] of Object.entries(FILES))
+        await writeFile(join(cwd, 'in', name), text);
+      const plan = planOf(source, { dlq: QUEUE, state });
+      const env = testEnv({ cwd });
+      let isStored = false;
+      let isOver = false;
+      const first = await run(plan, {
+        env,
+        onFailpoint: (reached, place) => {
+          // Nothing happens after a crash.
+          if (isOver) throw new Error('crashed');
+          if (reached !== step || place.page !== page) return;
+          isStored = step === 'after_bookmark';
+          isOver = true;
+          throw new Error('crashed');
+        },
+      });
+      expect(first.status).toBe('failed');
+      expect((await run(plan, { env })).status).toBe('completed');
+      const found = (await linesOf('dead.jsonl')).map(({ payload }) => payload);
+      const expected = ['2,a', '3,b', '5,c'];
+      expect(new Set(found)).toEqual(new Set(expected));
+      const repeated = found.length - expected.length;
+      expect(repeated).toBeLessThanOrEqual(isStored ? 0 : 1);
+      expect((await run(plan, { env })).records_written).toBe(0);
+      expect(await linesOf('dead.jsonl')).toHaveLength(found.length);
+    },
+  );
+});
+
+describe('a comparison with the source', () => {
+  it('leaves out what cannot be read, says so, and finds the rest equal', async () => {
+    await writeFile(join(cwd, 'in.csv'), 'id,name\n1,a\n2,b,c\n3,d\n');
+    const env = testEnv({ cwd });
+    const sink = {
+      type: 'sqlite',
+      config: {
+        database_url: `sqlite:${join(cwd, 'out.db')}`,
+        table_name: 't',
+        column_mapping: 'auto_map',
+        create_table: true,
+      },
+    };
+    const pipeline = { source: CSV, sink, dlq: QUEUE };
+    const tree: JsonObject = { name: 'p', verify: { key: ['id'] }, pipeline };
+    await run(planOfTree(tree), { env });
+    const report = await verifyTree(tree, {}, env);
+    expect(report.differences).toEqual([]);
+    expect(report.rows_fetched_source).toBe(2);
+    const said = env.lines.map(({ line }) => line).join('\n');
+    expect(said).toContain('records that cannot be read are not compared');
+  });
+});
+
+describe('the doctor', () => {
+  it('finds a source readable whose first record is not', async () => {
+    await writeFile(join(cwd, 'in.csv'), 'id,name\n2,b,c\n1,a\n');
+    const [row] = planOf(CSV).rows;
+    if (row === undefined) throw new Error('no row');
+    const tokens = { now: { date: new Date(0), zone: 'UTC' }, records: new Map() };
+    expect(await probeSource(row.source, testContext(cwd), tokens)).toEqual([
+      { name: 'read', status: 'pass' },
+    ]);
   });
 });
 
