@@ -44,6 +44,7 @@ import {
 import { lastToken, storeToken } from './write/tokens.ts';
 import { logReplaced, rollbackSession } from './write/rollback.ts';
 import { WriteTransaction, type Transaction } from './write/write-transaction.ts';
+import { hideStoredRow, placeArrival, placeRefusal } from './write/refused-value.ts';
 
 const TOKEN_COLUMNS = [
   'scope text PRIMARY KEY',
@@ -140,7 +141,8 @@ export async function openPostgresDriver(
         { hold: change.hold !== undefined },
         (transaction) =>
           apply(transaction, change, target).catch((error: unknown) => {
-            throw missingIndex(error, table, keys) ?? error;
+            const known = missingIndex(error, table, keys);
+            throw known ?? (change.mode === 'upsert' ? hideStoredRow(error) : error);
           }),
       );
     },
@@ -163,7 +165,8 @@ export async function openPostgresDriver(
             if (commit !== undefined)
               await storeToken(await transaction.client(), qualified(TOKEN_TABLE), commit);
           } catch (error) {
-            throw missingIndex(error, table, key) ?? error;
+            const known = missingIndex(error, table, key);
+            throw known ?? (key.length > 0 ? hideStoredRow(error) : error);
           }
         },
       );
@@ -337,16 +340,18 @@ async function insertRows(
   const text = insertInto(table, change, fromArrays(columns.length));
   const size = batch_size === 0 ? rows.length : batch_size;
   for (let from = 0; from < rows.length; from += size) {
-    await client.query({
-      text,
-      values: byColumn(rows.slice(from, from + size), encodersOf(change)),
+    const part = rows.slice(from, from + size);
+    const encoders = encodersOf(change);
+    await client.query({ text, values: byColumn(part, encoders) }).catch((error: unknown) => {
+      throw placeRefusal(error, { columns, rows: part, encoders });
     });
   }
 }
 
 async function copyRows(transaction: Transaction, change: Write, { table }: Target): Promise<void> {
   const { columns, rows } = change;
-  const lines = copyLines(rows, encodersOf(change));
+  const encoders = encodersOf(change);
+  const lines = copyLines(rows, encoders);
   if (change.mode === 'insert') {
     const names = columns.map((column) => column.name);
     const stream = await transaction.copy({
@@ -355,7 +360,10 @@ async function copyRows(transaction: Transaction, change: Write, { table }: Targ
     return stream.write(Buffer.from(lines));
   }
   const from = await arrive(transaction, columns, lines);
-  await (await transaction.client()).query(insertInto(table, change, from));
+  const client = await transaction.client();
+  await client.query(insertInto(table, change, from)).catch((error: unknown) => {
+    throw placeRefusal(error, { columns, rows, encoders });
+  });
 }
 
 /** Puts rows into a temporary table; returns the relation to read them from. */
@@ -366,8 +374,12 @@ async function arrive(
 ): Promise<string> {
   const arrival = arrivalTable(columns);
   await transaction.arrival(arrival);
-  await (await transaction.copy({ sql: arrival.copy })).write(Buffer.from(lines));
-  await transaction.client();
+  try {
+    await (await transaction.copy({ sql: arrival.copy })).write(Buffer.from(lines));
+    await transaction.client();
+  } catch (error) {
+    throw placeArrival(error, columns);
+  }
   return arrival.from;
 }
 

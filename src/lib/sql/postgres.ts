@@ -3,6 +3,7 @@ import { connect, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientBase, Pool, PoolClient, PoolConfig } from 'pg';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+import { contextOf, isRefusal } from './postgres-context.ts';
 
 /** What is wrong with an address, or `undefined`. */
 export function postgresUrlFault(url: string): string | undefined {
@@ -329,7 +330,8 @@ export function postgresError(error: unknown, doing: string): ConnectorError {
   const inner: unknown = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
   const text = messageOf(inner);
   const options = hintOf(inner);
-  return new ConnectorError(kindOf(inner, text), `${doing}: ${text}`, { ...options, cause: error });
+  const message = `${doing}: ${text}${contextOf(inner)}`;
+  return new ConnectorError(kindOf(inner, text), message, { ...options, cause: error });
 }
 
 /** The SQLSTATE (five characters) or the code of the operating system. */
@@ -365,10 +367,11 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** That of the server, if it gave one. */
+/** That of the server, if it gave one; of a refused value it speaks of its own settings. */
 function hintOf(error: unknown): { hint?: string } {
   const given =
     typeof error === 'object' && error !== null && 'hint' in error ? error.hint : undefined;
+  if (isRefusal(error)) return {};
   if (typeof given === 'string') return { hint: given };
   const [code, text] = [codeOf(error), messageOf(error)];
   const hint = HINTS.find(([pattern]) => pattern.test(code) || pattern.test(text))?.[1];

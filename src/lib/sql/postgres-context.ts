@@ -1,0 +1,45 @@
+/** What the server tells of a value that it refuses, besides the message. */
+
+interface Refusal {
+  readonly code: string;
+  readonly message: string;
+  detail?: unknown;
+  readonly where?: unknown;
+  column?: unknown;
+}
+
+/** Codes of values that a type, or a constraint, does not take. */
+const OF_VALUES = /^2[23]/;
+
+export function isRefusal(error: unknown): error is Error & Refusal {
+  return error instanceof Error && 'code' in error && OF_VALUES.test(String(error.code));
+}
+
+/** ` (column "n")`, ` (Key (id)=(1) already exists)`; empty when there is no more to tell. */
+export function contextOf(error: unknown): string {
+  if (!isRefusal(error)) return '';
+  const { message, column, detail, where } = error;
+  const told = [columnText(column ?? columnOfCopy(where), message), detailText(detail)];
+  const known = told.filter((text) => text !== '');
+  return known.length === 0 ? '' : ` (${known.join('; ')})`;
+}
+
+function columnOfCopy(where: unknown): string | undefined {
+  return typeof where === 'string'
+    ? /^COPY .*, line \d+, column ([^:]+)/.exec(where)?.[1]
+    : undefined;
+}
+
+function columnText(column: unknown, message: string): string {
+  if (typeof column !== 'string' || message.includes(`column "${column}"`)) return '';
+  return `column "${column}"`;
+}
+
+const DETAIL_CHARS = 300;
+
+function detailText(detail: unknown): string {
+  if (typeof detail !== 'string') return '';
+  return detail.length > DETAIL_CHARS
+    ? `${detail.slice(0, DETAIL_CHARS)}…`
+    : detail.replace(/\.$/, '');
+}
