@@ -204,8 +204,8 @@ function typeLines(types: RowTypes): (readonly [string, string])[] {
 function linesOf(row: PlannedRow, types: RowTypes): (readonly [string, string])[] {
   const facts = factsOf(row);
   const listed = (topic: FactTopic): (readonly [string, string])[] => {
-    const facts = factsAbout(topic, row);
-    return facts.length === 0 ? [] : [[topic, facts.map(({ short }) => short).join(', ')]];
+    const about = factsAbout(topic, row);
+    return about.length === 0 ? [] : [[topic, about.map(({ short }) => short).join(', ')]];
   };
   const mode =
     facts.writeMode === undefined
