@@ -4,11 +4,14 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { testContext } from '../../../../test/fakes/env.ts';
+import type { SourceDefinition } from '../../../kit/source.ts';
+import { schemaText } from '../../../kit/type-text.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
-import { RECORDS_LANE, type Lane } from '../../../kit/page.ts';
+import { COLUMNS_LANE, RECORDS_LANE, type Lane } from '../../../kit/page.ts';
 import { check } from '../../../kit/schema.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
+import { csvSource } from '../../csv/index.ts';
 import { fileSource } from '../index.ts';
 
 const BYTES_LANE: Lane = { form: 'bytes', encoding: JSON_LINES.name };
@@ -47,6 +50,7 @@ async function read(csv: JsonObject, lane: Lane = RECORDS_LANE): Promise<JsonVal
 describe.each([
   ['records', RECORDS_LANE],
   ['bytes', BYTES_LANE],
+  ['columns', COLUMNS_LANE],
 ])('delimited text of the file source as %s', (_name, lane) => {
   it('is decoded from its encoding, compressed or not', async () => {
     await put('a.csv', Buffer.from('name\nM\u00fcller\n', 'latin1'));
@@ -136,4 +140,66 @@ describe('delimited text of the file source', () => {
     expect(issues({ encoding: 'klingon' })).toEqual(['csv.encoding invalid_value']);
     expect(issues({ skip_rows: -1 })).toEqual(['csv.skip_rows out_of_range']);
   });
+});
+
+interface Given {
+  readonly form: string;
+  readonly types: string;
+  readonly records: readonly JsonValue[];
+}
+
+async function pagesOf(
+  definition: SourceDefinition,
+  config: JsonObject,
+  lane: Lane,
+): Promise<{ pages: Given[]; bookmark: JsonValue | undefined }> {
+  const result = check<unknown>(definition.config, config);
+  if (!result.ok) throw new Error(JSON.stringify(result.issues));
+  const source = await definition.open(result.value, context);
+  const pages: Given[] = [];
+  let bookmark: JsonValue | undefined;
+  for await (const page of source.pages({ lane })) {
+    const types = page.schema === undefined ? 'unknown' : schemaText(page.schema);
+    pages.push({ form: page.form.form, types, records: page.records() });
+    bookmark = page.bookmark;
+    page.release();
+  }
+  return { pages, bookmark };
+}
+
+const ROWS = Array.from(
+  { length: 25 },
+  (_, id) => `${id},${id / 4},${id % 3 === 0 ? '' : `0${id}`},"a ""${id}"", b"`,
+);
+
+describe.each<[string, JsonObject]>([
+  ['plain', {}],
+  ['declared', { columns: { id: 'int64', price: 'decimal(9, 3)' } }],
+  ['inferred', { infer_types: true, columns: { zip: 'utf8' } }],
+])('%s columns', (_name, types) => {
+  it.each([[COLUMNS_LANE], [RECORDS_LANE]])('are those of the source csv as %j', async (lane) => {
+    await put('a.csv', `id,price,zip,text\n${ROWS.join('\n')}\n`);
+    const path = join(folder, 'a.csv');
+    const config = { path, batch_size: 10, ...types };
+    const [plain, file] = [
+      await pagesOf(csvSource, config, lane),
+      await pagesOf(fileSource, config, lane),
+    ];
+    expect(file).toEqual(plain);
+    expect(file.pages.map(({ form }) => form)).toEqual([lane.form, lane.form, lane.form]);
+    const marked = await pagesOf(fileSource, { ...config, incremental: { by: 'name' } }, lane);
+    expect(marked).toEqual({ pages: file.pages, bookmark: { name: 'a.csv' } });
+  });
+});
+
+it.each<[JsonObject, boolean]>([
+  [{ path: 'a.csv' }, true],
+  [{ path: 'in/*.csv.gz' }, true],
+  [{ path: 'in', format: 'csv' }, true],
+  [{ path: 'in' }, false],
+  [{ path: 'a.jsonl' }, false],
+  [{ path: 'a.csv', on_error: 'dlq' }, false],
+])('%j gives columns: %s', (config, columns) => {
+  const result = check(fileSource.config, config);
+  expect(result.ok && fileSource.capabilities(result.value).columns).toBe(columns);
 });

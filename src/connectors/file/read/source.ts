@@ -42,6 +42,7 @@ export const fileSource = defineSource<FileSourceConfig>({
   capabilities: (config) => ({
     replay: 'none',
     bookmarks: config.incremental !== undefined,
+    columns: formatOf(config) === 'csv',
     ...encodingsOf(config, LINES),
     ...(config.on_error === 'dlq' ? rejectingLane(LINES) : {}),
   }),
@@ -143,11 +144,15 @@ function reread(
   config: FileSourceConfig,
   { payload, input: name }: Pick<RejectedRecord, 'payload' | 'input'>,
 ): JsonValue | undefined {
-  const named = formatOfName(withoutCodecSuffix(name));
-  const format = config.format === 'auto' ? named : config.format;
+  const format = formatOf(config, name);
   if (typeof payload === 'string' && format !== 'json_lines') return undefined;
   const fromText = format !== undefined && TEXT_FORMATS.has(format);
   return typedRecord(jsonOf(payload, { name }), config, { name, fromText });
+}
+
+/** Of one file, or of all files that the path can mean. */
+function formatOf({ format, path }: FileSourceConfig, name = path): string | undefined {
+  return format === 'auto' ? formatOfName(withoutCodecSuffix(name)) : format;
 }
 
 const TEXT_FORMATS: ReadonlySet<string> = new Set(['csv', 'xml', 'xlsx']);
@@ -198,11 +203,12 @@ async function* bookmarked(
 }
 
 function withBookmark(page: Page, bookmark: JsonValue): Page {
-  const { schema } = page;
-  if (page.form.form === 'bytes')
-    return Page.ofBlock(JSON_LINES, page.block(JSON_LINES), page.count, { bookmark, schema });
-  const { bytes, rejected } = page;
-  return Page.ofRecords(page.records(), { bookmark, bytes, schema, rejected });
+  const { bytes, rejected, schema, columns } = page;
+  const options = { bookmark, bytes, schema, rejected, release: () => page.release() };
+  if (columns !== undefined) return Page.ofColumns(columns, options);
+  return page.form.form === 'bytes'
+    ? Page.ofBlock(JSON_LINES, page.block(JSON_LINES), page.count, options)
+    : Page.ofRecords(page.records(), options);
 }
 
 function bookmarkOf(input: Input, config: FileSourceConfig): JsonValue {
