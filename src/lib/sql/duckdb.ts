@@ -127,15 +127,20 @@ const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
   [/^INTERRUPT Error/, 'timeout'],
 ];
 
+function openingHint(text: string): string {
+  if (text.includes('lock'))
+    return 'another process has the database open; end it, or open it read only';
+  if (/version number|newer version|storage version/.test(text))
+    return 'another version of DuckDB wrote the file: export it there (`EXPORT DATABASE`), or write it in an older storage version';
+  return 'check the path, that the file is a database of DuckDB, and the rights on it and its folder';
+}
+
 /** Turns an error of the engine into a `ConnectorError`; our own errors pass unchanged. */
 export function duckdbError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
   const text = firstLine(messageOf(error));
   const kind = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'data';
-  const hint =
-    kind === 'connection' && text.includes('lock')
-      ? 'another process has the database open; end it, or open it read only'
-      : undefined;
+  const hint = kind === 'connection' ? openingHint(text) : undefined;
   return new ConnectorError(
     kind,
     `${doing}: ${text}`,

@@ -175,6 +175,36 @@ describe('old forms of nesting', () => {
   });
 });
 
+describe('columns that a record would lose', () => {
+  const file = written([
+    { name: 'a', data: [1], type: 'INT32' },
+    { name: 'b', data: [2], type: 'INT32' },
+  ]);
+  const called = (name: string): Buffer =>
+    withFooter(file, (metadata) => {
+      const [, , element] = metadata.schema;
+      if (element !== undefined) element.name = name;
+      const data = metadata.row_groups[0]?.columns[1]?.meta_data;
+      if (data !== undefined) data.path_in_schema = [name];
+    });
+
+  it('are refused by name', async () => {
+    expect(await failureOf(read(called('a')))).toMatchObject({
+      kind: 'data',
+      message: 'f.parquet has two columns called "a"',
+    });
+    expect(await failureOf(read(called('__proto__')))).toMatchObject({
+      kind: 'data',
+      message: 'f.parquet has a column called "__proto__", which cannot be read',
+    });
+  });
+
+  it('do not matter when they are not read', async () => {
+    expect(await read(called('__proto__'), ['a'])).toEqual([{ a: 1 }]);
+    expect(await read(called('constructor'))).toEqual([{ a: 1, constructor: 2 }]);
+  });
+});
+
 describe('pages', () => {
   it('that are missing are never taken for nulls', async () => {
     const file = written([

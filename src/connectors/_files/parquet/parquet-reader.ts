@@ -74,6 +74,7 @@ export class ParquetReader {
         );
     }
     const read = children.filter((node) => isWanted(node.element.name, options));
+    refuseLostColumns(read, options.path);
     this.schema = { fields: read.map(fieldOf), others: true };
     this.#converters = new Map(
       read.map((node) => [node.element.name, converterOf(node, options.omitNulls)]),
@@ -262,4 +263,23 @@ function columnError(path: string, name: string, error: unknown): ConnectorError
       },
     );
   return unreadable(path, `${column} is damaged`, error);
+}
+
+/** A record holds one value of a name, and the library that reads loses those called `__proto__`. */
+function refuseLostColumns(nodes: readonly SchemaNode[], path: string): void {
+  const names = new Set<string>();
+  for (const { element, children } of nodes) {
+    const name = JSON.stringify(element.name);
+    if (element.name === '__proto__')
+      throw lostColumn(`${path} has a column called ${name}, which cannot be read`);
+    if (names.has(name)) throw lostColumn(`${path} has two columns called ${name}`);
+    names.add(name);
+    refuseLostColumns(children, path);
+  }
+}
+
+function lostColumn(message: string): ConnectorError {
+  return new ConnectorError('data', message, {
+    hint: 'rename it where the file is written, or read other columns alone (`parquet.columns` of the source `file`)',
+  });
 }
