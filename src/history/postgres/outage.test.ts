@@ -131,6 +131,28 @@ describe('a database that is away', () => {
   });
 });
 
+it('a write that was rejected while a table was locked is not done afterwards', async () => {
+  const hasty = await openPostgresHistory(database.url, testEnv(), { waitMs: 200 });
+  const other = new Client({ connectionString: database.url });
+  await other.connect();
+  await other.query('BEGIN; LOCK TABLE svc_serve_audit IN ACCESS EXCLUSIVE MODE');
+  const audit = {
+    id: 'a',
+    timestamp: '2026',
+    principal: 'p',
+    role: 'r',
+    action: 'a',
+    result: 'ok',
+  };
+  await expect(hasty.admit(aRun('locked'), { audits: [audit] })).rejects.toMatchObject(AWAY);
+  const later = hasty.appendLog([{ run_id: 'l', seq: 0, ts: '2026', level: 'INFO', line: 'x' }]);
+  await other.query('ROLLBACK');
+  await other.end();
+  await later;
+  expect(await hasty.getRun('locked')).toBeUndefined();
+  await hasty.close();
+});
+
 it('of two instances whose changes are in each other’s way, both are done', async () => {
   const other = await openHistory(database.url, testEnv());
   const text = (hash: string) => ({ hash, content: hash });
