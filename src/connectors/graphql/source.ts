@@ -1,7 +1,5 @@
-import { pageBounds } from '../../kit/page-bounds.ts';
 import type { SourceContext } from '../../kit/context.ts';
-import type { Page } from '../../kit/page.ts';
-import type { ReadRequest, Source } from '../../kit/source.ts';
+import type { Source } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import {
   hasField,
@@ -10,10 +8,10 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
-import { cutPages, unsized } from '../_files/lines/cut-pages.ts';
 import { jsonBody } from '../_http/body.ts';
+import { answerSource } from '../_http/answer-source.ts';
 import { HttpClient } from '../_http/client.ts';
-import { openConnections, type Connections } from '../_http/connections.ts';
+import { openConnections } from '../_http/connections.ts';
 import { compileRecords } from '../_http/json-path.ts';
 import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../_http/retry.ts';
 import type { GraphqlConfig } from './config.ts';
@@ -42,17 +40,22 @@ export async function openGraphql(config: GraphqlConfig, context: SourceContext)
     retry: requestRetry(context.retry, RETRY, {}),
     fetch: connections.fetch,
   });
-  return new GraphqlSource({ config, context, client, connections });
+  const reader = new GraphqlReader({ config, context, client });
+  return answerSource({
+    answers: () => reader.answers(),
+    connections,
+    context,
+    batchSize: config.batch_size,
+  });
 }
 
 interface Setup {
   readonly config: GraphqlConfig;
   readonly context: SourceContext;
   readonly client: HttpClient;
-  readonly connections: Connections;
 }
 
-class GraphqlSource implements Source {
+class GraphqlReader {
   readonly #setup: Setup;
   #isWarned = false;
 
@@ -60,19 +63,8 @@ class GraphqlSource implements Source {
     this.#setup = setup;
   }
 
-  pages({ lane, limit }: ReadRequest): AsyncGenerator<Page> {
-    const { config, context } = this.#setup;
-    const size = config.batch_size === 0 ? Number.POSITIVE_INFINITY : config.batch_size;
-    const bounds = pageBounds(size, context.pageBytes);
-    return cutPages(unsized(this.#answers()), { lane, bounds, limit, signal: context.signal });
-  }
-
-  async close(): Promise<void> {
-    await this.#setup.connections.close().catch(() => {});
-  }
-
   /** The records of each answer, in order. */
-  async *#answers(): AsyncGenerator<readonly JsonValue[]> {
+  async *answers(): AsyncGenerator<readonly JsonValue[]> {
     const { config, context } = this.#setup;
     const { records_path: path, max_pages: most = Number.POSITIVE_INFINITY } = config;
     const read = path === undefined ? wholeData : compileRecords(path);

@@ -1,14 +1,12 @@
 import type { SourceContext } from '../../kit/context.ts';
-import { pageBounds } from '../../kit/page-bounds.ts';
-import type { Page } from '../../kit/page.ts';
-import type { ReadRequest, Source } from '../../kit/source.ts';
+import type { Source } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
-import { cutPages, unsized } from '../_files/lines/cut-pages.ts';
 import { elementsAt, elementsBelow, parseXml } from '../_files/xml/xml-document.ts';
 import { xmlText } from '../_files/xml/xml-text.ts';
+import { answerSource } from '../_http/answer-source.ts';
 import { HttpClient, type HttpAnswer, type HttpRequest } from '../_http/client.ts';
-import { openConnections, type Connections } from '../_http/connections.ts';
+import { openConnections } from '../_http/connections.ts';
 import { decodeAnswer } from '../_http/decode.ts';
 import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../_http/retry.ts';
 import { joinUrl, looksSecret } from '../_http/url.ts';
@@ -42,7 +40,13 @@ export async function openXml(config: XmlConfig, context: SourceContext): Promis
     ...(config.soap === undefined ? {} : { accepts: isXmlFailure }),
     fetch: connections.fetch,
   });
-  return new XmlSource({ config, context, client, connections });
+  const reader = new XmlReader({ config, context, client });
+  return answerSource({
+    answers: () => reader.answers(),
+    connections,
+    context,
+    batchSize: config.batch_size,
+  });
 }
 
 function isXmlFailure({ status, headers }: Response): boolean {
@@ -53,28 +57,16 @@ interface Setup {
   readonly config: XmlConfig;
   readonly context: SourceContext;
   readonly client: HttpClient;
-  readonly connections: Connections;
 }
 
-class XmlSource implements Source {
+class XmlReader {
   readonly #setup: Setup;
 
   constructor(setup: Setup) {
     this.#setup = setup;
   }
 
-  pages({ lane, limit }: ReadRequest): AsyncGenerator<Page> {
-    const { config, context } = this.#setup;
-    const size = config.batch_size === 0 ? Number.POSITIVE_INFINITY : config.batch_size;
-    const bounds = pageBounds(size, context.pageBytes);
-    return cutPages(unsized(this.#answers()), { lane, bounds, limit, signal: context.signal });
-  }
-
-  async close(): Promise<void> {
-    await this.#setup.connections.close().catch(() => {});
-  }
-
-  async *#answers(): AsyncGenerator<readonly JsonValue[]> {
+  async *answers(): AsyncGenerator<readonly JsonValue[]> {
     const { config, context, client } = this.#setup;
     const { max_pages: most = Number.POSITIVE_INFINITY } = config;
     const pager = createPager(config.pagination);
