@@ -141,6 +141,8 @@ describe('the value of a cell', () => {
     ['false', '<c r="A2" t="b"><v>0</v></c>', false],
     ['an error', '<c r="A2" t="e"><v>#N/A</v></c>', '#N/A'],
     ['a number in full', '<c r="A2"><v>0.30000000000000004</v></c>', 0.30000000000000004],
+    ['a whole number of many digits', '<c r="A2"><v>9007199254740993</v></c>', 9007199254740993n],
+    ['one that is exact', '<c r="A2"><v>9007199254740994</v></c>', 9007199254740994],
     ['a large number', '<c r="A2"><v>1E+20</v></c>', 1e20],
     ['a style without a value', '<c r="A2" s="0"/>', null],
     ['an empty element', '<c r="A2"><v/></c>', null],

@@ -1,9 +1,10 @@
+import { isExactDouble } from '../../../kit/column-type.ts';
 import { isTrue, notReadable, RichText, unescaped, type Workbook } from './workbook.ts';
 import type { NumberKind } from './number-formats.ts';
 import { serialText } from './serial-dates.ts';
 
 /** Cells of a row by column from 0; what is empty is absent. */
-export type SheetRow = ReadonlyMap<number, string | number | boolean>;
+export type SheetRow = ReadonlyMap<number, string | number | bigint | boolean>;
 
 const MAX_COLUMNS = 16_384;
 
@@ -33,7 +34,7 @@ class RowReader {
   readonly #inline = new RichText();
   #row = 0;
   #column = -1;
-  #cells = new Map<number, string | number | boolean>();
+  #cells = new Map<number, string | number | bigint | boolean>();
   #cell: Cell | undefined;
   /** The text of `<v>`; absent without that element. */
   #value: string | undefined;
@@ -105,7 +106,7 @@ class RowReader {
     this.#hasInline = false;
   }
 
-  #valueOf(cell: Cell, text: string): string | number | boolean | undefined {
+  #valueOf(cell: Cell, text: string): string | number | bigint | boolean | undefined {
     switch (cell.type) {
       case 's':
         return (
@@ -125,16 +126,24 @@ class RowReader {
     }
   }
 
-  #number(cell: Cell, text: string): string | number {
+  #number(cell: Cell, text: string): string | number | bigint {
     const number = Number(text);
     if (!Number.isFinite(number)) return this.#damaged(cell, 'holds no number');
     const kind = this.#kinds[cell.style] ?? 'number';
-    return kind === 'number' ? number : (serialText(number, kind, this.#is1904) ?? number);
+    if (kind === 'number') return wholeNumber(text.trim()) ?? number;
+    return serialText(number, kind, this.#is1904) ?? number;
   }
 
   #damaged(cell: Cell, why: string): never {
     throw notReadable(this.#name, `the cell ${addressOf(cell.column, this.#row)} ${why}`);
   }
+}
+
+/** Other programs than Excel write more digits of a whole number than a double holds. */
+function wholeNumber(text: string): bigint | undefined {
+  if (!/^-?\d{16,}$/.test(text)) return undefined;
+  const whole = BigInt(text);
+  return isExactDouble(whole) ? undefined : whole;
 }
 
 /** Cells of the type `d` hold ISO 8601 text; a date gets the form that other dates have. */
