@@ -1,6 +1,13 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { SummaryReporter } from './test/summary-reporter.ts';
+
+// Hundreds of processes run the sources, which Node would strip of types and compile in each of them.
+process.env['NODE_COMPILE_CACHE'] ??= join(
+  import.meta.dirname,
+  'node_modules/.cache/headgate-tests',
+);
 
 const LONG = ['src/**/*.long.test.ts', 'test/**/*.long.test.ts'];
 
