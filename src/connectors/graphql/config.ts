@@ -17,30 +17,34 @@ const variable = (description: string) =>
     .regex(/^[A-Za-z_]\w*$/, 'is not the name of a variable')
     .meta({ description });
 
-const cursor = z.strictObject({
-  type: style('Cursor'),
-  has_next_page_path: jsonPath()
-    .default('$.data.*.pageInfo.hasNextPage')
-    .meta({ description: 'JSONPath of the answer to whether there is another page.' }),
-  cursor_path: jsonPath()
-    .default('$.data.*.pageInfo.endCursor')
-    .meta({ description: 'JSONPath of the cursor of the next page.' }),
-  cursor_variable: variable('Variable that carries the cursor.').default('after'),
-  page_size_variable: variable('Variable that carries `batch_size`.').default('first'),
-});
-
-const offset = z.strictObject({
-  type: style('Offset'),
-  offset_variable: variable('Variable that carries the number of records before the page.'),
-  page_size: integer({ min: 1, max: 1_000_000 }).meta({ description: 'Records of a full page.' }),
-  stop_when_short: boolean()
-    .default(true)
-    .meta({ description: 'Whether a page with fewer records is the last one.' }),
-  substitute_in_query: boolean().default(false).meta({
-    description:
-      'Whether the number is written into the query in place of `$` and the name of the variable, for servers that take none there.',
+const cursor = z.lazy(() =>
+  z.strictObject({
+    type: style('Cursor'),
+    has_next_page_path: jsonPath()
+      .default('$.data.*.pageInfo.hasNextPage')
+      .meta({ description: 'JSONPath of the answer to whether there is another page.' }),
+    cursor_path: jsonPath()
+      .default('$.data.*.pageInfo.endCursor')
+      .meta({ description: 'JSONPath of the cursor of the next page.' }),
+    cursor_variable: variable('Variable that carries the cursor.').default('after'),
+    page_size_variable: variable('Variable that carries `batch_size`.').default('first'),
   }),
-});
+);
+
+const offset = z.lazy(() =>
+  z.strictObject({
+    type: style('Offset'),
+    offset_variable: variable('Variable that carries the number of records before the page.'),
+    page_size: integer({ min: 1, max: 1_000_000 }).meta({ description: 'Records of a full page.' }),
+    stop_when_short: boolean()
+      .default(true)
+      .meta({ description: 'Whether a page with fewer records is the last one.' }),
+    substitute_in_query: boolean().default(false).meta({
+      description:
+        'Whether the number is written into the query in place of `$` and the name of the variable, for servers that take none there.',
+    }),
+  }),
+);
 
 export const graphqlConfig = z.lazy(() =>
   z.strictObject({
