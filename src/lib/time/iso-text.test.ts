@@ -27,6 +27,8 @@ describe('days and times as text', () => {
     expect(timestampText(-1n, true)).toBe('1969-12-31T23:59:59.999999999Z');
     expect(timeText(1_500_000_000n)).toBe('00:00:01.500');
     expect(timeText(86_399_000_000_000n)).toBe('23:59:59');
+    expect(timeText(-1000n)).toBe('-00:00:00.000001');
+    expect(timeText(-90_000_000_000n)).toBe('-00:01:30');
   });
 });
 

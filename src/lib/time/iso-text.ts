@@ -20,6 +20,8 @@ export function dateText(days: number): string {
 
 /** A time of day in nanoseconds. */
 export function timeText(nanos: bigint): string {
+  // No time of day, but files can hold it: nothing of it is lost.
+  if (nanos < 0n) return `-${timeText(-nanos)}`;
   const seconds = Number(nanos / SECOND_NS);
   return clockText(seconds) + fraction(nanos % SECOND_NS);
 }
