@@ -142,7 +142,11 @@ test('the plan knows blocks by their definitions, and names only those it asks s
   expect(named.sort()).toEqual([
     'plan-document.ts: resilience',
     'plan-document.ts: selection',
+    // Nodes before the sinks of a graph share the queue of the document.
+    'plan-topology.ts: dlq',
+    'plan-topology.ts: dlq',
     'plan-topology.ts: state',
+    'plan.ts: dlq',
     'select.ts: selection',
   ]);
 });

@@ -128,7 +128,10 @@ describe('usage errors', () => {
       'serve --no-auth --cluster',
       'error: --cluster is not available: this version has no cluster mode\n',
     ],
-    ['serve --no-auth --history mysql://x', 'error: --history must be `memory` or `sqlite:PATH`\n'],
+    [
+      'serve --no-auth --history mysql://x',
+      'error: --history must be `memory`, `sqlite:PATH` or `postgres://…`\n',
+    ],
   ])('%s exits with 2', async (line, err) => {
     expect(await cli(line)).toEqual({ code: 2, out: '', err });
   });

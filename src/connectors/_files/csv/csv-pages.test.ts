@@ -216,7 +216,22 @@ describe('csv pages', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      {
+        numRuns: 300,
+        // A page that is full when the text ends in a row that does not.
+        examples: [
+          [
+            '\u0001\n"',
+            {
+              dialect: { delimiter: 44, quote: 34 },
+              hasHeaders: false,
+              flexible: false,
+              nullValues: [],
+            },
+            20,
+          ],
+        ],
+      },
     );
   });
 

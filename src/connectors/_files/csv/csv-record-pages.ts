@@ -61,7 +61,10 @@ export class RecordPages implements PageMaker {
   }
 
   #isFull(left: number): boolean {
-    return this.count === left || isFull(this.#options.bounds, this.#size, this.#bytes);
+    const { bounds } = this.#options;
+    if (this.count === left || this.#size >= bounds.records) return true;
+    // A record that does not fit ends a page, whenever it comes; rejected rows go in without a look.
+    return this.#rejected !== undefined && isFull(bounds, this.#size, this.#bytes);
   }
 
   /** Puts a piece of text to the rejected rows of the page, however full it is. */
