@@ -1,4 +1,5 @@
 import type { JsonValue } from './text/json.ts';
+import { percentDecoded } from './text/percent-decoded.ts';
 
 /** Shorter values are not hidden, because replacing them would damage unrelated text. */
 export const SECRET_MIN_LENGTH = 4;
@@ -77,11 +78,7 @@ function formsOf(value: string): string[] {
 function passwordsOf(value: string): string[] {
   if (!value.includes('://') || !URL.canParse(value)) return [];
   const { password } = new URL(value);
-  try {
-    return [password, decodeURIComponent(password)];
-  } catch {
-    return [password];
-  }
+  return [password, percentDecoded(password)];
 }
 
 function inJson(value: string): string {

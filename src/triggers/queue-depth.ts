@@ -12,6 +12,7 @@ import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { pollInterval } from './poll-interval.ts';
 import { areBrokers, kafkaLag } from './queues/kafka-queue.ts';
 import { redisDepth } from './queues/redis-queue.ts';
+import { percentDecoded } from '../lib/text/percent-decoded.ts';
 
 const queue = () =>
   z.discriminatedUnion('type', [
@@ -176,7 +177,7 @@ function eventOf(depth: number, key: string, counted: Queue): TriggerEvent {
 
 function passwordsIn(url: string): readonly string[] {
   const { password } = new URL(url);
-  return password === '' ? [] : [url, password, decodeURIComponent(password)];
+  return password === '' ? [] : [url, password, percentDecoded(password)];
 }
 
 function nameOf(counted: Queue): string {

@@ -16,6 +16,7 @@ import { waitBeforeRetry, type RequestRetry } from './retry.ts';
 import { retryAfterMs } from '../../lib/http/status-kind.ts';
 import type { ResponseRule } from './response-rules.ts';
 import { isTrusted, safeUrl, withQuery, type QueryPairs } from './url.ts';
+import { percentDecoded } from '../../lib/text/percent-decoded.ts';
 
 export interface HttpRequest {
   readonly method: string;
@@ -262,7 +263,7 @@ export class HttpClient {
 function registerLogin(address: string, redactor: Redactor): void {
   const password = URL.parse(address)?.password ?? '';
   redactor.register(password);
-  redactor.register(decodeURIComponent(password));
+  redactor.register(percentDecoded(password));
 }
 
 function lowerCased(headers: Readonly<Record<string, string>> | undefined): Record<string, string> {

@@ -1,6 +1,7 @@
 import type { Credential } from '../../kit/context.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { withQuery } from './url.ts';
+import { percentDecoded } from '../../lib/text/percent-decoded.ts';
 
 /** One request before credentials are added. Header names are lower case. */
 export interface Hop {
@@ -88,7 +89,7 @@ function dressed(
 /** Removes user and password from the address and returns them as a header value. */
 function takeLogin(address: URL): string | undefined {
   if (address.username === '' && address.password === '') return undefined;
-  const pair = `${decodeURIComponent(address.username)}:${decodeURIComponent(address.password)}`;
+  const pair = `${percentDecoded(address.username)}:${percentDecoded(address.password)}`;
   address.username = '';
   address.password = '';
   return `Basic ${Buffer.from(pair).toString('base64')}`;

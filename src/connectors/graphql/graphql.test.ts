@@ -58,6 +58,14 @@ describe('the request', () => {
     expect(sent()).toMatchObject([{ query: QUERY, variables: { shop: 's1' } }]);
   });
 
+  it('carries a login of the address, also one with a plain `%`', async () => {
+    server.respond([page(0)]);
+    await run({ endpoint: server.url.replace('//', '//u:50%off@') });
+    expect(server.requests[0]?.headers['authorization']).toBe(
+      `Basic ${Buffer.from('u:50%off').toString('base64')}`,
+    );
+  });
+
   it('takes variables that the query declares from the parent record', async () => {
     server.respond([page(0)]);
     const parent = { shop: 's2', first: 9, other: true };

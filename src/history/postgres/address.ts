@@ -1,5 +1,6 @@
 /** The address of a history in PostgreSQL. */
 import { HistoryError } from '../history.ts';
+import { percentDecoded } from '../../lib/text/percent-decoded.ts';
 
 export interface PostgresAddress {
   /** As the client understands it. */
@@ -14,7 +15,7 @@ export function isPostgresAddress(where: string): boolean {
 
 /** `schema` among the parameters is ours. Throws `HistoryError`, without the password. */
 export function postgresAddress(where: string): PostgresAddress {
-  if (!URL.canParse(where))
+  if (!URL.canParse(where) || !isPercentEncoded(where))
     throw new HistoryError('the address of the history database cannot be read', {
       hint: 'write `postgres://user:password@host:port/database`, with special characters of the password in percent encoding',
     });
@@ -28,6 +29,17 @@ export function postgresAddress(where: string): PostgresAddress {
   return { url: url.href, schema };
 }
 
+/** The client refuses a `%` in the login that does not start a code. */
+function isPercentEncoded(where: string): boolean {
+  const { username, password } = new URL(where);
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** For people: neither login nor parameters. */
 export function shownAddress(where: string): string {
   if (!URL.canParse(where)) return 'PostgreSQL';
@@ -39,6 +51,6 @@ export function shownAddress(where: string): string {
 export function passwordIn(where: string): readonly string[] {
   if (!URL.canParse(where)) return [];
   const { password, searchParams } = new URL(where);
-  const found = [decodeURIComponent(password), searchParams.get('password') ?? ''];
+  const found = [percentDecoded(password), searchParams.get('password') ?? ''];
   return found.filter((one) => one !== '');
 }

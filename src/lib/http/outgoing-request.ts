@@ -1,4 +1,5 @@
 /** Rules for requests that notify others: callbacks and notifications. */
+import { percentDecoded } from '../text/percent-decoded.ts';
 
 /** Methods that `fetch` refuses. */
 const NEVER_SENT: ReadonlySet<string> = new Set(['CONNECT', 'TRACE', 'TRACK']);
@@ -43,15 +44,6 @@ export function splitLogin(text: string): {
   url.username = '';
   url.password = '';
   if (username === '' && password === '') return { url, authorization: undefined };
-  const login = `${decoded(username)}:${decoded(password)}`;
+  const login = `${percentDecoded(username)}:${percentDecoded(password)}`;
   return { url, authorization: `Basic ${Buffer.from(login, 'utf8').toString('base64')}` };
-}
-
-/** A `%` that does not start a code is an ordinary character. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

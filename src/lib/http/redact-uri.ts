@@ -2,6 +2,7 @@
  * Addresses without their credentials, and the names of settings that hold secrets.
  */
 import { localAddress } from './local-address.ts';
+import { percentDecoded } from '../text/percent-decoded.ts';
 
 /** Names whose values are secret, in any case and however their words are joined. */
 const SECRET_KEYS: ReadonlySet<string> = new Set(
@@ -36,7 +37,7 @@ function withoutSecretValues(text: string): string {
 }
 
 export function isSecretKey(name: string): boolean {
-  const bare = decoded(name)
+  const bare = percentDecoded(name)
     .toLowerCase()
     .replaceAll(/[^a-z0-9]/g, '');
   return SECRET_KEYS.has(bare) || SECRET_ENDINGS.test(bare);
@@ -64,12 +65,4 @@ function isUserInfo(text: string): boolean {
 function splitDetail(text: string): readonly [string, string] {
   const cut = text.search(/\?(?:query|table|topic|subject|key|tables|publication)=/);
   return cut === -1 ? [text, ''] : [text.slice(0, cut), text.slice(cut)];
-}
-
-function decoded(name: string): string {
-  try {
-    return decodeURIComponent(name);
-  } catch {
-    return name;
-  }
 }

@@ -2,6 +2,7 @@ import type { SourceContext } from '../../../kit/context.ts';
 import { backoffMs, type BackoffPolicy } from '../../../lib/time/backoff.ts';
 import { ConnectorError, isTransient } from '../../../lib/errors.ts';
 import { kindOfStatus, retryAfterMs } from '../../../lib/http/status-kind.ts';
+import { percentDecoded } from '../../../lib/text/percent-decoded.ts';
 
 export interface FetchOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -85,7 +86,7 @@ async function request(
 }
 
 function basic(url: URL): string {
-  return `Basic ${Buffer.from(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`).toString('base64')}`;
+  return `Basic ${Buffer.from(`${percentDecoded(url.username)}:${percentDecoded(url.password)}`).toString('base64')}`;
 }
 
 function statusError(response: Response, name: string, { env }: SourceContext): ConnectorError {
