@@ -122,6 +122,49 @@ describe('live log', () => {
     await clock.advance(1);
     expect(logs.get('a')).toBeUndefined();
   });
+
+  it('goes earlier where too many runs have ended, or their logs are too long', () => {
+    const logs = new RunLogs(new FakeClock());
+    logs.open('running').push([line('a')]);
+    for (let n = 0; n < 5000; n += 1) {
+      logs.open(`short-${n}`).push([line('a')]);
+      logs.end(`short-${n}`);
+    }
+    expect([logs.get('short-903'), logs.get('short-904')?.size]).toEqual([undefined, 1]);
+    for (let n = 0; n < 10; n += 1) {
+      logs.open(`long-${n}`).push(lines(0, 10_001));
+      logs.end(`long-${n}`);
+    }
+    expect(logs.get('short-4999')).toBeUndefined();
+    expect([logs.get('long-0')?.size, logs.get('running')?.size]).toEqual([10_000, 1]);
+  });
+
+  it('reaches a reader who came while its run waited', async () => {
+    const service = await testService({ limits: { maxConcurrent: 1 } });
+    await service.submit();
+    const waiting = await service.submit();
+    await rest();
+    const events: unknown[] = [];
+    const log = await service.runs.followLog(waiting, new AbortController().signal);
+    const read = (async () => {
+      for await (const event of log) events.push(event);
+    })();
+    service.executor.last.finish();
+    await rest();
+    service.executor.last.hear({
+      kind: 'log',
+      lines: [{ ts: '2026-01-01T00:00:00.000Z', level: 'INFO', line: 'it moves' }],
+    });
+    service.executor.last.finish();
+    await read;
+    expect(events.slice(-2)).toMatchObject([{ type: 'log', line: 'it moves' }, { type: 'end' }]);
+  });
+
+  it('of a run that never had one here is not made by its end', () => {
+    const logs = new RunLogs(new FakeClock());
+    logs.end('a');
+    expect(logs.get('a')).toBeUndefined();
+  });
 });
 
 describe('stored log lines', () => {

@@ -1,6 +1,6 @@
 /**
- * The live log of runs: a bounded ring each, replayed to followers, kept for a while after
- * the run ended.
+ * The live log of runs: a bounded ring each, replayed to followers. After the run has ended it is
+ * kept for a while, as long as there is room for those of all that ended.
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { LogLine } from '../../lib/log.ts';
@@ -8,6 +8,9 @@ import type { LogEvent } from '../service/runs.ts';
 
 const RING_LINES = 10_000;
 const DRAIN_MS = 60_000;
+/** Of runs that have ended, so that their number per second does not decide how much is held. */
+const ENDED_LOGS = 4096;
+const ENDED_LINES = 100_000;
 
 /**
  * Readers keep only a place in the ring; one that falls behind it gets the number of lines it
@@ -37,6 +40,11 @@ export class RunLog {
   end(): void {
     this.#ended = true;
     this.#wake();
+  }
+
+  /** Lines that are held. */
+  get size(): number {
+    return this.#ring.length;
   }
 
   /** Whether the event of this number was the last. */
@@ -89,19 +97,27 @@ export class RunLog {
   }
 }
 
+interface EndedLog {
+  readonly runId: string;
+  readonly at: number;
+  readonly lines: number;
+}
+
 export class RunLogs {
   readonly #clock: Clock;
   readonly #logs = new Map<string, RunLog>();
   /** In the order in which the runs ended. */
-  readonly #ended: { readonly runId: string; readonly at: number }[] = [];
+  readonly #ended: EndedLog[] = [];
+  #endedLines = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
+  /** That of the run, which is made when there is none. */
   open(runId: string): RunLog {
-    const log = new RunLog();
-    this.#logs.set(runId, log);
+    let log = this.#logs.get(runId);
+    if (log === undefined) this.#logs.set(runId, (log = new RunLog()));
     return log;
   }
 
@@ -112,20 +128,27 @@ export class RunLogs {
   }
 
   end(runId: string): void {
-    this.#logs.get(runId)?.end();
-    this.#ended.push({ runId, at: this.#clock.elapsedMs() });
+    const log = this.#logs.get(runId);
+    if (log !== undefined) {
+      log.end();
+      this.#ended.push({ runId, at: this.#clock.elapsedMs(), lines: log.size });
+      this.#endedLines += log.size;
+    }
     this.expire();
   }
 
-  /** Lets go of logs whose run ended long enough ago. */
+  /** Lets go of logs whose run ended long enough ago, or for which there is no room. */
   expire(): void {
     const before = this.#clock.elapsedMs() - DRAIN_MS;
+    const mayStay = ({ at }: EndedLog): boolean =>
+      at >= before && this.#ended.length <= ENDED_LOGS && this.#endedLines <= ENDED_LINES;
     for (
       let first = this.#ended[0];
-      first !== undefined && first.at < before;
+      first !== undefined && !mayStay(first);
       first = this.#ended[0]
     ) {
       this.#ended.shift();
+      this.#endedLines -= first.lines;
       this.#logs.delete(first.runId);
     }
   }

@@ -54,7 +54,8 @@ export class LiveRun {
   readonly #submission: StoredSubmissionContent;
   readonly #base: string | null;
   readonly #services: LiveRunServices;
-  readonly #tell: (event: RunEvent) => void;
+  /** Made with the first event: a run that waits has none. */
+  #follower: ((event: RunEvent) => void) | undefined;
   #startedAt: string | null = null;
   #progress: Progress | undefined;
   #handle: JobHandle | undefined;
@@ -75,7 +76,6 @@ export class LiveRun {
     this.#submission = options.submission;
     this.#base = options.base;
     this.#services = services;
-    this.#tell = services.follow(options.identity);
   }
 
   get progress(): Progress | undefined {
@@ -96,7 +96,8 @@ export class LiveRun {
 
   /** Something that the server knows of the run. */
   tell(event: RunEvent): void {
-    this.#tell(event);
+    this.#follower ??= this.#services.follow(this.identity);
+    this.#follower(event);
   }
 
   /** A run that waits for a slot for as long as it may execute has failed. */
@@ -223,7 +224,7 @@ export class LiveRun {
     }
     if (event.kind === 'credentials') this.#holdsCredentials = true;
     if (event.kind === 'progress') this.#progress = event.progress;
-    this.#tell(event);
+    this.tell(event);
   }
 
   #endOf(end: JobEnd): RunEnd {
@@ -243,10 +244,10 @@ export class LiveRun {
   }
 
   #tellCrash(reason: string): void {
-    this.#tell({ kind: 'crashed', reason });
+    this.tell({ kind: 'crashed', reason });
     const ts = this.#services.env.clock.now().toISOString();
     const line = `ERROR headgate::runs: pipeline run ended abnormally: ${reason}`;
-    this.#tell({
+    this.tell({
       kind: 'log',
       lines: [{ ts, level: 'ERROR', line: line.replaceAll(/[\r\n]+/g, ' ') }],
     });
@@ -296,7 +297,7 @@ export class LiveRun {
     onRecorded(this);
     const outcome = end.type === 'finished' ? end.outcome : null;
     const started_at = this.#startedAt;
-    this.#tell({ kind: 'ended', end: { status, started_at, finished_at, error, outcome } });
+    this.tell({ kind: 'ended', end: { status, started_at, finished_at, error, outcome } });
   }
 }
 

@@ -10,7 +10,7 @@ import type { Bound, SubmittedDocument } from '../../wire/submission.ts';
 import type { CallbackRules } from '../callbacks/callback-rules.ts';
 import { CallbackSender } from '../callbacks/callback-sender.ts';
 import { LogWriter } from '../logs/log-writer.ts';
-import { RunLogs } from '../logs/run-log.ts';
+import { RunLogs, type RunLog } from '../logs/run-log.ts';
 import { logListener } from '../logs/log-listener.ts';
 import type { JobExecutor } from '../worker/executor.ts';
 import { actionOf, createAudit, type Audit } from './audit.ts';
@@ -264,7 +264,7 @@ class Service implements RunService {
 
   async followLog(runId: string, signal: AbortSignal): Promise<AsyncIterable<LogEvent>> {
     await this.#find(runId);
-    return this.#logs.get(runId)?.follow(signal) ?? onlyEnd();
+    return this.#logOf(runId)?.follow(signal) ?? onlyEnd();
   }
 
   async continueLog(
@@ -273,7 +273,7 @@ class Service implements RunService {
     signal: AbortSignal,
   ): Promise<AsyncIterable<LogEvent> | undefined> {
     await this.#find(runId);
-    const log = this.#logs.get(runId);
+    const log = this.#logOf(runId);
     return log === undefined || log.isOver(after) ? undefined : log.follow(signal, after);
   }
 
@@ -315,6 +315,11 @@ class Service implements RunService {
     await history.removeInstance(this.#self.instance_id).catch((error: unknown) => {
       env.log.warn('this instance could not be signed off', { error: messageOf(error) });
     });
+  }
+
+  /** That of a run which waits here is opened by its first reader. */
+  #logOf(runId: string): RunLog | undefined {
+    return this.#live.get(runId) === undefined ? this.#logs.get(runId) : this.#logs.open(runId);
   }
 
   #refuseWhenDraining(): void {
