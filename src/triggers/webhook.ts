@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { integer, nullAsAbsent, optional } from '../kit/schema.ts';
 import {
@@ -63,7 +62,7 @@ export const webhook = defineTrigger<Config>({
   events: { by: 'request', open: receiverOf },
 });
 
-function receiverOf(config: Config, { name, clock }: TriggerContext): RequestReceiver {
+function receiverOf(config: Config, { name, clock, ids }: TriggerContext): RequestReceiver {
   const { methods, signature, debounce_secs } = config;
   const taken: readonly string[] = methods;
   return {
@@ -77,16 +76,21 @@ function receiverOf(config: Config, { name, clock }: TriggerContext): RequestRec
           `the trigger \`${name}\` does not take ${request.method}`,
           { hint: `send ${taken.join(' or ')}` },
         );
-      return eventOf(request, config);
+      return eventOf(request, config, ids);
     },
   };
 }
 
-function eventOf(request: TriggerRequest, { dedupe_header: header }: Config): TriggerEvent {
+function eventOf(
+  request: TriggerRequest,
+  { dedupe_header: header }: Config,
+  ids: TriggerContext['ids'],
+): TriggerEvent {
   const { method, search } = request;
   let query: URLSearchParams | undefined;
   return {
-    key: dedupeKey(request, header) ?? randomUUID(),
+    // In the order of time: keys are stored side by side, which random ones would not be.
+    key: dedupeKey(request, header) ?? ids.next(),
     labels: { method },
     value(token) {
       if (token === 'method') return method;
