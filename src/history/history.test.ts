@@ -313,6 +313,7 @@ describe('the disk of a history', () => {
     );
     await vi.waitUntil(() => answer.length === 1);
     note('read', client.read('SELECT * FROM t'));
+    expect(await client.readAtOnce('SELECT * FROM t')).toEqual([{ id: 1 }]);
     note(
       'two',
       client.write(() => client.run('INSERT INTO t VALUES (2)')),

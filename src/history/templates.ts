@@ -78,9 +78,21 @@ export interface TemplateQuery {
   readonly after?: string;
 }
 
+export interface ReadOptions {
+  /**
+   * Gives what everybody sees, before the disk has it: for what becomes part of a write, which the
+   * disk has later.
+   */
+  readonly isSeenAtOnce?: boolean;
+}
+
 export interface TemplateStore {
-  getTemplate(id: string): Promise<TemplateState | undefined>;
-  getTemplateVersion(id: string, version: number): Promise<TemplateVersion | undefined>;
+  getTemplate(id: string, options?: ReadOptions): Promise<TemplateState | undefined>;
+  getTemplateVersion(
+    id: string,
+    version: number,
+    options?: ReadOptions,
+  ): Promise<TemplateVersion | undefined>;
   /** With the newest version of each; the newest registration first, then by id. */
   listTemplates(
     query?: TemplateQuery,

@@ -1,5 +1,6 @@
 /** The registry of templates: registered, versioned, released, and run. */
 import type {
+  ReadOptions,
   TemplateQuery,
   TemplateState,
   TemplateStore,
@@ -120,6 +121,8 @@ export interface TemplatesOptions {
 
 /** A change that others keep making first. */
 const MOST_ATTEMPTS = 50;
+/** The run is stored after the template that it is made from, or not at all. */
+const PART_OF_A_RUN: ReadOptions = { isSeenAtOnce: true };
 
 export function createTemplates(options: TemplatesOptions): Templates {
   return new Registry(options);
@@ -328,7 +331,7 @@ class Registry implements Templates {
     const actions = [{ action: 'template.run', caller }, ...(how.actions ?? [])];
     return runTemplate(
       { id, request, caller, signal, how: { ...how, actions } },
-      { jobs, runs, find: (one, selector) => this.#versionOf(one, selector) },
+      { jobs, runs, find: (one, selector) => this.#versionOf(one, selector, PART_OF_A_RUN) },
     );
   }
 
@@ -336,7 +339,7 @@ class Registry implements Templates {
     const { jobs } = this.#options;
     return chooseDocument(
       { id, request, signal },
-      { jobs, find: (one, selector) => this.#versionOf(one, selector) },
+      { jobs, find: (one, selector) => this.#versionOf(one, selector, PART_OF_A_RUN) },
     );
   }
 
@@ -383,14 +386,15 @@ class Registry implements Templates {
   async #versionOf(
     id: string,
     selector: Selector,
+    reading?: ReadOptions,
   ): Promise<{ readonly state: TemplateState; readonly version: TemplateVersion }> {
-    const state = await this.#find(id);
+    const state = await this.#find(id, reading);
     const number = versionFor(state, readSelector(selector ?? 'stable'));
-    return { state, version: await this.#version(state, number) };
+    return { state, version: await this.#version(state, number, reading) };
   }
 
-  async #find(id: string): Promise<TemplateState> {
-    const state = await this.#options.store.getTemplate(id);
+  async #find(id: string, reading?: ReadOptions): Promise<TemplateState> {
+    const state = await this.#options.store.getTemplate(id, reading);
     if (state === undefined)
       throw new RefusedError('not_found', `there is no template \`${id}\``, {
         hint: 'GET /v1/templates lists them',
@@ -398,8 +402,12 @@ class Registry implements Templates {
     return state;
   }
 
-  async #version({ id }: TemplateState, version: number): Promise<TemplateVersion> {
-    const found = await this.#options.store.getTemplateVersion(id, version);
+  async #version(
+    { id }: TemplateState,
+    version: number,
+    reading?: ReadOptions,
+  ): Promise<TemplateVersion> {
+    const found = await this.#options.store.getTemplateVersion(id, version, reading);
     if (found === undefined)
       throw new RefusedError('not_found', `the template \`${id}\` has no version ${version}`);
     return found;

@@ -3,6 +3,7 @@
  * understand, with `?` for values.
  */
 import type { SQLOutputValue } from 'node:sqlite';
+import type { ReadOptions } from '../templates.ts';
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
@@ -72,7 +73,7 @@ export interface SqlDialect {
 
 export interface SqlStore {
   readonly dialect: SqlDialect;
-  read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
+  read(sql: string, values: readonly SqlValue[], options?: ReadOptions): Promise<readonly Row[]>;
   /**
    * In one transaction; gives the number of rows that each statement changed. Rejects with
    * `HistoryError`.

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { parseJson, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import type {
+  ReadOptions,
   TemplateChange,
   TemplateListing,
   TemplateQuery,
@@ -46,14 +47,19 @@ export class SqlTemplates implements TemplateStore {
     this.#store = store;
   }
 
-  async getTemplate(id: string): Promise<TemplateState | undefined> {
-    const [row] = await this.#store.read(`SELECT state FROM ${TABLE} WHERE id = ?`, [id]);
+  async getTemplate(id: string, options?: ReadOptions): Promise<TemplateState | undefined> {
+    const sql = `SELECT state FROM ${TABLE} WHERE id = ?`;
+    const [row] = await this.#store.read(sql, [id], options);
     return row === undefined ? undefined : stateOf(row);
   }
 
-  async getTemplateVersion(id: string, version: number): Promise<TemplateVersion | undefined> {
+  async getTemplateVersion(
+    id: string,
+    version: number,
+    options?: ReadOptions,
+  ): Promise<TemplateVersion | undefined> {
     const sql = `SELECT * FROM ${VERSIONS} WHERE id = ? AND version = ?`;
-    const [row] = await this.#store.read(sql, [id, version]);
+    const [row] = await this.#store.read(sql, [id, version], options);
     return row === undefined ? undefined : { ...listingOf(row), body: text(row['body']) };
   }
 

@@ -94,14 +94,31 @@ export class SqliteClient {
    * nothing it returned can be lost. Writes that wait for a lock are not seen.
    */
   async read(sql: string, ...values: SQLInputValue[]): Promise<Row[]> {
+    const { rows, onDisk } = await this.#read(sql, values, () => this.#disk.pending());
     try {
-      const { rows, onDisk } = await retryWhileLocked(() => {
+      await onDisk;
+    } catch (error) {
+      throw historyError(error);
+    }
+    return rows;
+  }
+
+  /** As `read`, but resolves before the disk has all of it: that is so after the next `write`. */
+  async readAtOnce(sql: string, ...values: SQLInputValue[]): Promise<Row[]> {
+    return (await this.#read(sql, values)).rows;
+  }
+
+  async #read(
+    sql: string,
+    values: readonly SQLInputValue[],
+    pending?: () => Promise<void>,
+  ): Promise<{ readonly rows: Row[]; readonly onDisk: Promise<void> | undefined }> {
+    try {
+      return await retryWhileLocked(() => {
         if (this.#over !== undefined) throw this.#over;
         if (this.#takeDeferred()) this.#commitAll();
-        return { rows: this.all(sql, ...values), onDisk: this.#disk.pending() };
+        return { rows: this.all(sql, ...values), onDisk: pending?.() };
       });
-      await onDisk;
-      return rows;
     } catch (error) {
       throw isBusy(error) ? lockedError(error) : historyError(error);
     }

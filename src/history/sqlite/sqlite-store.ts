@@ -1,4 +1,5 @@
 import type { SqliteClient } from './sqlite-client.ts';
+import type { ReadOptions } from '../templates.ts';
 import type {
   Row,
   SqlDialect,
@@ -22,8 +23,14 @@ export class SqliteStore implements SqlStore {
     this.#client = client;
   }
 
-  read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
-    return this.#client.read(sql, ...values);
+  read(
+    sql: string,
+    values: readonly SqlValue[],
+    { isSeenAtOnce = false }: ReadOptions = {},
+  ): Promise<readonly Row[]> {
+    return isSeenAtOnce
+      ? this.#client.readAtOnce(sql, ...values)
+      : this.#client.read(sql, ...values);
   }
 
   write(
