@@ -23,6 +23,8 @@ export interface NewRunOptions {
 
 export interface Preparation {
   readonly submission: Submission;
+  /** Of its document. */
+  readonly configHash: string;
   readonly summary: PlanSummary;
   /** What the document is merged over. */
   readonly base: BaseDocument | undefined;
@@ -62,6 +64,7 @@ export function newRun(preparation: Preparation, options: NewRunOptions): NewRun
   };
   const written = options.submissions.write({
     content: contentOf(submission, options.how, run.submitted_at),
+    configHash: preparation.configHash,
     base,
     secretParams: options.how.bound?.secretParams ?? [],
   });

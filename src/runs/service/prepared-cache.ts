@@ -2,13 +2,12 @@
  * Documents that come again and again: who submits the same text for a third time pays for no
  * parsing, no validation and no planning.
  */
-import { hash } from 'node:crypto';
 import type { Clock } from '../../lib/time/clock.ts';
 import { RecentValues } from '../../lib/recent-values.ts';
 import { SeenKeys } from '../../lib/seen-keys.ts';
 import type { PlanSummary } from '../../wire/plan-summary.ts';
 import type { Variables, VariableReads } from '../planning/outside-watch.ts';
-import type { PrepareInput } from './prepared.ts';
+import { documentHash, type PrepareInput } from './prepared.ts';
 
 const MAX_ENTRIES = 500;
 /** Of documents that came once. */
@@ -82,7 +81,8 @@ type Unbound = Omit<PrepareInput, 'bound' | 'base'>;
  * Of everything in a submission that preparing looks at: a field added there has to be added here,
  * or this does not compile.
  */
-export function keyOf({ config, config_format, name, ...rest }: Unbound): string {
+export function keyOf({ config, config_format, name, config_hash, ...rest }: Unbound): string {
   rest satisfies Readonly<Record<string, never>>;
-  return hash('sha256', `${config_format} ${name == null ? '' : JSON.stringify(name)} ${config}`);
+  const document = config_hash ?? documentHash(config);
+  return `${config_format} ${document} ${name == null ? '' : `=${name}`}`;
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { PlanSummary } from '../../wire/plan-summary.ts';
 import type { Submission } from '../../wire/run.ts';
 import type { Bound, SubmittedDocument } from '../../wire/submission.ts';
@@ -7,7 +8,14 @@ export type PrepareInput = Pick<Submission, 'config' | 'config_format' | 'name'>
   readonly bound?: Bound | undefined;
   /** In place of the default document of the server; null: none. */
   readonly base?: BaseDocument | null | undefined;
+  /** Where it is known: that of `config`. */
+  readonly config_hash?: string;
 };
+
+/** Equal only for equal texts. */
+export function documentHash(config: string): string {
+  return hash('sha256', config);
+}
 
 /**
  * From the text of a submission to what the server has to know of its plan; throws `ConfigError`

@@ -21,6 +21,7 @@ import { LiveRuns } from './live-runs.ts';
 import { idempotencyHits, runsInFlight, runsQueued } from './metrics.ts';
 import { newRun, type NewRun, type Preparation } from './new-run.ts';
 import {
+  documentHash,
   submittedDocument,
   type BaseDocument,
   type Prepare,
@@ -187,7 +188,13 @@ class Service implements RunService {
     this.#refuseWhenDraining();
     const base = how.base === undefined ? this.#options.base?.() : (how.base ?? undefined);
     const bound = boundOf(how);
-    const summary = await this.#options.prepare({ ...submission, bound, base: how.base });
+    const configHash = documentHash(submission.config);
+    const summary = await this.#options.prepare({
+      ...submission,
+      bound,
+      base: how.base,
+      config_hash: configHash,
+    });
     how.onPrepared?.(summary);
     checkSettings(submission, this.#options.callbacks);
     const place = this.#live.reserve();
@@ -196,7 +203,7 @@ class Service implements RunService {
         submission.doctor_first === true
           ? await this.#preflight({ ...submission, bound }, base)
           : null;
-      const preparation: Preparation = { submission, summary, base, report };
+      const preparation: Preparation = { submission, configHash, summary, base, report };
       const fresh = this.#newRun(preparation, how);
       const repeated = await this.#admit(fresh, preparation, [
         { action: SUBMIT, caller },

@@ -2,7 +2,6 @@
  * A submission as the history stores it: without secret values, and a document that comes again
  * once for all runs that share it.
  */
-import { hash } from 'node:crypto';
 import type { StoredSubmission } from '../../history/history.ts';
 import { RecentValues } from '../../lib/recent-values.ts';
 import { SeenKeys } from '../../lib/seen-keys.ts';
@@ -18,6 +17,8 @@ import type { BaseDocument } from './prepared.ts';
 
 export interface ToStore {
   readonly content: StoredSubmissionContent;
+  /** Of its document. */
+  readonly configHash: string;
   readonly base: BaseDocument | undefined;
   /** Names of parameters whose values are not stored; those of variables never are. */
   readonly secretParams: readonly string[];
@@ -42,9 +43,8 @@ export class SubmissionWriter {
     this.#texts = new RecentValues(TEXTS, clock);
   }
 
-  write({ content, base, secretParams }: ToStore): Written {
+  write({ content, configHash: key, base, secretParams }: ToStore): Written {
     const { config: given, bound, ...settings } = content;
-    const key = hash('sha256', given);
     const isShared = this.#seen.add(key);
     const config = isShared ? this.#shared(key, given) : given;
     const stored = {

@@ -2,6 +2,8 @@
 import { RefusedError } from '../../lib/errors.ts';
 import { isLoopback } from './listen.ts';
 
+const HOST = 'host';
+
 /**
  * A page of another site can make a browser send requests here by having its own name lead to this
  * machine. Where no token protects the server, only names of this machine are served: browsers let
@@ -11,12 +13,13 @@ export function hostRefusal(
   rawHeaders: readonly string[],
   isLocalOnly: { readonly listenHost: string } | undefined,
 ): RefusedError | undefined {
-  const hosts = rawHeaders.filter(
-    (_value, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'host',
-  );
-  if (hosts.length > 1)
-    return new RefusedError('bad_config', 'the request has more than one `Host` header');
-  const [host] = hosts;
+  let host: string | undefined;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]?.length !== HOST.length || rawHeaders[at]?.toLowerCase() !== HOST) continue;
+    if (host !== undefined)
+      return new RefusedError('bad_config', 'the request has more than one `Host` header');
+    host = rawHeaders[at + 1];
+  }
   if (isLocalOnly === undefined || host === undefined) return undefined;
   const name = nameOf(host);
   if (isLoopback(name) || name === isLocalOnly.listenHost.toLowerCase()) return undefined;

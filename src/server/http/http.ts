@@ -277,8 +277,8 @@ function goneSignal(reply: FastifyReply): AbortSignal {
 }
 
 function lastEventId({ headers }: FastifyRequest): number | undefined {
-  const id = String(headers['last-event-id'] ?? '');
-  return /^\d{1,15}$/.test(id) ? Number(id) : undefined;
+  const id = headers['last-event-id'];
+  return typeof id === 'string' && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
 }
 
 function searchOf(url: string): string {
