@@ -4,10 +4,14 @@ import type { SinkDefinition } from '../../src/kit/sink.ts';
 import { holdTo, SINK_CLAUSES } from './sink/clauses.ts';
 import type { SinkFixture } from './sink/fixture.ts';
 
+/** Servers in Java take their time. */
+const START_MS = 60_000;
+
 export function describeSink(definition: SinkDefinition, fixture: SinkFixture): void {
   const name = fixture.name === undefined ? '' : ` (${fixture.name})`;
-  describe(`sink ${definition.type}${name}`, () => {
-    beforeAll(() => fixture.start?.());
+  const reason = fixture.missing === undefined ? '' : ` [${fixture.missing}]`;
+  describe.skipIf(fixture.missing !== undefined)(`sink ${definition.type}${name}${reason}`, () => {
+    beforeAll(() => fixture.start?.(), START_MS);
     afterAll(() => fixture.stop?.());
     it('opts out of clauses that exist', () => {
       const names = SINK_CLAUSES.map((clause) => clause.name);

@@ -12,20 +12,27 @@ export type { SourceFixture } from './source/fixture.ts';
 /** More than the suite gives a clause. */
 const LONGEST_MS = 120_000;
 
+/** Servers in Java take their time. */
+const START_MS = 60_000;
+
 export function describeSource(definition: SourceDefinition, fixture: SourceFixture): void {
   const name = fixture.name === undefined ? '' : ` (${fixture.name})`;
-  describe(`source ${definition.type}${name}`, () => {
-    beforeAll(() => fixture.start?.());
-    afterAll(() => fixture.stop?.());
-    it('opts out of clauses that there are', ({ expect }) => {
-      const names = SOURCE_CLAUSES.map((clause) => clause.name);
-      expect(Object.keys(fixture.skip ?? {}).filter((one) => !names.includes(one))).toEqual([]);
-    });
-    for (const clause of SOURCE_CLAUSES) {
-      it(`${clause.name}: ${clause.title}`, { timeout: LONGEST_MS }, async ({ skip }) => {
-        const reason = await holdTo(clause, definition, fixture);
-        if (reason !== undefined) skip(reason);
+  const reason = fixture.missing === undefined ? '' : ` [${fixture.missing}]`;
+  describe.skipIf(fixture.missing !== undefined)(
+    `source ${definition.type}${name}${reason}`,
+    () => {
+      beforeAll(() => fixture.start?.(), START_MS);
+      afterAll(() => fixture.stop?.());
+      it('opts out of clauses that there are', ({ expect }) => {
+        const names = SOURCE_CLAUSES.map((clause) => clause.name);
+        expect(Object.keys(fixture.skip ?? {}).filter((one) => !names.includes(one))).toEqual([]);
       });
-    }
-  });
+      for (const clause of SOURCE_CLAUSES) {
+        it(`${clause.name}: ${clause.title}`, { timeout: LONGEST_MS }, async ({ skip }) => {
+          const reason = await holdTo(clause, definition, fixture);
+          if (reason !== undefined) skip(reason);
+        });
+      }
+    },
+  );
 }

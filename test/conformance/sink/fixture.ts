@@ -23,6 +23,8 @@ export type Encode = (
 export interface SinkFixture {
   /** Tells fixtures of one sink apart: `compressed`, `by copy`. */
   readonly name?: string;
+  /** Why its server is not here; its clauses are then skipped with this sentence. */
+  readonly missing?: string;
   /** Prepares what all checks share (a server, a database). `stop` removes it. */
   start?(): Promise<void>;
   stop?(): Promise<void>;

@@ -5,6 +5,8 @@ import type { JsonObject, JsonValue } from '../../../src/lib/text/json.ts';
 export interface SourceFixture {
   /** Tells fixtures of one source apart: `with columns`, `incremental by name`. */
   readonly name?: string;
+  /** Why its server is not here; its clauses are then skipped with this sentence. */
+  readonly missing?: string;
   /** Prepares what all clauses share (a server, a database). `stop` removes it. */
   start?(): Promise<void>;
   stop?(): Promise<void>;
