@@ -1,30 +1,16 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
+import { ConnectorError } from '../lib/errors.ts';
+import { connectRedis, redisError } from '../lib/redis/redis.ts';
 import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
-import { finding, text } from '../kit/schema.ts';
+import { redisUrl } from '../kit/redis-url.ts';
 import { defineStateStore, LEASE_PREFIX, type StateStore } from '../kit/state-store.ts';
 
 const CONNECT_MS = 10_000;
 
 const config = z.lazy(() =>
   z.strictObject({
-    url: text()
-      .superRefine((url, ctx) => {
-        if (URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)) return;
-        ctx.addIssue(
-          finding(
-            'invalid_value',
-            'the address is not one of Redis; write `redis://:password@host:port/0`',
-          ),
-        );
-      })
-      .meta({
-        description:
-          'Address of the server: `redis://:password@host:port/0`, or `rediss://…` with TLS.',
-        secret: true,
-        examples: ['${env:REDIS_URL}'],
-      }),
+    url: redisUrl(),
     namespace: z
       .string()
       .regex(/^[A-Za-z0-9_.-]{1,200}$/)
@@ -42,33 +28,14 @@ export const redisState = defineStateStore<z.output<typeof config>>({
   durable: true,
   examples: [{ url: 'redis://cache.example:6379/0' }],
   open: async ({ url, namespace }) => {
-    const redis = await connect(url);
+    const redis = await connectRedis(url, {
+      connectMs: CONNECT_MS,
+      commandMs: CONNECT_MS,
+      reconnects: 3,
+    });
     return openNamespace(redis, (key) => `${namespace}:${key}`);
   },
 });
-
-async function connect(url: string): Promise<Redis> {
-  const { Redis: Client } = await import('ioredis');
-  const redis = new Client(url, {
-    lazyConnect: true,
-    connectTimeout: CONNECT_MS,
-    commandTimeout: CONNECT_MS,
-    maxRetriesPerRequest: 1,
-    retryStrategy: (times) => (times > 3 ? null : times * 100),
-  });
-  let cause: unknown;
-  // The last failure says more than the "connection is closed" that ends the attempts.
-  redis.on('error', (error) => {
-    cause = error;
-  });
-  try {
-    await redis.connect();
-    return redis;
-  } catch (error) {
-    redis.disconnect();
-    throw redisError(cause ?? error, 'connection failed');
-  }
-}
 
 function openNamespace(redis: Redis, nameOf: (key: string) => string): StateStore {
   return {
@@ -139,19 +106,4 @@ function readValue(key: string, found: string): JsonValue {
       cause: error,
     });
   }
-}
-
-const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
-  [/^(NOAUTH|WRONGPASS|ERR invalid password|ERR AUTH)/, 'auth'],
-  [/^(NOPERM|READONLY|OOM|MISCONF)/, 'refused'],
-  [/^(LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN)/, 'connection'],
-  [/timed? ?out|ETIMEDOUT/i, 'timeout'],
-  [/ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|EHOSTUNREACH|closed|max retries/i, 'connection'],
-];
-
-function redisError(error: unknown, doing: string): ConnectorError {
-  const inner: unknown = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
-  const message = messageOf(inner);
-  const kind = KINDS.find(([pattern]) => pattern.test(message))?.[1] ?? 'data';
-  return new ConnectorError(kind, `${doing}: ${message}`, { cause: error });
 }

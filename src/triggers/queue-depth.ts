@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { redisUrl } from '../kit/redis-url.ts';
 import { finding, integer, nullAsAbsent, optional, text } from '../kit/schema.ts';
 import {
   defineTrigger,
@@ -18,17 +19,7 @@ const queue = () =>
   z.discriminatedUnion('type', [
     z.strictObject({
       type: z.enum(['redis', 'queue_a']).meta({ description: 'A list or stream of Redis.' }),
-      url: text()
-        .superRefine((url, ctx) => {
-          if (URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)) return;
-          const message = 'the address is not one of Redis; write `redis://:password@host:port/0`';
-          ctx.addIssue(finding('invalid_value', message));
-        })
-        .meta({
-          description:
-            'Address of the server: `redis://:password@host:port/0`, or `rediss://…` with TLS.',
-          secret: true,
-        }),
+      url: redisUrl(),
       key: text().meta({ description: 'Key of the list or stream.' }),
       kind: nullAsAbsent(z.enum(['list', 'stream']).default('list')).meta({
         description: 'What is stored under the key.',

@@ -1,0 +1,64 @@
+/** Connections to Redis and its errors, for the state store, triggers and connectors. */
+import type { Redis } from 'ioredis';
+import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+
+export interface RedisOptions {
+  readonly connectMs: number;
+  /** The longest wait for the answer to a command; unset: no limit. */
+  readonly commandMs?: number;
+  /** How often a lost connection is made again by itself. */
+  readonly reconnects?: number;
+}
+
+/** Connects. The caller ends it with `disconnect` or `quit`. */
+export async function connectRedis(
+  url: string,
+  { connectMs, commandMs, reconnects = 0 }: RedisOptions,
+  doing = 'connection failed',
+): Promise<Redis> {
+  const { Redis: Client } = await import('ioredis');
+  const redis = new Client(url, {
+    lazyConnect: true,
+    connectTimeout: connectMs,
+    ...(commandMs === undefined ? {} : { commandTimeout: commandMs }),
+    maxRetriesPerRequest: reconnects === 0 ? 0 : 1,
+    retryStrategy: (times) => (times > reconnects ? null : times * 100),
+  });
+  let cause: unknown;
+  // The last failure says more than the "connection is closed" that ends the attempts.
+  redis.on('error', (error) => {
+    cause = error;
+  });
+  try {
+    await redis.connect();
+    return redis;
+  } catch (error) {
+    redis.disconnect();
+    throw redisError(cause ?? error, doing);
+  }
+}
+
+export function isRedisUrl(url: string): boolean {
+  return URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol);
+}
+
+const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
+  [/^(NOAUTH|WRONGPASS|ERR invalid password|ERR AUTH)/, 'auth'],
+  [/^(NOPERM|READONLY|OOM|MISCONF)/, 'refused'],
+  [/^(LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN)/, 'connection'],
+  [/timed? ?out|ETIMEDOUT/i, 'timeout'],
+  [/ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|EHOSTUNREACH|closed|max retries/i, 'connection'],
+];
+
+/** `wrongType` says what to do where a key holds another kind of value. */
+export function redisError(error: unknown, doing: string, wrongType?: string): ConnectorError {
+  if (error instanceof ConnectorError) return error;
+  const inner: unknown = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
+  const message = messageOf(inner);
+  const kind = KINDS.find(([pattern]) => pattern.test(message))?.[1] ?? 'data';
+  const isWrongType = message.includes('WRONGTYPE') && wrongType !== undefined;
+  return new ConnectorError(kind, `${doing}: ${message}`, {
+    cause: error,
+    ...(isWrongType ? { hint: wrongType } : {}),
+  });
+}
