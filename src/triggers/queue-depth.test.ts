@@ -3,7 +3,7 @@ import { check } from '../kit/schema.ts';
 import { uuidIds } from '../lib/ids.ts';
 import type { JsonValue } from '../lib/text/json.ts';
 import { queueDepth, watchDepth, type QueueDepth } from './queue-depth.ts';
-import { areBrokers } from './queues/kafka-queue.ts';
+import { areBrokers } from '../lib/kafka/kafka.ts';
 
 const redis = { type: 'redis', url: 'redis://localhost', key: 'orders' };
 

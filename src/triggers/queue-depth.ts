@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { kafkaBrokers } from '../kit/kafka-brokers.ts';
 import { redisUrl } from '../kit/redis-url.ts';
 import { finding, integer, nullAsAbsent, optional, text } from '../kit/schema.ts';
 import {
@@ -11,7 +12,7 @@ import {
 } from '../kit/trigger.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { pollInterval } from './poll-interval.ts';
-import { areBrokers, kafkaLag } from './queues/kafka-queue.ts';
+import { kafkaLag } from './queues/kafka-queue.ts';
 import { redisDepth } from './queues/redis-queue.ts';
 import { percentDecoded } from '../lib/text/percent-decoded.ts';
 
@@ -29,13 +30,7 @@ const queue = () =>
       type: z
         .enum(['kafka', 'queue_b'])
         .meta({ description: 'What a group of Kafka has yet to read.' }),
-      brokers: text()
-        .superRefine((brokers, ctx) => {
-          if (areBrokers(brokers)) return;
-          const message = 'expected addresses of brokers, such as `kafka-1:9092,kafka-2:9092`';
-          ctx.addIssue(finding('invalid_value', message));
-        })
-        .meta({ description: 'Addresses of brokers, separated by commas.' }),
+      brokers: kafkaBrokers(),
       topic: text().meta({ description: 'Topic whose records are counted.' }),
       group: text().meta({ description: 'Consumer group that reads them.' }),
     }),

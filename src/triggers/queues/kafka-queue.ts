@@ -1,7 +1,7 @@
 /** How many records of a Kafka topic a consumer group has yet to read. */
-import { isIP } from 'node:net';
 import type { Admin } from '@platformatic/kafka';
-import { AppError, ConnectorError, messageOf, type ConnectorErrorKind } from '../../lib/errors.ts';
+import { AppError, ConnectorError } from '../../lib/errors.ts';
+import { brokerList, kafkaError } from '../../lib/kafka/kafka.ts';
 import { untilStopped } from '../until-stopped.ts';
 
 export interface KafkaQueue {
@@ -11,7 +11,6 @@ export interface KafkaQueue {
   readonly group: string;
 }
 
-const PORT = 9092;
 const TIMEOUT_MS = 5000;
 const LATEST = -1n;
 const EARLIEST = -2n;
@@ -33,18 +32,13 @@ async function openAdmin(brokers: string): Promise<Admin> {
   const kafka = await import('@platformatic/kafka');
   return new kafka.Admin({
     clientId: 'headgate',
-    bootstrapBrokers: brokers.split(',').map(withPort),
+    bootstrapBrokers: brokerList(brokers),
     connectTimeout: TIMEOUT_MS,
     requestTimeout: TIMEOUT_MS,
     timeout: TIMEOUT_MS,
     retries: 1,
     retryDelay: 100,
   });
-}
-
-function withPort(broker: string): string {
-  const address = broker.trim();
-  return /:\d+$/.test(address) ? address : `${address}:${PORT}`;
 }
 
 async function lagOf(admin: Admin, { topic, group }: KafkaQueue): Promise<number> {
@@ -108,37 +102,4 @@ async function committedOffsets(
       .flatMap((one) => one.partitions)
       .map(({ partitionIndex, committedOffset }) => [partitionIndex, committedOffset]),
   );
-}
-
-const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
-  [/UNKNOWN_TOPIC_OR_PARTITION/, 'missing'],
-  [/AUTHENTICATION|SASL/, 'auth'],
-  [/AUTHORIZATION_FAILED/, 'refused'],
-  [/timed? ?out/i, 'timeout'],
-];
-
-function kafkaError(error: unknown, doing: string): ConnectorError {
-  const found = [...messagesOf(error)];
-  const text = found.join(' ');
-  const kind = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'connection';
-  return new ConnectorError(kind, `${doing}: ${found.at(-1) ?? messageOf(error)}`, {
-    cause: error,
-  });
-}
-
-/** The client wraps errors of the connection and of the broker in others, the innermost says most. */
-function* messagesOf(error: unknown): Generator<string> {
-  if (!(error instanceof Error)) return;
-  yield `${'apiId' in error ? `${String(error.apiId)} ` : ''}${error.message}`;
-  if (error instanceof AggregateError) for (const one of error.errors) yield* messagesOf(one);
-  yield* messagesOf(error.cause);
-}
-
-/** Whether a text is `host:port` or a host, or several of them. */
-export function areBrokers(text: string): boolean {
-  return text.split(',').every((broker) => {
-    const [, host = '', port = String(PORT)] = /^\s*(.+?)(?::(\d{1,5}))?\s*$/.exec(broker) ?? [];
-    const isHost = /^[\w.-]+$/.test(host) || isIP(host.replace(/^\[(.+)\]$/, '$1')) === 6;
-    return isHost && Number(port) > 0 && Number(port) <= 65_535;
-  });
 }

@@ -1,0 +1,51 @@
+/** Addresses and errors of Kafka, for triggers and connectors. */
+import { isIP } from 'node:net';
+import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+
+const PORT = 9092;
+
+/** `host:port` of each, from a list separated by commas. */
+export function brokerList(brokers: string): string[] {
+  return brokers.split(',').map(withPort);
+}
+
+function withPort(broker: string): string {
+  const address = broker.trim();
+  return /:\d+$/.test(address) ? address : `${address}:${PORT}`;
+}
+
+const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
+  [/UNKNOWN_TOPIC_OR_PARTITION/, 'missing'],
+  [/AUTHENTICATION|SASL/, 'auth'],
+  [/AUTHORIZATION_FAILED/, 'refused'],
+  [/MESSAGE_TOO_LARGE|RECORD_LIST_TOO_LARGE|INVALID_RECORD|CORRUPT_MESSAGE/, 'data'],
+  [/PRODUCER_FENCED|INVALID_PRODUCER_EPOCH/, 'refused'],
+  [/timed? ?out/i, 'timeout'],
+];
+
+export function kafkaError(error: unknown, doing: string): ConnectorError {
+  if (error instanceof ConnectorError) return error;
+  const found = [...messagesOf(error)];
+  const text = found.join(' ');
+  const kind = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'connection';
+  return new ConnectorError(kind, `${doing}: ${found.at(-1) ?? messageOf(error)}`, {
+    cause: error,
+  });
+}
+
+/** The client wraps errors of the connection and of the broker in others, the innermost says most. */
+function* messagesOf(error: unknown): Generator<string> {
+  if (!(error instanceof Error)) return;
+  yield `${'apiId' in error ? `${String(error.apiId)} ` : ''}${error.message}`;
+  if (error instanceof AggregateError) for (const one of error.errors) yield* messagesOf(one);
+  yield* messagesOf(error.cause);
+}
+
+/** Whether a text is `host:port` or a host, or several of them. */
+export function areBrokers(text: string): boolean {
+  return text.split(',').every((broker) => {
+    const [, host = '', port = String(PORT)] = /^\s*(.+?)(?::(\d{1,5}))?\s*$/.exec(broker) ?? [];
+    const isHost = /^[\w.-]+$/.test(host) || isIP(host.replace(/^\[(.+)\]$/, '$1')) === 6;
+    return isHost && Number(port) > 0 && Number(port) <= 65_535;
+  });
+}
