@@ -8,6 +8,7 @@ import { httpSink } from './http/index.ts';
 import { jsonlSink, jsonlSource } from './jsonl/index.ts';
 import { parquetSink, parquetSource } from './parquet/index.ts';
 import { postgresSink, postgresSource } from './postgres/index.ts';
+import { redisSink, redisSource } from './redis/index.ts';
 import { restSource } from './rest/index.ts';
 import { sqliteSink, sqliteSource } from './sqlite/index.ts';
 import { stdoutSink } from './stdout/index.ts';
@@ -22,6 +23,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   jsonlSource,
   parquetSource,
   postgresSource,
+  redisSource,
   restSource,
   sqliteSource,
   xmlSource,
@@ -36,6 +38,7 @@ export const SINKS: readonly SinkDefinition[] = [
   jsonlSink,
   parquetSink,
   postgresSink,
+  redisSink,
   sqliteSink,
   stdoutSink,
 ];

@@ -1,0 +1,2 @@
+export { redisSink } from './sink.ts';
+export { redisSource } from './source.ts';

@@ -1,0 +1,209 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { sinkContext, sourceContext, testEnv } from '../../../test/fakes/env.ts';
+import { issuesOf, runSource } from '../../../test/fakes/run-source.ts';
+import { redisOrReason, type RedisServer } from '../../../test/servers/redis.ts';
+import { Page, RECORDS_LANE } from '../../kit/page.ts';
+import { check } from '../../kit/schema.ts';
+import type { Sink } from '../../kit/sink.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { redisSink, redisSource } from './index.ts';
+
+const redis = redisOrReason();
+
+describe.skipIf(redis.reason !== undefined)(`redis ${redis.reason ?? ''}`, () => {
+  let server: RedisServer;
+  let client: Redis;
+
+  beforeAll(async () => {
+    if (redis.reason === undefined) server = await redis.start();
+    client = new Redis(server.url);
+  });
+  afterAll(async () => {
+    client.disconnect();
+    await server.stop();
+  });
+  beforeEach(() => client.flushall());
+
+  const read = (source_type: JsonObject, more: JsonObject = {}) =>
+    runSource(redisSource, { url: server.url, source_type, ...more });
+
+  const openSink = async (sink_type: JsonObject): Promise<Sink> => {
+    const checked = check(redisSink.config, { url: server.url, sink_type });
+    if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+    return redisSink.open(checked.value, sinkContext());
+  };
+
+  describe('keys', () => {
+    it('of a pattern come with their values, and others are counted', async () => {
+      for (let n = 0; n < 2500; n += 1) await client.set(`user:${n}`, `{"n":${n}}`);
+      await client.set('other', '1');
+      await client.hset('user:hash', 'a', '1');
+      const { records, env } = await read({ type: 'keys', pattern: 'user:*' });
+      const found = records as { key: string; value: { n: number } }[];
+      expect(found).toHaveLength(2500);
+      expect(found.every(({ key, value }) => key === `user:${value.n}`)).toBe(true);
+      const warnings = env.lines.filter(({ level }) => level === 'WARN');
+      expect(warnings.map(({ line }) => line)).toEqual([expect.stringMatching(/hash.*1/)]);
+    });
+  });
+
+  describe('a list', () => {
+    it('stays as it is, and is read up to max_records', async () => {
+      await client.rpush('l', 'plain', '{"a":1.5}', '12', '"q"', 'true story', '');
+      const { records } = await read({ type: 'List', key: 'l' }, { batch_size: 2 });
+      expect(records).toEqual(['plain', { a: 1.5 }, 12, 'q', 'true story', '']);
+      expect((await read({ type: 'List', key: 'l' }, { max_records: 3 })).records).toHaveLength(3);
+      expect(await client.llen('l')).toBe(6);
+    });
+
+    it('with bytes that are no text ends with the place of the element', async () => {
+      await client.rpush('l', 'a', Buffer.from([0xff, 0xfe]));
+      await expect(read({ type: 'List', key: 'l' })).rejects.toThrow(/element 1 of the list `l`/);
+    });
+
+    it('of long elements is asked for in small parts', async () => {
+      await client.rpush('l', ...Array.from({ length: 300 }, () => 'x'.repeat(20_000)));
+      const { pages } = await runSource(
+        redisSource,
+        { url: server.url, source_type: { type: 'List', key: 'l' } },
+        { context: { pageBytes: 100_000 } },
+      );
+      expect(Math.max(...pages.map((page) => page.bytes))).toBeLessThan(101_000);
+      expect(pages.reduce((sum, page) => sum + page.count, 0)).toBe(300);
+      const commands = await client.info('commandstats');
+      const calls = Number(/cmdstat_lrange:calls=(\d+)/.exec(commands)?.[1]);
+      expect(calls).toBeGreaterThan(20);
+    });
+  });
+
+  describe('a stream as a group', () => {
+    const type = { type: 'Stream', key: 's', group: 'g' };
+
+    async function readPart(
+      config: JsonObject,
+      acknowledge: (bookmarks: JsonValue[]) => JsonValue | undefined,
+    ): Promise<JsonValue[]> {
+      const checked = check(redisSource.config, { url: server.url, batch_size: 2, ...config });
+      if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+      const source = await redisSource.open(checked.value, sourceContext());
+      const pages: Page[] = [];
+      for await (const page of source.pages({ lane: RECORDS_LANE })) pages.push(page);
+      const mark = acknowledge(pages.map(({ bookmark = null }) => bookmark));
+      if (mark !== undefined) await source.acknowledge?.(mark);
+      await source.close();
+      return pages.flatMap((page) => page.records().map((one) => (one as JsonObject)['id'] ?? 0));
+    }
+
+    beforeEach(async () => {
+      for (let n = 1; n <= 5; n += 1) await client.xadd('s', `${n}-0`, 'n', `${n}`);
+    });
+
+    it('ends when all is read, and gives what was not acknowledged again', async () => {
+      const all = ['1-0', '2-0', '3-0', '4-0', '5-0'];
+      expect(await readPart({ source_type: type }, () => undefined)).toEqual(all);
+      expect(await readPart({ source_type: type }, ([, second]) => second)).toEqual(all);
+      await client.xadd('s', '6-0', 'n', '6');
+      expect(await readPart({ source_type: type }, (marks) => marks.at(-1))).toEqual([
+        '5-0',
+        '6-0',
+      ]);
+      expect(await readPart({ source_type: type }, () => undefined)).toEqual([]);
+      expect((await client.xpending('s', 'g'))[0]).toBe(0);
+    });
+
+    it('leaves what another consumer was given to that one', async () => {
+      await readPart({ source_type: { ...type, consumer: 'a' } }, () => undefined);
+      await client.xadd('s', '6-0', 'n', '6');
+      const other = { source_type: { ...type, consumer: 'b' } };
+      expect(await readPart(other, (marks) => marks.at(-1))).toEqual(['6-0']);
+    });
+
+    it('is not kept waiting by entries that were deleted before they were acknowledged', async () => {
+      await readPart({ source_type: type }, () => undefined);
+      await client.xdel('s', '1-0', '2-0', '3-0', '4-0', '5-0');
+      expect(await readPart({ source_type: type }, () => undefined)).toEqual([]);
+      expect((await client.xpending('s', 'g'))[0]).toBe(0);
+    });
+
+    it('asks again for what it was given by an answer that was lost', async () => {
+      // The group has given two entries to this consumer, which has seen neither.
+      await client.xgroup('CREATE', 's', 'g', '0');
+      await client.xreadgroup('GROUP', 'g', 'headgate', 'COUNT', 2, 'STREAMS', 's', '>');
+      expect(await readPart({ source_type: type }, () => undefined)).toHaveLength(5);
+    });
+  });
+
+  describe('the sink', () => {
+    const record = { id: 1, text: 'a "b"', none: null, list: [1, 'x'], big: 2n ** 60n };
+
+    it('stores fields of a stream as text, and what has none as one', async () => {
+      const sink = await openSink({ type: 'Stream', key: 's' });
+      await sink.write(Page.ofRecords([record, {}, 'bare']), { partial: false });
+      await sink.close();
+      expect((await client.xrange('s', '-', '+')).map(([, flat]) => flat)).toEqual([
+        ['id', '1', 'text', 'a "b"', 'none', 'null', 'list', '[1,"x"]', 'big', `${2n ** 60n}`],
+        ['_data', '{}'],
+        ['_data', '"bare"'],
+      ]);
+    });
+
+    it('writes nothing of a page with a record that has no key', async () => {
+      const sink = await openSink({ type: 'key_value', key_field: 'id' });
+      const write = sink.write(Page.ofRecords([{ id: 'a' }, { x: 1 }]), { partial: false });
+      await expect(write).rejects.toThrow(/record 1 of the page has no `id`/);
+      expect(await client.dbsize()).toBe(0);
+      await sink.write(Page.ofRecords([{ id: 7, v: 'x' }]), { partial: false });
+      expect(await client.get('7')).toBe('{"id":7,"v":"x"}');
+      await sink.close();
+    });
+
+    it('commits no token when a key holds another type, and says what to do', async () => {
+      await client.set('k', 'a text');
+      for (const type of ['List', 'Stream']) {
+        const sink = await openSink({ type, key: 'k' });
+        const write = sink.tokens?.write(Page.ofRecords([record]), 'scope', 'one');
+        await expect(write).rejects.toMatchObject({
+          message: expect.stringContaining('WRONGTYPE') as string,
+          hint: expect.stringContaining('sink_type') as string,
+        });
+        expect(await sink.tokens?.last('scope')).toBeUndefined();
+        await sink.close();
+      }
+    });
+
+    it('connects again after its connection was lost', async () => {
+      const sink = await openSink({ type: 'List', key: 'l' });
+      await sink.write(Page.ofRecords([1]), { partial: false });
+      await client.call('CLIENT', ['KILL', 'TYPE', 'normal', 'SKIPME', 'yes']);
+      await sink.write(Page.ofRecords([2]), { partial: false }).catch(() => {});
+      await sink.write(Page.ofRecords([3]), { partial: false });
+      expect((await client.lrange('l', 0, -1)).slice(-1)).toEqual(['3']);
+      await sink.close();
+    });
+  });
+
+  it('a password is never told', async () => {
+    const env = testEnv();
+    const url = server.url.replace('//', '//nobody:a-secret-word@');
+    const checked = check(redisSink.config, { url, sink_type: { type: 'List', key: 'l' } });
+    if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+    const findings = (await redisSink.probe?.(checked.value, sinkContext({ env }))) ?? [];
+    expect(findings).toMatchObject([{ name: 'ping', status: 'fail' }]);
+    expect(JSON.stringify(findings)).not.toContain('a-secret-word');
+    expect(env.redactor.text('a-secret-word')).not.toContain('a-secret-word');
+  });
+});
+
+it('a config with an unknown type or a member without its group does not load', () => {
+  const url = 'redis://localhost';
+  const paths = (config: JsonObject) => issuesOf(redisSource, config).map(({ path }) => path);
+  expect(paths({ url, source_type: { type: 'list', key: 'x' } })).toEqual([]);
+  expect(paths({ url: 'http://x', source_type: { type: 'Set', key: 'x' } })).toEqual([
+    'url',
+    'source_type.type',
+  ]);
+  expect(
+    paths({ url, source_type: { type: 'Stream', key: 'x', consumer: 'c', idle_timeout: 1 } }),
+  ).toEqual(['source_type.consumer', 'source_type.idle_timeout']);
+});
