@@ -25,8 +25,8 @@ import {
 } from '../_sql/driver.ts';
 import { pathOf, type DuckdbSinkConfig } from './config.ts';
 import { roundingOf } from './rounding.ts';
-import { columnLine, DUCKDB_TYPES } from './logical-types.ts';
-import { isNested, nestedValue } from './nested-values.ts';
+import { fromText, isNested } from '../../lib/sql/duckdb-from-text.ts';
+import { columnLine, DUCKDB_TYPES } from './new-column.ts';
 import { readColumns } from './schema.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 
@@ -173,7 +173,7 @@ async function insert(
   { columns }: RowSet,
 ): Promise<void> {
   const names = columns.map((column) => column.name);
-  const values = columns.map((column, index) => typed(`c${index}`, column.sqlType));
+  const values = columns.map((column, index) => fromText(`c${index}`, column.sqlType));
   const statement = `INSERT INTO ${quoteName(table)} (${quoteNames(names)}) SELECT ${values.join(', ')} FROM temp.${INCOMING} ORDER BY rowid`;
   if (mode === 'insert') return void (await connection.run(statement));
   const keys = key.map((column) => column.name);
@@ -212,15 +212,9 @@ function missingIndex(
 
 function deletion({ table, key }: TableChange, keys: string): string {
   const equal = key.map(
-    ({ name, sqlType }, index) => `t.${quoteName(name)} = ${typed(`l.c${index}`, sqlType)}`,
+    ({ name, sqlType }, index) => `t.${quoteName(name)} = ${fromText(`l.c${index}`, sqlType)}`,
   );
   return `DELETE FROM ${quoteName(table)} AS t USING temp.${keys} AS l WHERE ${equal.join(' AND ')}`;
-}
-
-/** A text as a value of the type of a column. */
-function typed(text: string, sqlType: string): string {
-  if (sqlType === 'BLOB') return `from_base64(${text})`;
-  return isNested(sqlType) ? nestedValue(text, sqlType) : `CAST(${text} AS ${sqlType})`;
 }
 
 async function storeToken(

@@ -21,7 +21,7 @@ import { createPager } from '../_sql/pager.ts';
 import { bindRecords } from '../_sql/parent-value.ts';
 import { encodedSize } from '../../kit/rough-size.ts';
 import { openToRead, type DuckdbSourceConfig } from './config.ts';
-import { schemaOfResult } from './logical-types.ts';
+import { schemaOfResult } from '../../kit/duckdb-types.ts';
 import { describeColumns, readColumns } from './schema.ts';
 
 export async function openDuckdbSource(

@@ -1,33 +1,22 @@
-/** The columns of DuckDB as fields of records, and the columns for fields of records. */
+/** The types of DuckDB as types of fields, and the other way round. */
 import type * as Api from '@duckdb/node-api';
-import { duckdbLibrary } from '../../lib/sql/duckdb.ts';
-import { quoteName } from '../../lib/sql/sql-name.ts';
-import type { RecordField, RecordSchema, RecordType } from '../../kit/record-schema.ts';
-import type { ColumnType } from '../../kit/sink.ts';
-import type { NewColumn } from '../_sql/driver.ts';
+import { duckdbLibrary } from '../lib/sql/duckdb.ts';
+import { quoteName } from '../lib/sql/sql-name.ts';
+import type { RecordField, RecordSchema, RecordType } from './record-schema.ts';
 
-const SYSTEM = 'duckdb';
-
-/** For fields of which only values are known. */
-export const DUCKDB_TYPES: Readonly<Record<ColumnType, string>> = {
-  boolean: 'BOOLEAN',
-  integer: 'BIGINT',
-  number: 'DOUBLE',
-  string: 'VARCHAR',
-  array: 'JSON',
-  object: 'JSON',
-};
+/** Of the types that DuckDB itself has for columns. */
+export const DUCKDB_SYSTEM = 'duckdb';
 
 export function schemaOfResult(result: Api.DuckDBResult): RecordSchema {
   const names = result.columnNames();
   return {
-    fields: result.columnTypes().map((type, index): RecordField => ({
-      name: names[index] ?? '',
-      type: recordType(type),
-      nullable: true,
-      native: { system: SYSTEM, name: nativeName(type) },
-    })),
+    fields: result.columnTypes().map((type, index) => duckdbField(names[index] ?? '', type)),
   };
+}
+
+export function duckdbField(name: string, type: Api.DuckDBType): RecordField {
+  const native = { system: DUCKDB_SYSTEM, name: nativeName(type) };
+  return { name, type: recordType(type), nullable: true, native };
 }
 
 /** Types without a logical type of their own are texts, in the spelling of the engine. */
@@ -120,12 +109,6 @@ function nativeName(type: Api.DuckDBType): string {
   }
 }
 
-/** The definition of a new column. */
-export function columnLine({ name, type, field }: NewColumn): string {
-  if (field?.native?.system === SYSTEM) return `${quoteName(name)} ${field.native.name}`;
-  return `${quoteName(name)} ${field === undefined ? DUCKDB_TYPES[type] : typeFor(field.type)}`;
-}
-
 const SIMPLE: Readonly<Record<string, string>> = {
   bool: 'BOOLEAN',
   int8: 'TINYINT',
@@ -147,7 +130,8 @@ const SIMPLE: Readonly<Record<string, string>> = {
 const TIMESTAMPS = { s: 'TIMESTAMP_S', ms: 'TIMESTAMP_MS', us: 'TIMESTAMP', ns: 'TIMESTAMP_NS' };
 const MOST_DIGITS = 38;
 
-function typeFor(type: RecordType): string {
+/** The type of a column that holds values of a logical type. */
+export function duckdbTypeFor(type: RecordType): string {
   switch (type.kind) {
     case 'decimal': {
       const { precision = Infinity, scale = 0 } = type;
@@ -158,13 +142,13 @@ function typeFor(type: RecordType): string {
     case 'timestamp':
       return type.zone === undefined ? TIMESTAMPS[type.unit] : 'TIMESTAMPTZ';
     case 'list':
-      return `${typeFor(type.item)}[]`;
+      return `${duckdbTypeFor(type.item)}[]`;
     case 'map':
-      return `MAP(${typeFor(type.key)}, ${typeFor(type.value)})`;
+      return `MAP(${duckdbTypeFor(type.key)}, ${duckdbTypeFor(type.value)})`;
     case 'struct':
       return type.fields.length === 0
         ? 'JSON'
-        : `STRUCT(${type.fields.map((one) => `${quoteName(one.name)} ${typeFor(one.type)}`).join(', ')})`;
+        : `STRUCT(${type.fields.map((one) => `${quoteName(one.name)} ${duckdbTypeFor(one.type)}`).join(', ')})`;
     default:
       return SIMPLE[type.kind] ?? 'VARCHAR';
   }

@@ -1,6 +1,6 @@
-/** Values inside of lists, structs, maps and unions, made of their JSON by the engine. */
-import { quoteText } from '../../lib/sql/duckdb.ts';
-import { quoteName } from '../../lib/sql/sql-name.ts';
+/** SQL that makes values of their texts; lists, structs, maps and unions of their JSON. */
+import { quoteText } from './duckdb.ts';
+import { quoteName } from './sql-name.ts';
 
 interface Member {
   readonly name: string;
@@ -13,6 +13,12 @@ type Type =
   | { readonly kind: 'struct' | 'union'; readonly members: readonly Member[] }
   | { readonly kind: 'map'; readonly key: Type; readonly value: Type };
 
+/** A text as a value of the type of a column. */
+export function fromText(text: string, sqlType: string): string {
+  if (sqlType === 'BLOB') return `from_base64(${text})`;
+  return isNested(sqlType) ? nestedValue(text, sqlType) : `CAST(${text} AS ${sqlType})`;
+}
+
 export function isNested(sqlType: string): boolean {
   return sqlType.endsWith(']') || /^(STRUCT|MAP|UNION)\b/.test(sqlType);
 }
@@ -21,7 +27,7 @@ export function isNested(sqlType: string): boolean {
  * SQL for a value of a nested type from its JSON text. JSON holds bytes as base64, which the engine
  * would take for the bytes themselves.
  */
-export function nestedValue(text: string, sqlType: string): string {
+function nestedValue(text: string, sqlType: string): string {
   const type = new TypeReader(sqlType).type();
   if (!holdsBytes(type)) return `CAST(CAST(${text} AS JSON) AS ${sqlType})`;
   const read = `CAST(CAST(${text} AS JSON) AS ${nameOf(type, 'VARCHAR')})`;
