@@ -41,6 +41,8 @@ export interface ExecuteOptions {
    * absent.
    */
   readonly threads?: number;
+  /** For tests: bytes after which a row gets threads; with 0 its first page is given to one. */
+  readonly threadsFromBytes?: number;
   /** Called at each failpoint, for crash tests. */
   readonly onFailpoint?: FailpointHook;
 }

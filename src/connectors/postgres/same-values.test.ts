@@ -251,6 +251,8 @@ interface Way {
   readonly sink?: JsonObject;
   readonly pipeline?: JsonObject;
   readonly limit?: number;
+  /** All pages are given to a thread. */
+  readonly threads?: true;
   /** `note` is changed on the way. */
   readonly changesNote?: true;
 }
@@ -271,8 +273,12 @@ const WAYS: Readonly<Record<string, Way>> = {
   'no stage': {},
   'a filter that matches everything': { pipeline: { transforms: [EVERYTHING] } },
   'a graph of nodes': { pipeline: GRAPH },
+  threads: { pipeline: { transforms: [EVERYTHING] }, threads: true },
   'a transform of records': {
     pipeline: { transforms: [{ type: 'split', config: { field: 'id', delimiter: ',' } }] },
+  },
+  'a query over every page': {
+    pipeline: { transforms: [{ type: 'sql', config: { query: 'SELECT * FROM batch' } }] },
   },
   overwrite: { sink: { write_mode: 'overwrite' } },
   'a limit': { limit: 1_000_000 },
@@ -299,7 +305,11 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
 };
 
-async function copy(from: string, to: string, { sink, pipeline, limit }: Way): Promise<void> {
+async function copy(
+  from: string,
+  to: string,
+  { sink, pipeline, limit, threads }: Way,
+): Promise<void> {
   const connection = { connection_url: database.url };
   const document = {
     version: 1,
@@ -317,7 +327,11 @@ async function copy(from: string, to: string, { sink, pipeline, limit }: Way): P
     },
   };
   const plan = planDocument(load(JSON.stringify(document), { format: 'json' }), parts, { cpus: 1 });
-  const outcome = await run(plan, limit === undefined ? {} : { limit });
+  if (threads === true) expect(plan.rows[0]?.lane.sideBySide).toBe(true);
+  const outcome = await run(plan, {
+    ...(limit === undefined ? {} : { limit }),
+    ...(threads === undefined ? {} : { threads: 1, threadsFromBytes: 0 }),
+  });
   expect(outcome.invocations.map(({ error }) => error)).toEqual([null]);
 }
 

@@ -54,7 +54,7 @@ class MatrixRun {
   readonly #listed = new Map<string, ValueLists>();
 
   constructor(options: ExecuteOptions, observers: Observers) {
-    const { env, plan, signal, killSignal, threads = 0 } = options;
+    const { env, plan, signal, killSignal, threads = 0, threadsFromBytes } = options;
     this.#options = options;
     this.#observers = observers;
     this.#scheduler = new Scheduler({
@@ -68,7 +68,7 @@ class MatrixRun {
       log: this.#log(),
     });
     this.#claims = new OutputClaims(env.cwd);
-    this.#threads = new ThreadBudget(threads);
+    this.#threads = new ThreadBudget(threads, threadsFromBytes);
     this.#credentials = options.credentials ?? openLogins(options, this.#scheduler.kill);
   }
 

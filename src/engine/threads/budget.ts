@@ -6,12 +6,18 @@ export function threadsToSpare(cpus: number, runs = 1): number {
   return Math.min(MOST_THREADS, Math.max(0, Math.floor(cpus / runs) - 1));
 }
 
+/** A row that reads less than this ends before threads would have started. */
+const LONG_ROW_BYTES = 8 * 1024 * 1024;
+
 /** Threads that the rows of a run may use, all together. */
 export class ThreadBudget {
+  /** A row gets threads when it has read so many bytes; with 0 it waits for them. */
+  readonly fromBytes: number;
   #left: number;
 
-  constructor(threads: number) {
+  constructor(threads: number, fromBytes = LONG_ROW_BYTES) {
     this.#left = threads;
+    this.fromBytes = fromBytes;
   }
 
   /** All that are left. */

@@ -8,9 +8,6 @@ import type { ThreadSetup } from './messages.ts';
 import type { StageThreads, StageThreadsOptions } from './stage-threads.ts';
 import type { StagePool } from './ordered-prefetch.ts';
 
-/** A row that reads less than this ends before threads would have started. */
-const LONG_ROW_BYTES = 8 * 1024 * 1024;
-
 /** One page at a time, in the calling thread. */
 export function inlinePool(work: PageWork): StagePool {
   return { width: 1, work, close: async () => {} };
@@ -45,9 +42,11 @@ export class GrowingStagePool implements StagePool {
     return Math.max(1, this.#threads?.width ?? 0);
   }
 
-  work(page: Page): Promise<WorkedPage> {
+  async work(page: Page): Promise<WorkedPage> {
+    const { fromBytes } = this.#options.budget;
     this.#bytes += page.bytes;
-    if (this.#bytes > LONG_ROW_BYTES) this.#growing ??= this.#grow();
+    if (this.#bytes > fromBytes) this.#growing ??= this.#grow();
+    if (fromBytes === 0) await this.#growing;
     const threads = this.#threads;
     return threads !== undefined && threads.width > 0 && page.columns !== undefined
       ? threads.work(page)
@@ -71,7 +70,8 @@ export class GrowingStagePool implements StagePool {
       const { StageThreads } = await import('./stage-threads.ts');
       const threads = new StageThreads({ setup, metrics, schemaAfter, count: this.#taken });
       this.#threads = threads;
-      void threads.started().then(() => this.#warnOf(threads.fault));
+      const started = threads.started().then(() => this.#warnOf(threads.fault));
+      if (budget.fromBytes === 0) await started;
     } catch (error) {
       this.#warnOf(messageOf(error));
     }
