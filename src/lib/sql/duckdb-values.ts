@@ -147,7 +147,7 @@ function shortest(value: number): JsonValue {
   if (!Number.isFinite(value)) return null;
   for (let digits = 6; digits < 9; digits += 1) {
     const candidate = Number(value.toPrecision(digits));
-    if (Math.fround(candidate) === value) return candidate;
+    if (Object.is(Math.fround(candidate), value)) return candidate;
   }
   return value;
 }
