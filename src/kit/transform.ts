@@ -32,7 +32,17 @@ export type CompiledTransform =
     }
   | {
       readonly kind: 'page';
-      apply(records: readonly JsonValue[], signal: AbortSignal): Promise<readonly JsonValue[]>;
+      /** `schema`: what is known of the fields of the records; nothing when it is absent. */
+      apply(
+        records: readonly JsonValue[],
+        signal: AbortSignal,
+        schema?: RecordSchema,
+      ): Promise<readonly JsonValue[]>;
+      /**
+       * Present for definitions that say `schemaWhenCompiled`. Called once for each schema of input,
+       * before the pages with it.
+       */
+      schemaAfter?(input: RecordSchema): Promise<RecordSchema>;
       close?(): Promise<void>;
     };
 
@@ -68,6 +78,8 @@ export interface TransformDefinition<C = any> {
    * may occur. When absent, nothing is known.
    */
   schema?(config: C, input: RecordSchema): RecordSchema;
+  /** Whether only its compiled form can say it: `schemaAfter` of what `compile` returns. */
+  readonly schemaWhenCompiled?: boolean;
   /**
    * Whether `compile` returns `onColumns` for this config; the plan uses it to decide how far
    * records stay columns.

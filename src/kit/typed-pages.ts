@@ -132,6 +132,15 @@ export function typedRecord(
   return typed(record, fields, 0, () => `a record of ${name}`);
 }
 
+/** Gives records one by one the types of a schema; throws where a value does not fit. */
+export function recordTyper(
+  { fields }: RecordSchema,
+  { name, fromText }: TypedPagesOptions,
+): (record: JsonValue) => JsonValue {
+  const typedFields = fields.map((field) => typedField(field, fromText));
+  return (record) => typed(record, typedFields, 0, () => `a record of ${name}`);
+}
+
 function typedField(field: RecordField, fromText: boolean): TypedField {
   const { type, evidence } = field;
   if (evidence === undefined)

@@ -1,6 +1,10 @@
 /** The types of rows before they run; those that are inferred are read from local files. */
-import { typesAfterStages } from '../../engine/stages/row-types.ts';
-import { infersTypes, rowTypes, type RowTypes } from '../../features/plan-view/stage-types.ts';
+import { describedTypes } from '../../engine/stages/row-types.ts';
+import {
+  describedRowTypes,
+  infersTypes,
+  type RowTypes,
+} from '../../features/plan-view/stage-types.ts';
 import type { Parts } from '../../kit/parts.ts';
 import { messageOf } from '../../lib/errors.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
@@ -20,7 +24,9 @@ export async function inferredTypes(
 ): Promise<TypesOfRow> {
   const inferred = new Map<PlannedRow, RowTypes>();
   for (const row of rows) if (isLocal(row)) inferred.set(row, await inferredOf(context, plan, row));
-  return (row) => inferred.get(row) ?? rowTypes(row);
+  const others = rows.filter((row) => !inferred.has(row));
+  const described = await describedRowTypes(others, context.envAt('error'));
+  return (row) => inferred.get(row) ?? described(row);
 }
 
 function isLocal(row: PlannedRow): boolean {
@@ -40,9 +46,9 @@ async function inferredOf(
   const clock = world.clock.now();
   try {
     const schema = await firstSchema({ plan, parts, env, row, clock, signal: stops.signal });
-    return { stages: typesAfterStages(row, schema) };
+    return { stages: await describedTypes(row, { env, source: schema }) };
   } catch (error) {
     const pending = `inferred from records that cannot be read now: ${messageOf(error)}`;
-    return { stages: typesAfterStages(row), pending };
+    return { stages: await describedTypes(row, { env }), pending };
   }
 }

@@ -107,6 +107,10 @@ const ways: Readonly<Record<string, Way>> = {
   'a filter that keeps all': {
     transforms: [{ type: 'filter', config: { path: 'id', op: 'exists' } }],
   },
+  'a query over every page': {
+    transforms: [{ type: 'sql', config: { query: 'SELECT * FROM batch' } }],
+    batch: 2,
+  },
   overwrite: { sink: { write_mode: 'overwrite' } },
   'a limit': { limit: 100 },
   upsert: { sink: KEYED },

@@ -60,7 +60,7 @@ async function* readPages(
     limit: request.limit,
     schema: () => schema,
   });
-  const chunks = duckdbRecords(connection, result, { exact: true });
+  const chunks = duckdbRecords(connection, result, { exact: () => true });
   try {
     for (
       let next = await step(() => chunks.next());

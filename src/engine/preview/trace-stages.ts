@@ -7,7 +7,7 @@ import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
-import { typesAfterStages, type StageTypes } from '../stages/row-types.ts';
+import { describedTypes, type StageTypes } from '../stages/row-types.ts';
 import { copyJson } from '../topology/copy-json.ts';
 import { Page } from '../../kit/page.ts';
 import { maskingRulesFor } from '../../blocks/masking/schema.ts';
@@ -64,7 +64,10 @@ export interface TraceOptions {
  */
 export async function traceStages(options: TraceOptions): Promise<SampleTrace> {
   const stages: StageTrace[] = [];
-  const types = typesAfterStages(options.row, options.schema);
+  const types = await describedTypes(options.row, {
+    env: options.env,
+    source: options.schema,
+  });
   let records: readonly JsonValue[] = copyRecords(options.records);
   let error: string | undefined;
   try {
@@ -83,7 +86,7 @@ export async function traceStages(options: TraceOptions): Promise<SampleTrace> {
 
 async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
   const { plan, row, env, signal } = options;
-  let page = Page.ofRecords(copyRecords(options.records));
+  let page = Page.ofRecords(copyRecords(options.records), { schema: options.schema });
   const tokens: RuntimeTokens = { now: { date: options.clock, zone: 'UTC' }, records: new Map() };
   for (const transform of resolvedTransforms(row.transforms, tokens)) {
     const before = copyRecords(page.records());

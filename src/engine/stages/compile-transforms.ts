@@ -22,14 +22,17 @@ export async function compileTransforms(
 ): Promise<TransformChain> {
   const done: NamedTransform[] = [];
   try {
-    for (const { type, definition, config, path } of transforms)
+    for (const { type, definition, config, path } of transforms) {
+      const compiled = await definition.compile(config, { env });
+      const asked = compiled.kind === 'page' ? compiled.schemaAfter?.bind(compiled) : undefined;
       done.push({
         type,
         path,
         quarantines: definition.quarantines?.(config) === true,
-        compiled: await definition.compile(config, { env }),
-        schemaAfter: (input) => definition.schema?.(config, input) ?? UNKNOWN_SCHEMA,
+        compiled,
+        schemaAfter: asked ?? ((input) => definition.schema?.(config, input) ?? UNKNOWN_SCHEMA),
       });
+    }
     return new TransformChain(done);
   } catch (error) {
     await new TransformChain(done).close();

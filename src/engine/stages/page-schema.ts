@@ -3,6 +3,9 @@ import { knownSchema, UNKNOWN_SCHEMA, type RecordSchema } from '../../kit/record
 
 export type SchemaChange = (input: RecordSchema) => RecordSchema;
 
+/** Of a transform; the compiled form of some asks another engine. */
+export type TransformSchemaChange = (input: RecordSchema) => RecordSchema | Promise<RecordSchema>;
+
 /** For pages: absent when nothing is known. */
 export type PageSchemaChange = (input: RecordSchema | undefined) => RecordSchema | undefined;
 

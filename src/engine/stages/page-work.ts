@@ -43,7 +43,6 @@ export interface PageWorkOptions {
 
 export function pageWork(options: PageWorkOptions): PageWork {
   const schemas: SchemaChanges = {
-    transforms: pageSchemaChange(options.transforms.schemaChanges),
     stages: options.stages.map(({ schemaAfter }) =>
       pageSchemaChange(schemaAfter === undefined ? [] : [schemaAfter]),
     ),
@@ -70,7 +69,6 @@ export function schemaAfterStages({
 }
 
 interface SchemaChanges {
-  readonly transforms: PageSchemaChange;
   /** One for each stage. */
   readonly stages: readonly PageSchemaChange[];
 }
@@ -95,10 +93,8 @@ class Work {
   }
 
   async transform(): Promise<void> {
-    const { transforms, schemas } = this.#options;
-    const schema = schemas.transforms(this.#page.schema);
+    const { transforms } = this.#options;
     if (!transforms.empty) await this.#runChain(transforms);
-    this.#page = this.#page.withSchema(schema);
     this.#transformed = this.#page.count + this.#dead.length;
   }
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { testEnv } from '../../../test/fakes/env.ts';
 import { plannedRow } from '../../../test/fakes/plan.ts';
 import { maskingSchema as maskingBlock } from '../../blocks/masking/schema.ts';
 import { csvSource } from '../../connectors/csv/index.ts';
@@ -9,7 +10,7 @@ import { parseType, schemaText } from '../../kit/type-text.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
 import { TRANSFORMS } from '../../transforms/index.ts';
-import { typesAfterStages } from './row-types.ts';
+import { describedTypes, hasDescribedTypes, typesAfterStages } from './row-types.ts';
 
 function rowWith(
   transforms: readonly (readonly [string, JsonObject])[],
@@ -81,4 +82,22 @@ test('a detector may change every text, and numbers that look like cards', () =>
     'date',
   ]);
   expect(schemaText(detecting('credit_card') ?? TABLE)).toBe('card: utf8, kind: utf8, at: date, …');
+});
+
+test('a query is asked for the types of its result, where it may be compiled', async () => {
+  const query = 'SELECT id, CAST(card AS VARCHAR) AS card, "at" + 1 AS next FROM batch';
+  const row = rowWith([['sql', { query }]], {
+    rules: [{ match: { fields: ['card'] }, action: { type: 'hash' } }],
+  });
+  expect(told(row, TABLE).slice(1)).toEqual(['transform sql: unknown', 'masking: unknown']);
+  expect(hasDescribedTypes(row)).toBe(true);
+  const described = await describedTypes(row, { env: testEnv(), source: TABLE });
+  expect(described.slice(1).map(({ schema }) => schemaText(schema ?? TABLE))).toEqual([
+    'id: int64, card: utf8, next: date',
+    'id: int64, card: utf8, next: date',
+  ]);
+  const broken = rowWith([['sql', { query: 'SELECT a FROM nowhere' }]]);
+  expect((await describedTypes(broken, { env: testEnv(), source: TABLE })).at(-1)?.schema).toBe(
+    undefined,
+  );
 });

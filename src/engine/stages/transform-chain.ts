@@ -1,8 +1,9 @@
 import { RecordError } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import type { Columns } from '../../kit/columns.ts';
-import type { SchemaChange } from './page-schema.ts';
+import type { SchemaChange, TransformSchemaChange } from './page-schema.ts';
 import type { Page } from '../../kit/page.ts';
+import { knownSchema, UNKNOWN_SCHEMA, type RecordSchema } from '../../kit/record-schema.ts';
 import type { CompiledTransform, Emit, OnColumns } from '../../kit/transform.ts';
 
 export interface ChainResult {
@@ -30,7 +31,14 @@ export interface NamedTransform {
   /** Whether it puts records aside. */
   readonly quarantines?: boolean;
   readonly compiled: CompiledTransform;
-  readonly schemaAfter: SchemaChange;
+  readonly schemaAfter: TransformSchemaChange;
+}
+
+/** What is known of the fields; pages of one run share their schema, so it is worked out once. */
+interface KnownSchemas {
+  readonly input: RecordSchema | undefined;
+  readonly before: ReadonlyMap<NamedTransform, RecordSchema>;
+  readonly output: RecordSchema | undefined;
 }
 
 /**
@@ -46,6 +54,7 @@ export class TransformChain {
   readonly #steps: readonly Step[];
   /** Those behind the stages that work on columns. */
   readonly #stepsAfter: readonly Step[];
+  #schemas: KnownSchemas | undefined;
 
   constructor(transforms: readonly NamedTransform[]) {
     this.#transforms = transforms;
@@ -58,18 +67,43 @@ export class TransformChain {
     return this.#transforms.length === 0;
   }
 
-  /** How each transform changes what is known of the fields. */
+  /**
+   * How transforms change what is known of the fields, for threads: no transform that has to be
+   * asked for it runs in one.
+   */
   get schemaChanges(): readonly SchemaChange[] {
-    return this.#transforms.map(({ schemaAfter }) => schemaAfter);
+    return this.#transforms.map(({ schemaAfter }) => (input) => {
+      const output = schemaAfter(input);
+      return output instanceof Promise ? UNKNOWN_SCHEMA : output;
+    });
   }
 
+  /** The result has the schema that the transforms make of that of the page. */
   async run(page: Page, signal: AbortSignal): Promise<ChainResult> {
+    if (this.#schemas?.input !== page.schema || this.#schemas === undefined)
+      this.#schemas = await this.#schemasFrom(page.schema);
+    const { before, output } = this.#schemas;
+    const result = await this.#runOn(page, { before, signal });
+    return { ...result, page: result.page.withSchema(output) };
+  }
+
+  async #schemasFrom(input: RecordSchema | undefined): Promise<KnownSchemas> {
+    const before = new Map<NamedTransform, RecordSchema>();
+    let schema = input ?? UNKNOWN_SCHEMA;
+    for (const transform of this.#transforms) {
+      before.set(transform, schema);
+      schema = await transform.schemaAfter(schema);
+    }
+    return { input, before, output: knownSchema(schema) };
+  }
+
+  async #runOn(page: Page, context: StepContext): Promise<ChainResult> {
     const columns = page.columns === undefined ? undefined : this.#runOnColumns(page.columns);
-    if (columns === undefined) return runSteps(this.#steps, page, signal);
+    if (columns === undefined) return runSteps(this.#steps, page, context);
     const before = page.withColumns(columns);
     const filtered = page.count - columns.count;
     if (this.#stepsAfter.length === 0) return { page: before, filtered, expanded: 0, diverted: [] };
-    const after = await runSteps(this.#stepsAfter, before, signal);
+    const after = await runSteps(this.#stepsAfter, before, context);
     return { ...after, filtered: filtered + after.filtered };
   }
 
@@ -106,7 +140,7 @@ function leadingOnColumns(transforms: readonly NamedTransform[]): OnColumns[] {
 async function runSteps(
   steps: readonly Step[],
   page: Page,
-  signal: AbortSignal,
+  { before, signal }: StepContext,
 ): Promise<ChainResult> {
   let records = page.records();
   let filtered = 0;
@@ -120,7 +154,9 @@ async function runSteps(
       expanded += result.expanded;
       diverted.push(...result.diverted);
     } else {
-      const next = await naming(step, () => step.apply(records, signal));
+      const { transform, apply } = step;
+      const schema = before.get(transform) ?? UNKNOWN_SCHEMA;
+      const next = await naming(transform, () => apply(records, signal, schema));
       filtered += Math.max(0, records.length - next.length);
       expanded += Math.max(0, next.length - records.length);
       records = next;
@@ -137,10 +173,16 @@ type Step =
   | { readonly kind: 'records'; run(records: readonly JsonValue[]): RecordsResult }
   | {
       readonly kind: 'page';
-      readonly type: string;
-      readonly path: string | undefined;
-      apply(records: readonly JsonValue[], signal: AbortSignal): Promise<readonly JsonValue[]>;
+      readonly transform: NamedTransform;
+      readonly apply: PageTransform['apply'];
     };
+
+type PageTransform = Extract<CompiledTransform, { readonly kind: 'page' }>;
+
+interface StepContext {
+  readonly before: KnownSchemas['before'];
+  readonly signal: AbortSignal;
+}
 
 function joinNeighbours(transforms: readonly NamedTransform[]): Step[] {
   const steps: Step[] = [];
@@ -157,9 +199,8 @@ function joinNeighbours(transforms: readonly NamedTransform[]): Step[] {
       close();
       steps.push({
         kind: 'page',
-        type: transform.type,
-        path: transform.path,
-        apply: (records, signal) => compiled.apply(records, signal),
+        transform,
+        apply: (records, signal, schema) => compiled.apply(records, signal, schema),
       });
     }
   }

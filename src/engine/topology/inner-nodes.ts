@@ -1,7 +1,6 @@
 /** The nodes between sources and sinks: transform, tee, merge and join. */
 import { deadRecordOf } from '../stages/page-work.ts';
 import type { ChainResult } from '../stages/transform-chain.ts';
-import { pageSchemaChange } from '../stages/page-schema.ts';
 import type { JoinSpec } from '../../document/structure/topology.ts';
 import { Page } from '../../kit/page.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
@@ -29,7 +28,6 @@ export async function runTransform(
   const { env, concurrency } = run.options;
   const options = { env, tokens: run.tokens, concurrency };
   const chain = await openTransforms(transforms, options, run.closers);
-  const schemaAfter = pageSchemaChange(chain.schemaChanges);
   const isOwned = work.edges.every((edge) => edge.owned);
   for await (const page of pagesOf(work, 0)) {
     const from = env.clock.elapsedMs();
@@ -47,7 +45,7 @@ export async function runTransform(
       await putAside(result, work);
       account.filtered += result.filtered;
       account.expanded += result.expanded;
-      out = result.page.withSchema(schemaAfter(page.schema));
+      out = result.page;
       env.metrics.inc(metrics.transformIn, labels, page.count);
       env.metrics.inc(metrics.transformOut, labels, out.count);
       env.metrics.observe(metrics.transformDuration, labels, (env.clock.elapsedMs() - from) / 1000);

@@ -8,6 +8,7 @@ import { planJobSchema, type RequestOf } from '../../wire/job.ts';
 import type { RunPlan } from '../../wire/rerun.ts';
 import type { SubmittedDocument } from '../../wire/submission.ts';
 import { rowDocument, topologyDocument } from './plan-view.ts';
+import { describedRowTypes } from './stage-types.ts';
 
 export type ViewedPlan = Omit<RunPlan, 'run_id' | 'clock' | 'from' | 'stood_in'>;
 
@@ -28,11 +29,12 @@ export const planJob = defineJob({
   execute: async (request, context): Promise<ViewedPlan> => {
     const { plan, params } = await planOf(request, context);
     const { redactor } = context.env;
+    const typesOf = await describedRowTypes(plan.rows, context.env);
     return redactor.json({
       name: plan.name,
       on_error: plan.onError,
       max_concurrent: plan.maxConcurrent,
-      rows: plan.rows.map((row) => ({ row: row.id, ...rowDocument(row, plan) })),
+      rows: plan.rows.map((row) => ({ row: row.id, ...rowDocument(row, plan, typesOf(row)) })),
       ...(plan.topology === undefined ? {} : { graph: topologyDocument(plan.topology) }),
       params,
       warnings: plan.warnings.map(({ path, message }) => ({ path, message })),

@@ -1,6 +1,12 @@
 /** The types of fields after the stages of a row, as text and as JSON. */
-import { typesAfterStages, type StageTypes } from '../../engine/stages/row-types.ts';
+import {
+  describedTypes,
+  hasDescribedTypes,
+  typesAfterStages,
+  type StageTypes,
+} from '../../engine/stages/row-types.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
+import type { Env } from '../../lib/env.ts';
 import { schemaText, typeText } from '../../kit/type-text.ts';
 import { count, thousands } from '../../lib/text/count.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
@@ -14,7 +20,24 @@ export interface RowTypes {
 
 /** Nothing is read. */
 export function rowTypes(row: PlannedRow): RowTypes {
-  const stages = typesAfterStages(row);
+  return withPending(row, typesAfterStages(row));
+}
+
+/** Transforms are compiled for so many rows; of others only what needs none is said. */
+const MOST_DESCRIBED = 50;
+
+/** Reference data of transforms may be read; nothing of the source is. */
+export async function describedRowTypes(
+  rows: readonly PlannedRow[],
+  env: Env,
+): Promise<(row: PlannedRow) => RowTypes> {
+  const described = new Map<PlannedRow, RowTypes>();
+  for (const row of rows.filter(hasDescribedTypes).slice(0, MOST_DESCRIBED))
+    described.set(row, withPending(row, await describedTypes(row, { env })));
+  return (row) => described.get(row) ?? rowTypes(row);
+}
+
+function withPending(row: PlannedRow, stages: readonly StageTypes[]): RowTypes {
   if (!infersTypes(row)) return { stages };
   return {
     stages,

@@ -16,7 +16,10 @@ import { jsonReader } from './duckdb-values.ts';
 import { setField, stringifyJson, type JsonObject, type JsonValue } from '../text/json.ts';
 import { lazyLibrary } from '../lazy.ts';
 
-export type { DuckDBConnection } from '@duckdb/node-api';
+export type {
+  DuckDBConnection,
+  DuckDBPreparedStatement as DuckdbStatement,
+} from '@duckdb/node-api';
 
 const PACKAGE = '@duckdb/node-api';
 const library = lazyLibrary<typeof import('@duckdb/node-api')>(PACKAGE);
@@ -217,17 +220,19 @@ export async function duckdbRows(
 }
 
 /**
- * The rows of a result as records, some at a time. A reader that leaves earlier must end the
+ * The rows of a result as records, some at a time; `exact` columns as `jsonReader` says. A reader that leaves earlier must end the
  * generator: a result that is not read to its end keeps the file open, and opening it again would
  * wait for ever.
  */
 export async function* duckdbRecords(
   connection: DuckDBConnection,
   result: DuckDBResult,
-  { exact = false }: { readonly exact?: boolean } = {},
+  { exact = () => false }: { readonly exact?: (column: string) => boolean } = {},
 ): AsyncGenerator<JsonObject[]> {
   const names = result.columnNames();
-  const readers = result.columnTypes().map((type) => jsonReader(type, exact));
+  const readers = result
+    .columnTypes()
+    .map((type, index) => jsonReader(type, exact(names[index] ?? '')));
   let left = true;
   try {
     for (let chunk = await nextChunk(result); chunk !== null; chunk = await nextChunk(result)) {

@@ -10,23 +10,33 @@ import {
   prepareDuckdb,
   quoteText,
   type Duckdb,
+  type DuckdbStatement,
 } from '../../lib/sql/duckdb.ts';
 import { ConfigError, ConnectorError, messageOf, RecordError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { learnShapes, type Shape } from './sql-shapes.ts';
 import { fillRecords, loadRelation, reloadRelation, type LoadedRelation } from './sql-relations.ts';
-import { inspectStatement } from './sql-statement.ts';
+import { inspectStatement, type StatementInfo } from './sql-statement.ts';
 import { BATCH, type SqlConfig } from './sql-config.ts';
+import { CarriedValues } from './sql-carried.ts';
+import { describeQuery, type DescribedQuery, type Layout } from './sql-types.ts';
+import { duckdbField, DUCKDB_SYSTEM } from '../../kit/duckdb-types.ts';
+import { fieldOf, UNKNOWN_SCHEMA, type RecordSchema } from '../../kit/record-schema.ts';
 
 const DEFAULT_MEMORY = '512MB';
+const NONE: ReadonlySet<string> = new Set();
 
 export class SqlSession {
   readonly #config: SqlConfig;
   readonly #env: Env;
   readonly #database: Duckdb;
   readonly #relations: readonly LoadedRelation[];
-  readonly #aggregates: boolean;
+  readonly #statement: CheckedStatement;
+  /** What was last described, and for which input. */
+  #described: { readonly input: RecordSchema; readonly query: DescribedQuery } | undefined;
+  /** The layout of the pages so far. */
+  #layout: Layout | undefined;
   /**
    * The fields of all pages so far: where a page lacks one, it is null there and keeps its type.
    */
@@ -36,20 +46,20 @@ export class SqlSession {
   private constructor(
     config: SqlConfig,
     env: Env,
-    opened: { database: Duckdb; relations: LoadedRelation[]; aggregates: boolean },
+    opened: { database: Duckdb; relations: LoadedRelation[]; statement: CheckedStatement },
   ) {
     this.#config = config;
     this.#env = env;
     this.#database = opened.database;
     this.#relations = opened.relations;
-    this.#aggregates = opened.aggregates;
+    this.#statement = opened.statement;
   }
 
   /** Throws `ConfigError` when the statement or a relation cannot work. */
   static async open(config: SqlConfig, env: Env): Promise<SqlSession> {
     const database = await openEngine(config);
     try {
-      const aggregates = await checkStatement(database, config);
+      const statement = await checkStatement(database, config);
       const relations: LoadedRelation[] = [];
       for (const [index, relation] of config.relations.entries()) {
         const loading = loadRelation(database.connection, relation, env.cwd);
@@ -64,20 +74,31 @@ export class SqlSession {
         );
       }
       await shut(database, relations);
-      return new SqlSession(config, env, { database, relations, aggregates });
+      return new SqlSession(config, env, { database, relations, statement });
     } catch (error) {
       database.close();
       throw error;
     }
   }
 
-  async apply(records: readonly JsonValue[], signal: AbortSignal): Promise<readonly JsonValue[]> {
+  async schemaAfter(input: RecordSchema): Promise<RecordSchema> {
+    return (await this.#describe(input)).schema;
+  }
+
+  async apply(
+    records: readonly JsonValue[],
+    signal: AbortSignal,
+    schema = UNKNOWN_SCHEMA,
+  ): Promise<readonly JsonValue[]> {
     if (records.length === 0) return records;
     try {
       return await interruptible(this.#database.connection, signal, async () => {
         await this.#reload();
-        await this.#take(objectsOf(records));
-        return this.#query();
+        const described = await this.#describe(schema);
+        const [only, ...others] = described.layouts;
+        const carried = new CarriedValues(others.length === 0 ? (only?.carried ?? NONE) : NONE);
+        await this.#take(carried.take(objectsOf(records)), described.layouts);
+        return carried.giveBack(await this.#query(described), described.handedOn);
       });
     } catch (error) {
       if (error === signal.reason || error instanceof RecordError) throw error;
@@ -92,7 +113,7 @@ export class SqlSession {
 
   async #reload(): Promise<void> {
     this.#pages += 1;
-    if (this.#pages === 2 && this.#aggregates) {
+    if (this.#pages === 2 && this.#statement.aggregates) {
       this.#env.log.warn(
         'the query of `sql` aggregates, and sees one page at a time: there is one result for each page',
         {
@@ -104,8 +125,57 @@ export class SqlSession {
       if (loaded.relation.reload_on_change) await reloadRelation(this.#database.connection, loaded);
   }
 
-  async #take(records: readonly JsonObject[]): Promise<void> {
-    this.#shapes = learnShapes(this.#shapes, records);
+  async #describe(input: RecordSchema): Promise<DescribedQuery> {
+    if (this.#described?.input === input) return this.#described.query;
+    const { connection } = this.#database;
+    const { worksOn, ...statement } = this.#statement;
+    const query = await describeQuery(
+      connection,
+      { ...statement, query: this.#config.query, handedOn: (name) => !worksOn(name) },
+      input,
+    );
+    this.#described = { input, query };
+    this.#layout = undefined;
+    return query;
+  }
+
+  /** Where only records can tell which layout the query accepts, the first page decides. */
+  async #take(records: readonly JsonObject[], layouts: readonly Layout[]): Promise<void> {
+    if (this.#layout !== undefined) return this.#fill(records, this.#layout);
+    for (const [index, layout] of layouts.entries()) {
+      this.#shapes = new Map([...layout.start, ...this.#learnedShapes(layout)]);
+      await this.#fill(records, layout);
+      if (index === layouts.length - 1 || (await this.#isAccepted())) {
+        this.#layout = layout;
+        if (layout.asTexts.length > 0) this.#warnOf(layout.asTexts);
+        return;
+      }
+    }
+  }
+
+  /** Of pages with another schema. */
+  #learnedShapes({ typed }: Layout): [string, Shape][] {
+    return [...this.#shapes].filter(([name, { is }]) => is !== 'typed' && !typed.has(name));
+  }
+
+  async #isAccepted(): Promise<boolean> {
+    try {
+      await prepareDuckdb(this.#database.connection, this.#config.query);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #warnOf(fields: readonly string[]): void {
+    this.#env.log.warn('the query of `sql` takes fields for texts that are of other types', {
+      fields: fields.join(', '),
+      hint: 'convert them in the query, such as `CAST(paid_at AS VARCHAR)`, and the others keep their types',
+    });
+  }
+
+  async #fill(records: readonly JsonObject[], { typed }: Layout): Promise<void> {
+    this.#shapes = learnShapes(this.#shapes, records, typed);
     if (this.#shapes.size === 0)
       throw new RecordError('Transform', 'sql: no record of the page has a field');
     const selection = await fillRecords(this.#database.connection, {
@@ -116,26 +186,38 @@ export class SqlSession {
     await this.#database.connection.run(`CREATE OR REPLACE TEMP VIEW ${BATCH} AS ${selection}`);
   }
 
-  async #query(): Promise<JsonObject[]> {
+  async #query(described: DescribedQuery): Promise<JsonObject[]> {
     const { connection } = this.#database;
     const statement = await prepareDuckdb(connection, this.#config.query);
-    const names = Array.from({ length: statement.columnCount }, (_, index) =>
-      statement.columnName(index),
-    );
-    const same = names.find((name, index) => names.indexOf(name) < index);
-    if (same !== undefined) {
-      throw new RecordError(
-        'Transform',
-        `sql: the query gives two columns called ${JSON.stringify(same)}`,
-        {
-          hint: 'name one of them otherwise with `AS`',
-        },
-      );
-    }
+    checkColumns(statement, described);
     const out: JsonObject[] = [];
-    for await (const records of duckdbRecords(connection, await statement.stream()))
+    const exact = (name: string): boolean => fieldOf(described.schema, name) !== undefined;
+    for await (const records of duckdbRecords(connection, await statement.stream(), { exact }))
       out.push(...records);
     return out;
+  }
+}
+
+function checkColumns(statement: DuckdbStatement, { schema, handedOn }: DescribedQuery): void {
+  const names = Array.from({ length: statement.columnCount }, (_, index) =>
+    statement.columnName(index),
+  );
+  const same = names.find((name, index) => names.indexOf(name) < index);
+  if (same !== undefined)
+    throw new RecordError(
+      'Transform',
+      `sql: the query gives two columns called ${JSON.stringify(same)}`,
+      { hint: 'name one of them otherwise with `AS`' },
+    );
+  for (const [index, name] of names.entries()) {
+    const said = fieldOf(schema, name)?.native;
+    const found = duckdbField(name, statement.columnType(index)).native?.name;
+    if (said?.system === DUCKDB_SYSTEM && !handedOn.has(name) && found !== said.name)
+      throw new RecordError(
+        'Transform',
+        `sql: the column ${JSON.stringify(name)} is ${found} for this page, and was ${said.name} before`,
+        { hint: `give it one type: \`CAST(… AS ${said.name}) AS ${name}\`` },
+      );
   }
 }
 
@@ -166,18 +248,19 @@ async function openEngine({ threads, memory_limit: memory }: SqlConfig): Promise
   }
 }
 
-/** Whether the statement aggregates. */
+type CheckedStatement = Exclude<StatementInfo, { readonly fault: string }>;
+
 async function checkStatement(
   { connection }: Duckdb,
   { query, relations }: SqlConfig,
-): Promise<boolean> {
+): Promise<CheckedStatement> {
   const info = await inspectStatement(connection, query);
   if ('fault' in info) return refuse('query', `the query cannot be run: ${info.fault}`);
   const known = [BATCH, ...relations.map(({ name }) => name)];
   const stranger = info.tables.find(
     (table) => !known.some((name) => name.toLowerCase() === table.toLowerCase()),
   );
-  if (stranger === undefined) return info.aggregates;
+  if (stranger === undefined) return info;
   return refuse(
     'query',
     `the query reads ${JSON.stringify(stranger)}, which is no relation; there are: ${known.join(', ')}`,

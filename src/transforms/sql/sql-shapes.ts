@@ -1,14 +1,16 @@
 /**
- * Which type of the analytical engine a field gets: learned from the values, page after page, so
- * that no value changes on the way in.
+ * Which type of the analytical engine a field gets: that of its schema, or else learned from the
+ * values, page after page, so that no value changes on the way in.
  */
 import type { DuckdbColumn } from '../../lib/sql/duckdb.ts';
 import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
+import { loadTyped } from './sql-typed-column.ts';
 
 /** `unknown`: only nulls so far. `json`: values of several kinds; each stays what it is. */
 export type Shape =
   | { readonly is: 'unknown' | 'boolean' | 'integer' | 'huge' | 'number' | 'string' | 'json' }
+  | { readonly is: 'typed'; readonly sqlType: string }
   | { readonly is: 'list'; readonly of: Shape }
   | { readonly is: 'struct'; readonly fields: ReadonlyMap<string, Shape> };
 
@@ -17,19 +19,30 @@ const INT128 = 2n ** 127n;
 const UNKNOWN: Shape = { is: 'unknown' };
 const JSON_TEXT: Shape = { is: 'json' };
 
-/** The shapes of `known` together with those of the records. Every record is an object. */
+const NO_TYPES: ReadonlyMap<string, Shape> = new Map();
+
+/**
+ * The shapes of `known` together with those of the records. Every record is an object. Nothing is
+ * learned of fields in `typed`.
+ */
 export function learnShapes(
   known: ReadonlyMap<string, Shape>,
   records: readonly JsonObject[],
+  typed = NO_TYPES,
 ): Map<string, Shape> {
   const shapes = new Map(known);
-  for (const record of records) mergeFields(shapes, record);
+  for (const record of records) mergeFields(shapes, record, typed);
+  for (const [name, shape] of typed) if (!shapes.has(name)) shapes.set(name, shape);
   return shapes;
 }
 
-function mergeFields(shapes: Map<string, Shape>, record: JsonObject): void {
+function mergeFields(shapes: Map<string, Shape>, record: JsonObject, typed = NO_TYPES): void {
   for (const [name, value] of Object.entries(record)) {
-    const before = shapes.get(name);
+    const before = shapes.get(name) ?? typed.get(name);
+    if (before?.is === 'typed') {
+      if (!shapes.has(name)) shapes.set(name, before);
+      continue;
+    }
     const shape = shapeOf(value);
     shapes.set(name, before === undefined ? shape : merge(before, shape));
   }
@@ -141,6 +154,10 @@ export function loadColumn(
         column: { type: 'VARCHAR', values: values as (string | null)[] },
         expression: (from) => `${from} ${as}`,
       };
+    case 'typed': {
+      const { column, expression } = loadTyped(name, shape.sqlType, values);
+      return { column, expression: (from) => `${expression(from)} ${as}` };
+    }
     case 'unknown':
       return {
         column: { type: 'BOOLEAN', values: values as null[] },
@@ -149,12 +166,12 @@ export function loadColumn(
     default:
       return {
         column: { type: 'VARCHAR', values: values.map(jsonOrNull) },
-        expression: (from) => `${typed(from, shape)} ${as}`,
+        expression: (from) => `${shapedExpression(from, shape)} ${as}`,
       };
   }
 }
 
-function typed(from: string, shape: Shape): string {
+function shapedExpression(from: string, shape: Shape): string {
   if (shape.is === 'huge') return `CAST(${from} AS HUGEINT)`;
   if (shape.is === 'json') return `CAST(${from} AS JSON)`;
   return `from_json(${from}, '${stringifyJson(structure(shape)).replaceAll("'", "''")}')`;
@@ -175,7 +192,7 @@ function structure(shape: Shape): JsonValue {
   if (shape.is === 'list') return [structure(shape.of)];
   if (shape.is === 'struct')
     return Object.fromEntries([...shape.fields].map(([name, inner]) => [name, structure(inner)]));
-  return NAMES[shape.is];
+  return shape.is === 'typed' ? shape.sqlType : NAMES[shape.is];
 }
 
 function wholeNumber(value: JsonValue): bigint | null {

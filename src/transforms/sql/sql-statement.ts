@@ -9,7 +9,28 @@ export type StatementInfo =
       readonly tables: readonly string[];
       /** Whether several records become one. */
       readonly aggregates: boolean;
+      /**
+       * Whether whole records are compared (`DISTINCT`, `UNION` and their like, groups), or they are
+       * ordered by columns that have no name there.
+       */
+      readonly compares: boolean;
+      /**
+       * Whether it may look into a column of this name, and not only have it in its result as it is.
+       */
+      readonly worksOn: (column: string) => boolean;
+      /** The columns it names: `[id]`, `[batch, id]` or, inside of a column, `[place, city]`. */
+      readonly paths: readonly (readonly string[])[];
     };
+
+const COMPARING: ReadonlySet<JsonValue> = new Set(['DISTINCT_MODIFIER', 'SET_OPERATION_NODE']);
+
+function isOrderedByNumber({ type, orders }: JsonObject): boolean {
+  if (type !== 'ORDER_MODIFIER' || !Array.isArray(orders)) return false;
+  return orders.some((order) => {
+    const by = isObject(order) ? order['expression'] : undefined;
+    return !isObject(by) || by['class'] === 'CONSTANT' || by['class'] === 'STAR';
+  });
+}
 
 /** Parses a statement without looking at any table. */
 export async function inspectStatement(
@@ -36,8 +57,14 @@ export async function inspectStatement(
       )
     ).map(({ name }) => name as string),
   );
-  const found = { tables: new Set<string>(), defined: new Set<string>(), aggregates: false };
+  const found = {
+    tables: new Set<string>(),
+    defined: new Set<string>(),
+    aggregates: false,
+    compares: false,
+  };
   walk(statements, (node) => {
+    if (COMPARING.has(node['type'] ?? null) || isOrderedByNumber(node)) found.compares = true;
     if (node['type'] === 'BASE_TABLE') found.tables.add(jsonText(node['table_name'] ?? null));
     if (isObject(node['cte_map']))
       for (const name of definedIn(node['cte_map'])) found.defined.add(name);
@@ -49,7 +76,30 @@ export async function inspectStatement(
   return {
     tables: [...found.tables].filter((name) => !found.defined.has(name)),
     aggregates: found.aggregates,
+    compares: found.compares || found.aggregates,
+    ...columnsOf(statements[0] ?? null),
   };
+}
+
+type NamedColumns = Pick<Exclude<StatementInfo, { readonly fault: string }>, 'worksOn' | 'paths'>;
+
+function columnsOf(statement: JsonValue): NamedColumns {
+  const node = isObject(statement) && isObject(statement['node']) ? statement['node'] : {};
+  const results = new Set(Array.isArray(node['select_list']) ? node['select_list'] : []);
+  const names = new Set<string>();
+  const paths: string[][] = [];
+  let isAny = false;
+  walk(statement, (part) => {
+    // `COLUMNS(…)` in an expression stands for any column.
+    if (part['class'] === 'STAR' && !results.has(part)) isAny = true;
+    const path = part['class'] === 'COLUMN_REF' ? part['column_names'] : [];
+    const parts = Array.isArray(path) ? path.map(jsonText) : [];
+    if (parts.length > 0) paths.push(parts);
+    // The last part is the column, or a field inside of the column that is the part before it.
+    for (const name of results.has(part) ? parts.slice(0, -1) : parts)
+      names.add(name.toLowerCase());
+  });
+  return { worksOn: (column) => isAny || names.has(column.toLowerCase()), paths };
 }
 
 function definedIn({ map }: JsonObject): string[] {

@@ -4,7 +4,7 @@ import { sqlConfig, type SqlConfig } from './sql-config.ts';
 export const sql = defineTransform<SqlConfig>({
   type: 'sql',
   description:
-    'Runs a query of the embedded analytical engine over each page, joined with reference data.',
+    'Runs a query of the embedded analytical engine over each page, joined with reference data. Fields of known types have these types in the query, and so have the fields of its result.',
   config: sqlConfig,
   examples: [
     {
@@ -49,12 +49,14 @@ export const sql = defineTransform<SqlConfig>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
+  schemaWhenCompiled: true,
   async compile(config, { env }) {
     const { SqlSession } = await import('./sql-session.ts');
     const session = await SqlSession.open(config, env);
     return {
       kind: 'page',
-      apply: (records, signal) => session.apply(records, signal),
+      apply: (records, signal, schema) => session.apply(records, signal, schema),
+      schemaAfter: (input) => session.schemaAfter(input),
       close: () => session.close(),
     };
   },

@@ -21,6 +21,8 @@ import type { JsonValue } from '../../lib/text/json.ts';
 import type { Metrics } from '../../lib/metrics/metrics.ts';
 import { wasmApi } from '../../lib/wasm/wasm-api.ts';
 import { meteredModule } from './wasm-meter.ts';
+import { UNKNOWN_SCHEMA } from '../../kit/record-schema.ts';
+import { schemaText } from '../../kit/type-text.ts';
 import { wasm } from './wasm.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-wasm-'));
@@ -437,3 +439,33 @@ it.each(['llhttp-wasm.js', 'llhttp_simd-wasm.js'])(
     await expect(wasmApi.compile(metered)).resolves.toBeDefined();
   },
 );
+
+describe('types that are declared', () => {
+  const columns = { id: 'int64', price: 'decimal(5, 2)' };
+  const after = (config: Record<string, unknown>) =>
+    wasm.schema?.(wasm.config.parse({ module: 'm.wasm', ...config }), { fields: [] });
+
+  it('are given to what the module gives, and sinks see them', async () => {
+    expect(schemaText(after({ columns }) ?? UNKNOWN_SCHEMA)).toBe(
+      'id: int64, price: decimal(5, 2), …',
+    );
+    expect(after({})).toBe(UNKNOWN_SCHEMA);
+    const given = giving('{"id":7,"price":1.5,"more":true}');
+    expect(await run(given, [1], { config: { columns } })).toEqual([
+      { id: 7, price: '1.5', more: true },
+    ]);
+  });
+
+  it('hold for records that pass unchanged, too', async () => {
+    const given = giving('{"id":"x"}');
+    expect(await failure(given, { config: { columns } })).toContain(
+      '`id` in a record of the module',
+    );
+    expect(await run(given, [{ id: 1 }], { config: { columns, on_error: 'skip' } })).toEqual([]);
+    const unchanged = { columns, on_error: 'passthrough' };
+    expect(await run(given, [{ id: 1, price: 2 }], { config: unchanged })).toEqual([
+      { id: 1, price: '2' },
+    ]);
+    await expect(run(given, [{ id: 'y' }], { config: unchanged })).rejects.toThrow('`id`');
+  });
+});

@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import { RecordError } from '../../lib/errors.ts';
+import { messageOf, RecordError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
+import { declaredColumns } from '../../kit/declared-columns.ts';
+import { UNKNOWN_SCHEMA } from '../../kit/record-schema.ts';
 import { boolean, integer, text } from '../../kit/schema.ts';
+import { recordTyper } from '../../kit/typed-pages.ts';
 import { defineTransform } from '../../kit/transform.ts';
 import type { WasmModule } from '../../lib/wasm/wasm-api.ts';
 import { WasmInstance, type WasmResult } from './wasm-instance.ts';
@@ -30,6 +33,10 @@ const schema = z.lazy(() =>
     on_error: z.enum(['fail', 'skip', 'passthrough']).default('fail').meta({
       description:
         'What happens when a record cannot be transformed: the run fails, or the record is left out, or it passes unchanged.',
+    }),
+    columns: declaredColumns().meta({
+      description:
+        'Types of the fields that the module gives, by name. Values are converted; a record with one that does not fit cannot be transformed, and one that passes unchanged has to fit too. Sinks create columns of these types. Other fields stay as they are.',
     }),
     reload_on_change: boolean().default(false).meta({
       description: 'Whether the file is loaded again before a page when it has changed.',
@@ -78,6 +85,7 @@ export const wasm = defineTransform<WasmConfig>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
+  schema: ({ columns }) => columns ?? UNKNOWN_SCHEMA,
   async compile(config, { env }) {
     let loaded = await loadModule(config, env);
     return {
@@ -100,12 +108,16 @@ class PageOfModule {
   readonly #module: WasmModule;
   readonly #config: WasmConfig;
   readonly #env: Env;
+  readonly #typed: ((record: JsonValue) => JsonValue) | undefined;
   #instance: WasmInstance | undefined;
 
   constructor(module: WasmModule, config: WasmConfig, env: Env) {
     this.#module = module;
     this.#config = config;
     this.#env = env;
+    const { columns } = config;
+    if (columns !== undefined)
+      this.#typed = recordTyper(columns, { name: 'the module', fromText: false });
   }
 
   apply(records: readonly JsonValue[], signal: AbortSignal): readonly JsonValue[] {
@@ -150,11 +162,22 @@ class PageOfModule {
       Math.min(this.#instance.fuelUsed, this.#config.fuel_limit),
     );
     if (result.outcome === 'error' && result.broken) this.#instance = undefined;
-    return result;
+    return result.outcome === 'ok' ? this.#withTypes(result.record) : result;
+  }
+
+  /** The values have the types that the config declares. */
+  #withTypes(record: JsonValue): WasmResult {
+    if (this.#typed === undefined) return { outcome: 'ok', record };
+    try {
+      return { outcome: 'ok', record: this.#typed(record) };
+    } catch (error) {
+      return { outcome: 'error', reason: messageOf(error), broken: false };
+    }
   }
 
   #despite(record: JsonValue, reason: string): JsonValue {
-    if (this.#config.on_error === 'passthrough') return record;
+    const unchanged = this.#config.on_error === 'passthrough' ? this.#withTypes(record) : undefined;
+    if (unchanged?.outcome === 'ok') return unchanged.record;
     throw new RecordError(
       'Transform',
       `the module ${JSON.stringify(this.#config.module)} cannot transform a record: ${reason}`,
