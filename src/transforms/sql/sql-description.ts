@@ -5,7 +5,7 @@ import { messageOf } from '../../lib/errors.ts';
 import { prepareDuckdb, type DuckDBConnection } from '../../lib/sql/duckdb.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
 import { BATCH } from './sql-config.ts';
-import type { Layout, QueryToDescribe } from './sql-types.ts';
+import type { Shape } from './sql-shapes.ts';
 
 /** What a field of which nothing is known may turn out to be. */
 const CANDIDATES = ['BIGINT', 'DOUBLE', 'VARCHAR', 'BOOLEAN', 'JSON'] as const;
@@ -23,6 +23,27 @@ const MISSING_COLUMN = [
   // `place.city` of a column that is not there is taken for a column of a table.
   /Referenced table "(.+?)" not found/,
 ];
+
+/** How the fields of records become columns. */
+export interface Layout {
+  /** The fields whose type is known; types of others are learned from their values. */
+  readonly typed: ReadonlyMap<string, Shape>;
+  /** The columns that exist before a record was seen, in their order. */
+  readonly start: ReadonlyMap<string, Shape>;
+  /** Fields that have a type, which the query does not accept: they are texts to it. */
+  readonly asTexts: readonly string[];
+  /** Fields whose values do not go through the engine. */
+  readonly carried: ReadonlySet<string>;
+}
+
+export interface QueryToDescribe {
+  readonly query: string;
+  /** Fields that the query only hands on. Other JSON documents are structures to it. */
+  readonly handedOn: (name: string) => boolean;
+  readonly paths: readonly (readonly string[])[];
+  /** Whether it compares whole records. */
+  readonly compares: boolean;
+}
 
 export interface DescriptionOptions {
   readonly input: RecordSchema;

@@ -20,7 +20,8 @@ import { fillRecords, loadRelation, reloadRelation, type LoadedRelation } from '
 import { inspectStatement, type StatementInfo } from './sql-statement.ts';
 import { BATCH, type SqlConfig } from './sql-config.ts';
 import { CarriedValues } from './sql-carried.ts';
-import { describeQuery, type DescribedQuery, type Layout } from './sql-types.ts';
+import type { Layout } from './sql-description.ts';
+import { describeQuery, type DescribedQuery } from './sql-types.ts';
 import { duckdbField, DUCKDB_SYSTEM } from '../../kit/duckdb-types.ts';
 import { fieldOf, UNKNOWN_SCHEMA, type RecordSchema } from '../../kit/record-schema.ts';
 

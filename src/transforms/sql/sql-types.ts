@@ -10,33 +10,17 @@ import {
   type RecordType,
 } from '../../kit/record-schema.ts';
 import type { DuckDBConnection } from '../../lib/sql/duckdb.ts';
-import { QueryDescription, type ResultColumns } from './sql-description.ts';
+import {
+  QueryDescription,
+  type Layout,
+  type QueryToDescribe,
+  type ResultColumns,
+} from './sql-description.ts';
 import type { Shape } from './sql-shapes.ts';
-
-/** How the fields of records become columns. */
-export interface Layout {
-  /** The fields whose type is known; types of others are learned from their values. */
-  readonly typed: ReadonlyMap<string, Shape>;
-  /** The columns that exist before a record was seen, in their order. */
-  readonly start: ReadonlyMap<string, Shape>;
-  /** Fields that have a type, which the query does not accept: they are texts to it. */
-  readonly asTexts: readonly string[];
-  /** Fields whose values do not go through the engine. */
-  readonly carried: ReadonlySet<string>;
-}
 
 export interface DescribedQuery extends ResultColumns {
   /** The first that the query accepts; all of them, where only records can tell. */
   readonly layouts: readonly Layout[];
-}
-
-export interface QueryToDescribe {
-  readonly query: string;
-  /** Fields that the query only hands on. Other JSON documents are structures to it. */
-  readonly handedOn: (name: string) => boolean;
-  readonly paths: readonly (readonly string[])[];
-  /** Whether it compares whole records. */
-  readonly compares: boolean;
 }
 
 const UNKNOWN_SHAPE: Shape = { is: 'unknown' };
