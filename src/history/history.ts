@@ -57,6 +57,9 @@ export interface Claim {
   readonly expired_at_or_before: string;
 }
 
+/** Owner of a queued run that any server of a cluster may take. */
+export const NOBODY = '';
+
 /** A text that is stored once for all submissions that share it. */
 export interface SharedText {
   /** Names it; equal texts have equal ones. */

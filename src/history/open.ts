@@ -2,7 +2,8 @@ import { backoffMs, type BackoffPolicy } from '../lib/time/backoff.ts';
 import type { Env } from '../lib/env.ts';
 import { ConnectorError } from '../lib/errors.ts';
 import { rollBack, sqliteError } from '../lib/sql/sqlite.ts';
-import { HistoryError, type History } from './history.ts';
+import type { OpenedHistory } from './cluster.ts';
+import { HistoryError } from './history.ts';
 import { MemoryHistory } from './memory/memory-history.ts';
 import { openDatabase, SqliteClient } from './sqlite/sqlite-client.ts';
 import { migrate } from './sqlite/migrate.ts';
@@ -29,7 +30,7 @@ export async function openHistory(
   url: string | undefined,
   env: Pick<Env, 'clock' | 'cwd' | 'log'>,
   options: OpenHistory = {},
-): Promise<History> {
+): Promise<OpenedHistory> {
   if (url === undefined || url === 'memory') return new MemoryHistory();
   if (isPostgresAddress(url)) {
     const { openPostgresHistory } = await import('./postgres/open-postgres.ts');
@@ -57,7 +58,7 @@ function openSqliteHistory(
   url: string,
   env: Pick<Env, 'clock' | 'cwd'>,
   options: OpenHistory,
-): History {
+): OpenedHistory {
   const db = openDatabase(url, env.cwd);
   try {
     migrate(db, MIGRATIONS, env.clock.now());

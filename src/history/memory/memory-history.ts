@@ -45,6 +45,7 @@ export interface MemoryLimits {
 
 export class MemoryHistory implements History {
   readonly persistent = false;
+  readonly cluster = undefined;
   readonly #runs = new Map<string, StoredRun>();
   readonly #unfinished = new Set<string>();
   readonly #submissions = new MemorySubmissions();

@@ -1,10 +1,11 @@
 import { messageOf } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
-import type { History } from '../history.ts';
+import type { OpenedHistory } from '../cluster.ts';
 import { MIGRATIONS } from '../sql/migrations/index.ts';
 import { postgresAddress } from './address.ts';
 import { isPassing } from './presence.ts';
+import { PostgresCluster } from './postgres-cluster.ts';
 import { PostgresStore, type PostgresStoreOptions } from './postgres-store.ts';
 import { migratePostgres } from './tables.ts';
 import { SqlHistory } from '../sql/sql-history.ts';
@@ -22,7 +23,7 @@ export async function openPostgresHistory(
   where: string,
   env: Pick<Env, 'clock' | 'log'>,
   { mayBeAway = false, ...options }: OpenPostgres = {},
-): Promise<History> {
+): Promise<OpenedHistory> {
   const { url, schema } = postgresAddress(where);
   const log = env.log.at('headgate::history');
   const store = await PostgresStore.open(url, {
@@ -33,14 +34,14 @@ export async function openPostgresHistory(
   for (let attempt = 1; ; attempt += 1) {
     try {
       await store.ready();
-      return new SqlHistory(store);
+      return historyOf(store);
     } catch (error) {
       const [isAway, isLast] = [isPassing(error), attempt === ATTEMPTS];
       if (isAway && isLast && mayBeAway) {
         log.error('the history database cannot be reached; going on without it until it answers', {
           error: messageOf(error),
         });
-        return new SqlHistory(store);
+        return historyOf(store);
       }
       if (!isAway || isLast) {
         await store.close();
@@ -53,4 +54,8 @@ export async function openPostgresHistory(
       await env.clock.sleep(backoffMs(WAITS, attempt - 1));
     }
   }
+}
+
+function historyOf(store: PostgresStore): OpenedHistory {
+  return new SqlHistory(store, new PostgresCluster(store, () => store.connectAlone()));
 }

@@ -1,7 +1,7 @@
 /** The tables of a history in PostgreSQL: reads side by side, writes in the order of the calls. */
 import type { Client, ClientBase, Pool } from 'pg';
 import { Gate } from '../../lib/gate.ts';
-import { openPostgresPool } from '../../lib/sql/postgres.ts';
+import { connectPostgres, openPostgresPool } from '../../lib/sql/postgres.ts';
 import { HistoryError } from '../history.ts';
 import { query } from './connection.ts';
 import { isUnreachable, Presence, refusedError, unreachableError } from './presence.ts';
@@ -63,10 +63,16 @@ export class PostgresStore implements SqlStore {
   /** Writes that later reads have to see. */
   readonly #deferred = new Set<Promise<unknown>>();
   readonly #setUp: ((store: PostgresStore) => Promise<void>) | undefined;
+  readonly #connect: () => Promise<Client>;
   #ready: Promise<void> | undefined;
 
-  private constructor(pool: Pool, { waitMs, setUp, backgroundWaitMs }: PostgresStoreOptions) {
+  private constructor(
+    pool: Pool,
+    connect: () => Promise<Client>,
+    { waitMs, setUp, backgroundWaitMs }: PostgresStoreOptions,
+  ) {
     this.#pool = pool;
+    this.#connect = connect;
     this.#setUp = setUp;
     this.#presence = new Presence(waitMs);
     this.#writer = new PostgresWriter((work) => this.#useTables(work), this.#presence, {
@@ -91,12 +97,23 @@ export class PostgresStore implements SqlStore {
     }).catch((error: unknown) => {
       throw refusedError(error);
     });
-    return new PostgresStore(pool, options);
+    const connect = async (): Promise<Client> => {
+      const client = await connectPostgres({ url, connectTimeoutMs: CONNECT_TIMEOUT_MS });
+      await client.query(`SET statement_timeout = ${statementTimeoutMs}`);
+      if (schema !== undefined) await client.query(`SET search_path = ${schema}`);
+      return client;
+    };
+    return new PostgresStore(pool, connect, options);
   }
 
   /** For setting up the tables. Rejects with the error of the client. */
   use<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
     return useClient(this.#pool, work);
+  }
+
+  /** A connection beside the pool, for whoever keeps it. Rejects when the database is away. */
+  connectAlone(): Promise<Client> {
+    return this.#connect();
   }
 
   /** Resolves when the tables are there. */

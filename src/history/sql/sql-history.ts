@@ -7,7 +7,6 @@ import type {
   AdmitOptions,
   AdoptedRun,
   Adoption,
-  History,
   Instance,
   PurgeBounds,
   Purged,
@@ -20,6 +19,7 @@ import type {
   StoredRunQuery,
   StoredSubmission,
 } from '../history.ts';
+import type { ClusterStore, OpenedHistory } from '../cluster.ts';
 import { Conditions } from './conditions.ts';
 import { finishRun, NOT_COMPLETED, startRun, UNFINISHED } from './run-statements.ts';
 import { instanceOf, runOf, text } from './rows.ts';
@@ -47,7 +47,7 @@ const PUT_INSTANCE = `INSERT INTO svc_serve_instances (instance_id, host, pid, p
     listen = excluded.listen, started_at = excluded.started_at, seen_at = excluded.seen_at,
     max_concurrent = excluded.max_concurrent, in_flight = excluded.in_flight`;
 
-export class SqlHistory implements History {
+export class SqlHistory implements OpenedHistory {
   readonly persistent = true;
   readonly #store: SqlStore;
   readonly catalog: SqlCatalog;
@@ -55,9 +55,11 @@ export class SqlHistory implements History {
   readonly templates: SqlTemplates;
   readonly schedules: SqlSchedules;
   readonly triggers: SqlTriggers;
+  readonly cluster: ClusterStore | undefined;
 
-  constructor(store: SqlStore) {
+  constructor(store: SqlStore, cluster?: ClusterStore) {
     this.#store = store;
+    this.cluster = cluster;
     this.catalog = new SqlCatalog(store);
     this.outputs = new SqlOutputs(store);
     this.templates = new SqlTemplates(store);

@@ -12,6 +12,7 @@ import { schedules } from './0010-schedules.ts';
 import { triggers } from './0011-triggers.ts';
 import { claimsInOneTree } from './0012-claims-in-one-tree.ts';
 import { notCompletedByName } from './0013-not-completed-by-name.ts';
+import { cluster } from './0014-cluster.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -28,4 +29,5 @@ export const MIGRATIONS: readonly Migration[] = [
   triggers,
   claimsInOneTree,
   notCompletedByName,
+  cluster,
 ];

@@ -1,0 +1,84 @@
+/**
+ * What servers need that work on one queue. Times are those of the database: the clocks of the
+ * machines may differ.
+ */
+import type { AdoptedRun, History, Instance, RunFence } from './history.ts';
+
+/** A run that is ours until its lease ends, or until somebody takes it over after that. */
+export interface ClaimedRun extends AdoptedRun {
+  /** How often the run was claimed, this time included: tells its executions apart. */
+  readonly claim: number;
+}
+
+export interface ClaimRequest {
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly limit: number;
+  /** Pipelines take turns: begins with the one behind this name. */
+  readonly behind: string;
+}
+
+/** A run of this instance whose lease was extended. */
+export interface RenewedLease {
+  readonly run_id: string;
+  readonly attempt: number;
+  readonly cancel_requested: boolean;
+}
+
+export interface Heartbeat {
+  readonly leases: readonly RenewedLease[];
+  /** Instances of the cluster that live, this one included. */
+  readonly instances: number;
+}
+
+export interface ReclaimRequest {
+  /** A run that was lost after so many requeues fails. */
+  readonly maxAttempts: number;
+  /** What the record of such a run says. */
+  readonly error: string;
+}
+
+export interface Reclaimed {
+  readonly requeued: readonly string[];
+  readonly failed: readonly string[];
+}
+
+export interface Member extends Instance {
+  readonly isAlive: boolean;
+  readonly isClustered: boolean;
+}
+
+export interface ClusterStore {
+  /**
+   * Takes queued runs that no server holds and starts them; one whose end was asked for stays
+   * queued, for its new owner to end it. Of one pipeline the oldest come first. Each run goes to
+   * one server only.
+   */
+  claimRuns(request: ClaimRequest): Promise<readonly ClaimedRun[]>;
+  /** One run, if it is queued and no server holds it; it is not started. */
+  claimQueued(
+    runId: string,
+    request: Pick<ClaimRequest, 'owner' | 'leaseMs'>,
+  ): Promise<ClaimedRun | undefined>;
+  /** Gives a run back to the queue. False when the fence is stale or the run has ended. */
+  releaseRun(fence: RunFence): Promise<boolean>;
+  /** Says that the instance lives, and extends the leases of its runs. */
+  beat(self: Instance, leaseMs: number): Promise<Heartbeat>;
+  /** Ends the leases of an instance that is known to be gone. */
+  expire(instanceId: string): Promise<void>;
+  /** Puts runs whose lease has ended into the queue again, or fails them. */
+  reclaim(request: ReclaimRequest): Promise<Reclaimed>;
+  /** Puts queued runs into the common queue whose server, which worked alone, is gone. */
+  adoptWaiting(): Promise<readonly string[]>;
+  /** By id; those that have been silent for long too. */
+  members(): Promise<readonly Member[]>;
+  /** Tells all instances, this one too. Lost while an instance has no connection. */
+  announce(news: string): Promise<void>;
+  /** Hears what is announced, until the signal fires. Connects again by itself. */
+  listen(hear: (news: string) => void, signal: AbortSignal): Promise<void>;
+}
+
+export interface OpenedHistory extends History {
+  /** Undefined: servers cannot share one queue on it. */
+  readonly cluster: ClusterStore | undefined;
+}

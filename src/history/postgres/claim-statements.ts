@@ -1,0 +1,65 @@
+/** Statements of the cluster: who executes a run, and for how long it is trusted to do so. */
+
+/** Times as `Date.toISOString` writes them, so many milliseconds from now. */
+export const TIME_IN = `to_char(clock_timestamp() AT TIME ZONE 'UTC' + ?::float8 * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+export const NOW = TIME_IN.replace('?', '0');
+
+const UNCLAIMED = `status = 'queued' AND owner = ''`;
+const NEXT_NAME = (condition: string): string =>
+  `SELECT COALESCE(name, '') FROM svc_serve_runs WHERE ${UNCLAIMED} AND COALESCE(name, '') ${condition} ORDER BY COALESCE(name, '') LIMIT 1`;
+/** Its end was asked for: it never starts. */
+const STARTS = 'CASE WHEN r.cancel_requested = 0 THEN';
+
+/**
+ * The names are found by jumping from one to the next in the index, however many runs each has. More
+ * are looked at than taken, because other servers may be taking the first ones.
+ */
+export const CLAIM = `WITH RECURSIVE names (name, n) AS (
+    SELECT (${NEXT_NAME('>= ?')}), 1
+    UNION ALL
+    SELECT (${NEXT_NAME('> names.name')}), n + 1 FROM names WHERE names.name IS NOT NULL AND n < ?::integer * 2
+  ), candidates AS (
+    SELECT c.run_id, c.turn, names.n FROM names CROSS JOIN LATERAL (
+      SELECT run_id, row_number() OVER (ORDER BY submitted_at, run_id) AS turn FROM (
+        SELECT run_id, submitted_at FROM svc_serve_runs WHERE ${UNCLAIMED} AND COALESCE(svc_serve_runs.name, '') = names.name
+        ORDER BY submitted_at, run_id LIMIT ?::integer * 2) AS oldest) AS c
+    WHERE names.name IS NOT NULL
+  ), taken AS MATERIALIZED (
+    SELECT r.run_id FROM candidates c JOIN svc_serve_runs r ON r.run_id = c.run_id
+    WHERE r.status = 'queued' AND r.owner = '' ORDER BY c.turn, c.n LIMIT ?::integer FOR UPDATE OF r SKIP LOCKED
+  )
+  UPDATE svc_serve_runs r SET owner = ?, claims = r.claims + 1, lease_until = ${TIME_IN},
+    status = ${STARTS} 'running' ELSE r.status END, started_at = ${STARTS} ${NOW} ELSE r.started_at END
+  FROM taken WHERE r.run_id = taken.run_id RETURNING r.*`;
+
+export const CLAIM_ONE = `UPDATE svc_serve_runs SET owner = ?, claims = claims + 1, lease_until = ${TIME_IN}
+  WHERE run_id = ? AND ${UNCLAIMED} RETURNING *`;
+
+const HELD = `run_id = ? AND owner = ? AND attempt = ? AND status <> 'completed' AND status IN ('queued', 'running')`;
+export const RELEASE = `UPDATE svc_serve_runs SET status = 'queued', owner = '', started_at = NULL WHERE ${HELD}`;
+
+const RUNNING = `status <> 'completed' AND status = 'running'`;
+export const BEAT = `INSERT INTO svc_serve_instances (instance_id, host, pid, pid_started, listen, started_at, max_concurrent, in_flight, clustered, seen_at, lease_until)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ${NOW}, ${TIME_IN})
+  ON CONFLICT (instance_id) DO UPDATE SET in_flight = excluded.in_flight, seen_at = excluded.seen_at, lease_until = excluded.lease_until`;
+export const RENEW = `UPDATE svc_serve_runs SET lease_until = ${TIME_IN} WHERE owner = ? AND ${RUNNING} RETURNING run_id, attempt, cancel_requested`;
+export const ALIVE = `SELECT count(*)::integer AS instances FROM svc_serve_instances WHERE clustered = 1 AND lease_until >= ${NOW}`;
+export const MEMBERS = `SELECT *, CASE WHEN clustered = 1 THEN lease_until >= ${NOW} ELSE seen_at >= ${TIME_IN} END AS is_alive
+  FROM svc_serve_instances ORDER BY instance_id`;
+
+/** Whoever is in between of writing a run is waited for by nobody: it is looked at again soon. */
+export const RECLAIM = `WITH lost AS MATERIALIZED (
+    SELECT run_id, attempt < ?::integer AS again FROM svc_serve_runs WHERE ${RUNNING} AND lease_until < ${NOW} FOR UPDATE SKIP LOCKED
+  )
+  UPDATE svc_serve_runs r SET status = CASE WHEN again THEN 'queued' ELSE 'failed' END, owner = CASE WHEN again THEN '' ELSE owner END,
+    attempt = CASE WHEN again THEN attempt + 1 ELSE attempt END, started_at = CASE WHEN again THEN NULL ELSE started_at END,
+    finished_at = CASE WHEN again THEN NULL ELSE ${NOW} END, error = CASE WHEN again THEN NULL ELSE ? END
+  FROM lost WHERE r.run_id = lost.run_id RETURNING r.run_id, r.status`;
+export const EXPIRE = `UPDATE svc_serve_runs SET lease_until = '' WHERE owner = ? AND ${RUNNING}`;
+/** Also what an instance had claimed to end it, and did not live to do so. */
+export const ADOPT_WAITING = `UPDATE svc_serve_runs SET owner = '' WHERE status <> 'completed' AND status = 'queued' AND owner <> ''
+  AND (lease_until < ${NOW} OR owner NOT IN (SELECT instance_id FROM svc_serve_instances))
+  AND EXISTS (SELECT 1 FROM svc_serve_submissions s WHERE s.run_id = svc_serve_runs.run_id) RETURNING run_id`;
+
+export const ANNOUNCE = `SELECT pg_notify('headgate_' || md5(current_schema()), ?)`;
+export const CHANNEL = `SELECT 'headgate_' || md5(current_schema()) AS name`;

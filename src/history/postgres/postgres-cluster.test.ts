@@ -1,0 +1,257 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { aRun } from '../../../test/conformance/history.ts';
+import { testEnv } from '../../../test/fakes/env.ts';
+import { freshDatabase } from '../../../test/servers/postgres.ts';
+import type { ClaimRequest, ClusterStore, OpenedHistory } from '../cluster.ts';
+import { NOBODY, type Instance, type RunEnding, type StoredRun } from '../history.ts';
+import { openHistory } from '../open.ts';
+
+const database = await freshDatabase();
+const opened: OpenedHistory[] = [];
+afterAll(async () => {
+  for (const history of opened) await history.close();
+  await database.drop();
+});
+
+let schemas = 0;
+/** A history that so many servers have open. */
+async function openBy(servers: number): Promise<readonly Opened[]> {
+  const url = `${database.url}?schema=cluster_${(schemas += 1)}`;
+  const all: Opened[] = [];
+  for (let n = 0; n < servers; n += 1) {
+    const history = await openHistory(url, testEnv());
+    opened.push(history);
+    const { cluster } = history;
+    if (cluster === undefined) throw new Error('PostgreSQL has a cluster');
+    all.push({ history, cluster });
+  }
+  return all;
+}
+
+interface Opened {
+  readonly history: OpenedHistory;
+  readonly cluster: ClusterStore;
+}
+
+async function openOne(): Promise<Opened> {
+  const [one] = await openBy(1);
+  if (one === undefined) throw new Error('one was opened');
+  return one;
+}
+
+const ENDING: RunEnding = {
+  status: 'completed',
+  finished_at: '2026-08-01T00:00:00.000Z',
+  records_written: 1,
+  invocations: [],
+  error: null,
+};
+const LOST = { maxAttempts: 1, error: 'given up' };
+
+const queue = ({ history }: Opened, id: string, over: Partial<StoredRun> = {}): Promise<unknown> =>
+  history.admit(aRun(id, { owner: NOBODY, ...over }), { submission: { content: `of ${id}` } });
+const by = (owner: string, over: Partial<ClaimRequest> = {}): ClaimRequest => ({
+  owner,
+  leaseMs: 60_000,
+  limit: 9,
+  behind: '',
+  ...over,
+});
+const idsOf = (claimed: readonly { readonly run: StoredRun }[]): string[] =>
+  claimed.map(({ run }) => run.run_id).sort();
+const instance = (id: string): Instance => ({
+  instance_id: id,
+  host: 'h',
+  pid: 4,
+  pid_started: null,
+  listen: null,
+  started_at: '2026-08-01T00:00:00.000Z',
+  seen_at: '',
+  max_concurrent: 4,
+  in_flight: 1,
+});
+
+describe('the queue of a cluster', () => {
+  it('gives each of many runs to one of several servers that claim at the same time', async () => {
+    const servers = await openBy(4);
+    const [first] = servers;
+    if (first === undefined) throw new Error('none');
+    const ids = Array.from({ length: 40 }, (_, n) => `run-${n}`);
+    await Promise.all(ids.map((id, n) => queue(first, id, { name: `p${n % 3}` })));
+    const taken = await Promise.all(
+      servers.map(async ({ cluster }, n) => {
+        const mine: string[] = [];
+        for (let empty = 0; empty < 5;) {
+          const claimed = await cluster.claimRuns(by(`server-${n}`, { limit: 2 }));
+          empty = claimed.length === 0 ? empty + 1 : 0;
+          mine.push(...idsOf(claimed));
+        }
+        return mine;
+      }),
+    );
+    expect(taken.flat().sort()).toEqual([...ids].sort());
+  });
+
+  it('starts what it gives, with all that was stored', async () => {
+    const one = await openOne();
+    await queue(one, 'a', { name: null });
+    const [claimed] = await one.cluster.claimRuns(by('me'));
+    expect(claimed).toMatchObject({ claim: 1, submission: { content: 'of a' } });
+    const run = await one.history.getRun('a');
+    expect(run).toEqual(claimed?.run);
+    expect(run).toMatchObject({ status: 'running', owner: 'me', attempt: 0 });
+    expect(Math.abs(Date.parse(run?.started_at ?? '') - Date.now())).toBeLessThan(60_000);
+    expect(await one.cluster.claimRuns(by('me'))).toEqual([]);
+  });
+
+  it('lets pipelines take turns, however many runs one of them has', async () => {
+    const one = await openOne();
+    for (let n = 10; n < 40; n += 1) await queue(one, `many-${n}`, { name: 'many' });
+    for (const name of ['few', 'some', 'zero']) await queue(one, `${name}-1`, { name });
+    expect(idsOf(await one.cluster.claimRuns(by('me', { limit: 4 })))).toEqual([
+      'few-1',
+      'many-10',
+      'some-1',
+      'zero-1',
+    ]);
+    await queue(one, 'some-2', { name: 'some' });
+    await queue(one, 'few-2', { name: 'few' });
+    const next = await one.cluster.claimRuns(by('me', { limit: 1, behind: 'few' }));
+    expect(idsOf(next)).toEqual(['many-11']);
+    const wrapped = await one.cluster.claimRuns(by('me', { limit: 1, behind: 'some' }));
+    expect(idsOf(wrapped)).toEqual(['few-2']);
+  });
+
+  it('does not start a run whose end was asked for', async () => {
+    const one = await openOne();
+    await queue(one, 'a');
+    await one.history.requestCancel('a');
+    const [claimed] = await one.cluster.claimRuns(by('me'));
+    expect(claimed?.run).toMatchObject({ status: 'queued', owner: 'me', started_at: null });
+    expect(claimed?.run.cancel_requested).toBe(true);
+    const fence = { run_id: 'a', owner: 'me', attempt: 0 };
+    expect(await one.history.finishRun(fence, { ...ENDING, status: 'cancelled' })).toBe(true);
+  });
+
+  it('gives one run for its end, unless somebody executes it', async () => {
+    const one = await openOne();
+    await queue(one, 'a');
+    const request = { owner: 'me', leaseMs: 60_000 };
+    expect((await one.cluster.claimQueued('a', request))?.run.status).toBe('queued');
+    expect(await one.cluster.claimQueued('a', request)).toBeUndefined();
+    expect(await one.cluster.claimRuns(by('other'))).toEqual([]);
+  });
+});
+
+describe('a run whose server is lost', () => {
+  it('goes on elsewhere, and what its old owner says of it changes nothing', async () => {
+    const one = await openOne();
+    await queue(one, 'a');
+    await one.cluster.claimRuns(by('old', { leaseMs: 0 }));
+    await sleep(5);
+    expect(await one.cluster.reclaim(LOST)).toEqual({ requeued: ['a'], failed: [] });
+    expect(await one.cluster.reclaim(LOST)).toEqual({ requeued: [], failed: [] });
+    expect(await one.history.getRun('a')).toMatchObject({
+      status: 'queued',
+      attempt: 1,
+      started_at: null,
+    });
+    const [again] = await one.cluster.claimRuns(by('new'));
+    expect(again).toMatchObject({ claim: 2, run: { attempt: 1, owner: 'new' } });
+    const stale = { run_id: 'a', owner: 'old', attempt: 0 };
+    expect(await one.history.finishRun(stale, ENDING)).toBe(false);
+    expect(await one.cluster.releaseRun(stale)).toBe(false);
+    // The same server may have it again.
+    expect(await one.history.finishRun({ ...stale, owner: 'new' }, ENDING)).toBe(false);
+    expect(await one.history.finishRun({ ...stale, owner: 'new', attempt: 1 }, ENDING)).toBe(true);
+  });
+
+  it('fails after the last attempt', async () => {
+    const one = await openOne();
+    await queue(one, 'a', { attempt: 1 });
+    await one.cluster.claimRuns(by('old', { leaseMs: 0 }));
+    await sleep(5);
+    expect(await one.cluster.reclaim(LOST)).toEqual({ requeued: [], failed: ['a'] });
+    expect(await one.history.getRun('a')).toMatchObject({
+      status: 'failed',
+      error: 'given up',
+      attempt: 1,
+    });
+  });
+
+  it('keeps its server as long as that says that it lives', async () => {
+    const one = await openOne();
+    await queue(one, 'a');
+    await one.cluster.claimRuns(by('me', { leaseMs: 0 }));
+    const beat = await one.cluster.beat(instance('me'), 60_000);
+    expect(beat).toEqual({
+      leases: [{ run_id: 'a', attempt: 0, cancel_requested: false }],
+      instances: 1,
+    });
+    expect(await one.cluster.reclaim(LOST)).toEqual({ requeued: [], failed: [] });
+    await one.cluster.expire('me');
+    expect(await one.cluster.members()).toEqual([]);
+    expect((await one.cluster.reclaim(LOST)).requeued).toEqual(['a']);
+  });
+
+  it('that was given back is no attempt', async () => {
+    const one = await openOne();
+    await queue(one, 'a');
+    await one.cluster.claimRuns(by('old'));
+    const fence = { run_id: 'a', owner: 'old', attempt: 0 };
+    expect(await one.cluster.releaseRun(fence)).toBe(true);
+    expect(await one.cluster.releaseRun(fence)).toBe(false);
+    const [again] = await one.cluster.claimRuns(by('new'));
+    expect(again).toMatchObject({ claim: 2, run: { attempt: 0 } });
+    expect(await one.history.finishRun(fence, ENDING)).toBe(false);
+  });
+
+  it('which worked alone waits in the common queue', async () => {
+    const one = await openOne();
+    await one.history.putInstance({ ...instance('alive'), seen_at: new Date().toISOString() });
+    const later = new Date(Date.now() + 60_000).toISOString();
+    await queue(one, 'gone', { owner: 'gone', lease_until: later });
+    await queue(one, 'held', { owner: 'alive', lease_until: later });
+    expect(await one.cluster.adoptWaiting()).toEqual(['gone']);
+    expect(idsOf(await one.cluster.claimRuns(by('me')))).toEqual(['gone']);
+  });
+});
+
+describe('servers of a cluster', () => {
+  it('see each other, and who works alone', async () => {
+    const one = await openOne();
+    await one.cluster.beat(instance('a'), 60_000);
+    await one.cluster.beat(instance('b'), 0);
+    await one.history.putInstance({ ...instance('c'), seen_at: new Date().toISOString() });
+    await sleep(5);
+    expect(
+      (await one.cluster.members()).map((member) => [
+        member.instance_id,
+        member.isAlive,
+        member.isClustered,
+      ]),
+    ).toEqual([
+      ['a', true, true],
+      ['b', false, true],
+      ['c', true, false],
+    ]);
+  });
+
+  it('hear what one of them announces, but not those of another schema', async () => {
+    const [one, two] = await openBy(2);
+    const other = await openOne();
+    const stop = new AbortController();
+    const heard: string[] = [];
+    const servers = [one, two, other].filter((server) => server !== undefined);
+    const over = servers.map(({ cluster }, n) =>
+      cluster.listen((news) => heard.push(`${n} ${news}`), stop.signal),
+    );
+    await vi.waitFor(async () => {
+      await one?.cluster.announce('news');
+      expect(new Set(heard)).toEqual(new Set(['0 news', '1 news']));
+    });
+    stop.abort();
+    await Promise.all(over);
+  });
+});

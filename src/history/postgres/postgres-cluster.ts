@@ -1,0 +1,158 @@
+/** The queue that several servers share. */
+import type { ClientBase } from 'pg';
+import type {
+  ClaimedRun,
+  ClaimRequest,
+  ClusterStore,
+  Heartbeat,
+  Member,
+  Reclaimed,
+  ReclaimRequest,
+} from '../cluster.ts';
+import type { Instance, RunFence } from '../history.ts';
+import { instanceOf, runOf, text } from '../sql/rows.ts';
+import type { SqlResult, SqlScript, SqlStatement, SqlValue } from '../sql/sql-store.ts';
+import { SELECT_SUBMISSION, submissionOf } from '../sql/sql-submissions.ts';
+import * as statements from './claim-statements.ts';
+import { Listener } from './listener.ts';
+import type { PostgresStore } from './postgres-store.ts';
+
+/** Runs that one statement takes at most. */
+const MOST_CLAIMED = 16;
+/** An instance that worked alone and was not seen for so long has gone. */
+const SILENT_MS = 60_000;
+
+export class PostgresCluster implements ClusterStore {
+  readonly #store: PostgresStore;
+  readonly #listener: Listener;
+
+  constructor(store: PostgresStore, connect: () => Promise<ClientBase & { end(): Promise<void> }>) {
+    this.#store = store;
+    this.#listener = new Listener(connect);
+  }
+
+  claimRuns(request: ClaimRequest): Promise<readonly ClaimedRun[]> {
+    return this.#store.change(() => claims(request), { touches: ['claims'], isDecisive: true });
+  }
+
+  claimQueued(
+    runId: string,
+    { owner, leaseMs }: Pick<ClaimRequest, 'owner' | 'leaseMs'>,
+  ): Promise<ClaimedRun | undefined> {
+    const claim = returning(statements.CLAIM_ONE, [owner, leaseMs, runId]);
+    const script = function* (): SqlScript<ClaimedRun | undefined> {
+      return (yield* withSubmissions(yield [claim]))[0];
+    };
+    return this.#store.change(script, { touches: [runId], isDecisive: true });
+  }
+
+  async releaseRun({ run_id, owner, attempt }: RunFence): Promise<boolean> {
+    const release = { sql: statements.RELEASE, values: [run_id, owner, attempt] };
+    const options = { touches: [run_id], isDecisive: true };
+    return (await this.#store.write([release], options))[0] === 1;
+  }
+
+  beat(self: Instance, leaseMs: number): Promise<Heartbeat> {
+    return this.#store.change(() => heartbeat(self, leaseMs), { touches: ['beat'] });
+  }
+
+  async expire(instanceId: string): Promise<void> {
+    const remove = 'DELETE FROM svc_serve_instances WHERE instance_id = ?';
+    await this.#store.write([
+      { sql: statements.EXPIRE, values: [instanceId] },
+      { sql: remove, values: [instanceId] },
+    ]);
+  }
+
+  reclaim({ maxAttempts, error }: ReclaimRequest): Promise<Reclaimed> {
+    const reclaim = returning(statements.RECLAIM, [maxAttempts, error]);
+    const script = function* (): SqlScript<Reclaimed> {
+      const [found] = yield [reclaim];
+      const rows = found?.rows ?? [];
+      const idsOf = (status: string): string[] =>
+        rows.filter((row) => row['status'] === status).map((row) => text(row['run_id']));
+      return { requeued: idsOf('queued'), failed: idsOf('failed') };
+    };
+    return this.#store.change(script);
+  }
+
+  adoptWaiting(): Promise<readonly string[]> {
+    const adopt = returning(statements.ADOPT_WAITING, []);
+    const script = function* (): SqlScript<readonly string[]> {
+      const [adopted] = yield [adopt];
+      return (adopted?.rows ?? []).map((row) => text(row['run_id']));
+    };
+    return this.#store.change(script);
+  }
+
+  async members(): Promise<readonly Member[]> {
+    const rows = await this.#store.read(statements.MEMBERS, [-SILENT_MS]);
+    return rows.map((row) => ({
+      ...instanceOf(row),
+      // The client reads truth values as such.
+      isAlive: (row['is_alive'] as unknown) === true,
+      isClustered: row['clustered'] === 1,
+    }));
+  }
+
+  async announce(news: string): Promise<void> {
+    await this.#store.read(statements.ANNOUNCE, [news]);
+  }
+
+  listen(hear: (news: string) => void, signal: AbortSignal): Promise<void> {
+    return this.#listener.listen(hear, signal);
+  }
+}
+
+function returning(sql: string, values: readonly SqlValue[]): SqlStatement {
+  return { sql, values, returns: true };
+}
+
+/** First behind the name, then from the beginning. */
+function* claims({
+  owner,
+  leaseMs,
+  limit,
+  behind,
+}: ClaimRequest): SqlScript<readonly ClaimedRun[]> {
+  const most = Math.min(limit, MOST_CLAIMED);
+  // No text stands between a name and the same with this character.
+  const first = yield* claimFrom(behind === '' ? '' : `${behind}\u0001`, most);
+  if (first.length === most || behind === '') return first;
+  return [...first, ...(yield* claimFrom('', most - first.length))];
+
+  function* claimFrom(name: string, count: number): SqlScript<readonly ClaimedRun[]> {
+    const values = [name, count, count, count, owner, leaseMs];
+    return yield* withSubmissions(yield [returning(statements.CLAIM, values)]);
+  }
+}
+
+function* withSubmissions([claimed]: readonly SqlResult[]): SqlScript<readonly ClaimedRun[]> {
+  const rows = claimed?.rows ?? [];
+  if (rows.length === 0) return [];
+  const runs = rows.map((row) => ({ run: runOf(row), claim: Number(row['claims']) }));
+  const found = yield runs.map(({ run }) => returning(SELECT_SUBMISSION, [run.run_id]));
+  return runs.map((one, index) => ({
+    ...one,
+    submission: submissionOf(found[index]?.rows[0]) ?? { content: '{}' },
+  }));
+}
+
+function* heartbeat(self: Instance, leaseMs: number): SqlScript<Heartbeat> {
+  const { instance_id, host, pid, pid_started, listen, started_at } = self;
+  const { max_concurrent, in_flight } = self;
+  const where = [instance_id, host, pid, pid_started, listen, started_at];
+  const [, renewed, alive] = yield [
+    { sql: statements.BEAT, values: [...where, max_concurrent, in_flight, leaseMs] },
+    returning(statements.RENEW, [leaseMs, instance_id]),
+    returning(statements.ALIVE, []),
+  ];
+  return {
+    leases: (renewed?.rows ?? []).map((row) => ({
+      run_id: text(row['run_id']),
+      attempt: Number(row['attempt']),
+      cancel_requested: row['cancel_requested'] === 1,
+    })),
+    instances: Number(alive?.rows[0]?.['instances'] ?? 0),
+  };
+}
