@@ -13,6 +13,8 @@ export interface ExecuteOptions {
   readonly env: Env;
   /** Id of the submission; a plain command-line run makes one. */
   readonly runId: string;
+  /** How often servers that share the run have begun it. */
+  readonly claim?: number | undefined;
   /** What `${now.*}` renders; evaluated once per run. */
   readonly clock: Date;
   /** IANA name of the zone in which `${now.*}` is rendered; UTC when absent. */

@@ -11,6 +11,11 @@ import type { ProbeFinding } from './probe.ts';
 export interface StateStore {
   get(key: string): Promise<JsonValue | undefined>;
   put(key: string, value: JsonValue): Promise<void>;
+  /**
+   * As `put`, only while this token has the lease of `lease`, ended or not, in one step with looking
+   * at it. False: it has not; nothing was stored.
+   */
+  putHeld(key: string, value: JsonValue, holding: Holding): Promise<boolean>;
   delete(key: string): Promise<void>;
   /**
    * Takes or renews the lease of a key and gives it, unless another token has one that has not
@@ -23,6 +28,13 @@ export interface StateStore {
   close(): Promise<void>;
 }
 
+/** By whom a value may be stored. */
+export interface Holding {
+  /** Key of the lease. */
+  readonly lease: string;
+  readonly token: string;
+}
+
 export interface LeaseRequest {
   readonly token: string;
   readonly ttlMs: number;
@@ -30,6 +42,8 @@ export interface LeaseRequest {
   readonly holder: JsonObject;
   /** Token of a lease that is over although it has not ended: its holder is known to be dead. */
   readonly instead?: string;
+  /** Only extends: whoever has it not any more does not get it, even where nobody has it. */
+  readonly renews?: true;
 }
 
 export interface Lease {
@@ -39,7 +53,10 @@ export interface Lease {
 }
 
 /** A store for what only one process uses. */
-export type UnsharedStore = Omit<StateStore, 'lease' | 'release'>;
+export type UnsharedStore = Omit<StateStore, 'lease' | 'release' | 'putHeld'>;
+
+/** Where nobody has the lease. */
+export const NO_LEASE: Lease = { token: '', holder: {}, remainingMs: 0 };
 
 /** Stands before the keys of leases where they lie beside values: no key starts with a dot. */
 export const LEASE_PREFIX = '.lease:';

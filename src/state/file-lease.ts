@@ -6,7 +6,7 @@
 import { constants, copyFile, link, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { Lease, LeaseRequest, StateStore } from '../kit/state-store.ts';
+import { NO_LEASE, type Lease, type LeaseRequest, type StateStore } from '../kit/state-store.ts';
 import { makeFolder } from '../lib/files/make-folder.ts';
 import { readRegular } from '../lib/files/regular-file.ts';
 import { isObject, parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
@@ -23,11 +23,16 @@ export function leasesIn(
   values: string,
   nameOf: (key: string) => string,
   failed: FailedLease,
-): Pick<StateStore, 'lease' | 'release'> {
+): Pick<StateStore, 'lease' | 'release'> & {
+  /** Whether the token has the lease of the key now. */
+  isHeld(this: void, key: string, token: string): Promise<boolean>;
+} {
   const folder = join(values, '.leases');
   const prefixOf = (key: string): string => `${nameOf(key)}.`;
   return {
     lease: (key, request) => take(folder, prefixOf(key), request).catch(failed),
+    isHeld: async (key, token) =>
+      (await newest(folder, prefixOf(key)).catch(failed))?.token === token,
     async release(key, token) {
       const held = await newest(folder, prefixOf(key)).catch(failed);
       if (held?.token !== token) return;
@@ -39,10 +44,11 @@ export function leasesIn(
 }
 
 async function take(folder: string, prefix: string, request: LeaseRequest): Promise<Lease> {
-  const { token, ttlMs, holder, instead } = request;
+  const { token, ttlMs, holder, instead, renews } = request;
   const mine = { token, holder, remainingMs: ttlMs };
   for (;;) {
     const held = await newest(folder, prefix);
+    if (renews && held?.token !== token) return held ?? NO_LEASE;
     if (held !== undefined && held.token !== token && held.token !== instead)
       if (held.remainingMs > 0) return held;
     const temporary = join(folder, `${prefix}${randomBytes(6).toString('hex')}.tmp`);
@@ -120,7 +126,7 @@ async function newest(folder: string, prefix: string): Promise<Found | undefined
 
 /** One that cannot be read is over: it is written before it gets its name. */
 function leaseOf(value: JsonValue): Lease {
-  if (!isObject(value)) return { token: '', holder: {}, remainingMs: 0 };
+  if (!isObject(value)) return NO_LEASE;
   const { token, holder, ends_ms: endsMs } = value;
   return {
     token: typeof token === 'string' ? token : '',

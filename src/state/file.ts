@@ -57,27 +57,38 @@ export const fileState = defineStateStore<FileStateConfig>({
 
 function openFolder(folder: string, encryption: FileStateConfig['encryption']): StateStore {
   const pathOf = (key: string): string => join(folder, fileNameOf(key));
+  const { isHeld, ...leases } = leasesIn(
+    folder,
+    leaseNameOf,
+    rethrow('the state cannot be leased'),
+  );
+  const put = async (
+    key: string,
+    value: JsonValue,
+    mayReplace?: () => Promise<boolean>,
+  ): Promise<boolean> => {
+    const plain = Buffer.from(stringifyJson(value), 'utf8');
+    await makeFolder(folder).catch(rethrow('the state folder cannot be made'));
+    const bytes = encryption === undefined ? plain : encrypt(encryption.key, plain);
+    return replaceFile(folder, fileNameOf(key), { bytes, mayReplace });
+  };
   return {
     async get(key) {
       const bytes = await readIfPresent(pathOf(key));
       return bytes === undefined ? undefined : decode(bytes, key, encryption);
     },
     async put(key, value) {
-      const plain = Buffer.from(stringifyJson(value), 'utf8');
-      await makeFolder(folder).catch(rethrow('the state folder cannot be made'));
-      await replaceFile(
-        folder,
-        fileNameOf(key),
-        encryption === undefined ? plain : encrypt(encryption.key, plain),
-      );
+      await put(key, value);
     },
+    // Looked at just before the file gets its name: a file system has no step for both.
+    putHeld: (key, value, { lease, token }) => put(key, value, () => isHeld(lease, token)),
     async delete(key) {
       await rm(pathOf(key), { force: true }).catch(
         rethrow(`the state \`${key}\` cannot be deleted`),
       );
       await syncFolder(folder).catch(ignoreMissing);
     },
-    ...leasesIn(folder, leaseNameOf, rethrow('the state cannot be leased')),
+    ...leases,
     close: async () => {},
   };
 }
@@ -105,7 +116,17 @@ function fileNameOf(key: string): string {
 
 let written = 0;
 
-async function replaceFile(folder: string, name: string, bytes: Uint8Array): Promise<void> {
+interface Replacement {
+  readonly bytes: Uint8Array;
+  readonly mayReplace: (() => Promise<boolean>) | undefined;
+}
+
+/** False when it may not be replaced: it stays as it is then. */
+async function replaceFile(
+  folder: string,
+  name: string,
+  { bytes, mayReplace }: Replacement,
+): Promise<boolean> {
   written += 1;
   const temporary = join(folder, `.${name}.${randomBytes(6).toString('hex')}-${written}.tmp`);
   try {
@@ -116,8 +137,13 @@ async function replaceFile(folder: string, name: string, bytes: Uint8Array): Pro
     } finally {
       await file.close();
     }
+    if (mayReplace !== undefined && !(await mayReplace())) {
+      await rm(temporary, { force: true });
+      return false;
+    }
     await rename(temporary, join(folder, name));
     await syncFolder(folder);
+    return true;
   } catch (error) {
     await rm(temporary, { force: true });
     throw fileError(error, 'the state cannot be written');

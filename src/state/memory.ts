@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseJson, stringifyJson } from '../lib/text/json.ts';
-import { defineStateStore, type Lease } from '../kit/state-store.ts';
+import { defineStateStore, NO_LEASE, type Lease } from '../kit/state-store.ts';
 
 /**
  * Bookmarks of this process, stored as JSON text so that callers share no objects with the store.
@@ -24,12 +24,19 @@ export const memoryState = defineStateStore<z.output<typeof config>>({
     async put(key, value) {
       values.set(key, stringifyJson(value));
     },
+    async putHeld(key, value, { lease, token }) {
+      if (leases.get(lease)?.token !== token) return false;
+      values.set(key, stringifyJson(value));
+      return true;
+    },
     async delete(key) {
       values.delete(key);
     },
-    async lease(key, { token, ttlMs, holder, instead }) {
+    async lease(key, { token, ttlMs, holder, instead, renews }) {
       const now = performance.now();
       const held = leases.get(key);
+      if (renews && held?.token !== token)
+        return held === undefined ? NO_LEASE : { ...held, remainingMs: held.endsAt - now };
       if (held !== undefined && held.endsAt > now && ![token, instead].includes(held.token))
         return { token: held.token, holder: held.holder, remainingMs: held.endsAt - now };
       leases.set(key, { token, holder, endsAt: now + ttlMs });

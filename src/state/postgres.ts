@@ -4,7 +4,7 @@ import { parseJson, stringifyJson, type JsonObject } from '../lib/text/json.ts';
 import { openPostgresPool, postgresUrlFault, withClient } from '../lib/sql/postgres.ts';
 import { quoteName } from '../lib/sql/sql-name.ts';
 import { boolean, finding, integer, text } from '../kit/schema.ts';
-import { defineStateStore, LEASE_PREFIX, type StateStore } from '../kit/state-store.ts';
+import { defineStateStore, LEASE_PREFIX, NO_LEASE, type StateStore } from '../kit/state-store.ts';
 import { tableName } from './table-name.ts';
 
 const config = z.lazy(() =>
@@ -84,20 +84,37 @@ function openTable({ pool, ...lend }: Connection, table: string): StateStore {
           [key, stringifyJson(value)],
         );
       }),
+    putHeld: (key, value, { lease, token }) =>
+      withClient(pool, { ...lend, doing: 'the state cannot be written' }, async (client) => {
+        // Whoever takes the lease over waits for this write, or this one finds that it did.
+        const { rowCount } = await client.query(
+          `WITH held AS (SELECT 1 FROM ${table} WHERE key = $3 AND value ->> 'token' = $4 FOR SHARE)
+           INSERT INTO ${table} (key, value, updated_at) SELECT $1, $2::jsonb, now() FROM held
+           ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
+          [key, stringifyJson(value), LEASE_PREFIX + lease, token],
+        );
+        return rowCount === 1;
+      }),
     delete: (key) =>
       withClient(pool, { ...lend, doing: 'the state cannot be deleted' }, async (client) => {
         await client.query(`DELETE FROM ${table} WHERE key = $1`, [key]);
       }),
-    lease: (key, { token, ttlMs, holder, instead = token }) =>
+    lease: (key, { token, ttlMs, holder, instead = token, renews }) =>
       withClient(pool, { ...lend, doing: 'the state cannot be leased' }, async (client) => {
         // The clock of the server decides: those of the machines may differ.
         const value = stringifyJson({ token, holder, ttl_ms: ttlMs });
-        await client.query(
-          `INSERT INTO ${table} AS held (key, value, updated_at) VALUES ($1, $2, clock_timestamp())
-           ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
-           WHERE held.value ->> 'token' IN ($3, $4) OR ${REMAINING_MS} <= 0`,
-          [LEASE_PREFIX + key, value, token, instead],
-        );
+        if (renews)
+          await client.query(
+            `UPDATE ${table} SET value = $2, updated_at = clock_timestamp() WHERE key = $1 AND value ->> 'token' = $3`,
+            [LEASE_PREFIX + key, value, token],
+          );
+        else
+          await client.query(
+            `INSERT INTO ${table} AS held (key, value, updated_at) VALUES ($1, $2, clock_timestamp())
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
+             WHERE held.value ->> 'token' IN ($3, $4) OR ${REMAINING_MS} <= 0`,
+            [LEASE_PREFIX + key, value, token, instead],
+          );
         const { rows } = await client.query<{ token: string; holder: string; ms: string }>(
           `SELECT value ->> 'token' AS token, (value -> 'holder')::text AS holder, ${REMAINING_MS} AS ms
            FROM ${table} AS held WHERE key = $1`,
@@ -105,7 +122,7 @@ function openTable({ pool, ...lend }: Connection, table: string): StateStore {
         );
         const [row] = rows;
         // It was given back in between: whoever asks again gets it.
-        if (row === undefined) return { token: '', holder: {}, remainingMs: 0 };
+        if (row === undefined) return NO_LEASE;
         return {
           token: row.token,
           holder: parseJson(row.holder) as JsonObject,

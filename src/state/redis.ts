@@ -4,7 +4,7 @@ import { ConnectorError } from '../lib/errors.ts';
 import { connectRedis, redisError } from '../lib/redis/redis.ts';
 import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { redisUrl } from '../kit/redis-url.ts';
-import { defineStateStore, LEASE_PREFIX, type StateStore } from '../kit/state-store.ts';
+import { defineStateStore, LEASE_PREFIX, NO_LEASE, type StateStore } from '../kit/state-store.ts';
 
 const CONNECT_MS = 10_000;
 
@@ -48,15 +48,21 @@ function openNamespace(redis: Redis, nameOf: (key: string) => string): StateStor
         'the state cannot be written',
         redis.set(nameOf(key), stringifyJson(value)),
       )),
+    async putHeld(key, value, { lease, token }) {
+      const keys = [nameOf(LEASE_PREFIX + lease), nameOf(key)];
+      const put = redis.eval(PUT_HELD, keys.length, ...keys, token, stringifyJson(value));
+      return (await attempt('the state cannot be written', put)) === 1;
+    },
     delete: async (key) =>
       void (await attempt('the state cannot be deleted', redis.del(nameOf(key)))),
-    async lease(key, { token, ttlMs, holder, instead = token }) {
+    async lease(key, { token, ttlMs, holder, instead = token, renews }) {
       const name = nameOf(LEASE_PREFIX + key);
       const value = stringifyJson({ token, holder });
       const [found, remainingMs] = (await attempt(
         'the state cannot be leased',
-        redis.eval(TAKE_LEASE, 1, name, value, ttlMs, token, instead),
+        redis.eval(TAKE_LEASE, 1, name, value, ttlMs, token, instead, renews ? 1 : 0),
       )) as [string, number];
+      if (found === '') return NO_LEASE;
       const lease = readValue(key, found) as JsonObject;
       return {
         token: lease['token'] as string,
@@ -79,11 +85,20 @@ function openNamespace(redis: Redis, nameOf: (key: string) => string): StateStor
 const TAKE_LEASE = `
   local held = redis.call('GET', KEYS[1])
   local token = held and cjson.decode(held)['token']
+  if ARGV[5] == '1' and token ~= ARGV[3] then
+    if held then return {held, redis.call('PTTL', KEYS[1])} end
+    return {'', 0}
+  end
   if not held or token == ARGV[3] or token == ARGV[4] then
     redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
     return {ARGV[1], tonumber(ARGV[2])}
   end
   return {held, redis.call('PTTL', KEYS[1])}`;
+const PUT_HELD = `
+  local held = redis.call('GET', KEYS[1])
+  if not held or cjson.decode(held)['token'] ~= ARGV[1] then return 0 end
+  redis.call('SET', KEYS[2], ARGV[2])
+  return 1`;
 const RELEASE_LEASE = `
   local held = redis.call('GET', KEYS[1])
   if held and cjson.decode(held)['token'] == ARGV[1] then redis.call('DEL', KEYS[1]) end

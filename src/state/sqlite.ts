@@ -6,7 +6,13 @@ import { retryWhileLocked } from '../lib/sql/lock-retry.ts';
 import { openSqlite, parseSqliteUrl, sqliteError } from '../lib/sql/sqlite.ts';
 import { quoteName } from '../lib/sql/sql-name.ts';
 import { finding, text } from '../kit/schema.ts';
-import { defineStateStore, LEASE_PREFIX, type Lease, type StateStore } from '../kit/state-store.ts';
+import {
+  defineStateStore,
+  LEASE_PREFIX,
+  NO_LEASE,
+  type Lease,
+  type StateStore,
+} from '../kit/state-store.ts';
 import { tableName } from './table-name.ts';
 
 const config = z.lazy(() =>
@@ -63,6 +69,11 @@ function openTable(db: DatabaseSync, table: string): StateStore {
     `INSERT INTO ${table} (key, value, updated_at) VALUES (?, ?, strftime('%Y-%m-%dT%H:%M:%fZ'))
      ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
   );
+  const upsertHeld = db.prepare(
+    `INSERT INTO ${table} (key, value, updated_at) SELECT ?, ?, strftime('%Y-%m-%dT%H:%M:%fZ')
+     WHERE EXISTS (SELECT 1 FROM ${table} WHERE key = ? AND value ->> 'token' = ?)
+     ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
+  );
   const remove = db.prepare(`DELETE FROM ${table} WHERE key = ?`);
   const leases = leaseStatements(db, table);
   const inOrder = queueOfOne();
@@ -73,14 +84,22 @@ function openTable(db: DatabaseSync, table: string): StateStore {
       const stored = stringifyJson(value);
       await inOrder('the state cannot be written', () => upsert.run(key, stored));
     },
+    putHeld: async (key, value, { lease, token }) => {
+      const stored = stringifyJson(value);
+      const { changes } = await inOrder('the state cannot be written', () =>
+        upsertHeld.run(key, stored, LEASE_PREFIX + lease, token),
+      );
+      return changes === 1;
+    },
     delete: async (key) => {
       await inOrder('the state cannot be deleted', () => remove.run(key));
     },
-    lease: (key, { token, ttlMs, holder, instead = token }) =>
+    lease: (key, { token, ttlMs, holder, instead = token, renews }) =>
       inOrder('the state cannot be leased', () => {
         const now = Date.now();
         const value = stringifyJson({ token, holder, ends_ms: now + ttlMs });
-        leases.take.run(LEASE_PREFIX + key, value, token, instead, now);
+        if (renews) leases.renew.run(value, LEASE_PREFIX + key, token);
+        else leases.take.run(LEASE_PREFIX + key, value, token, instead, now);
         return leaseIn(leases.look.get(LEASE_PREFIX + key), now);
       }),
     release: async (key, token) => {
@@ -101,13 +120,17 @@ function leaseStatements(db: DatabaseSync, table: string) {
        ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
        WHERE value ->> 'token' IN (?, ?) OR value ->> 'ends_ms' <= ?`,
     ),
+    renew: db.prepare(
+      `UPDATE ${table} SET value = ?, updated_at = strftime('%Y-%m-%dT%H:%M:%fZ') WHERE key = ? AND value ->> 'token' = ?`,
+    ),
     look: db.prepare(`SELECT value FROM ${table} WHERE key = ?`),
     release: db.prepare(`DELETE FROM ${table} WHERE key = ? AND value ->> 'token' = ?`),
   };
 }
 
 function leaseIn(row: Record<string, unknown> | undefined, now: number): Lease {
-  const found = parseJson(String(row?.['value'])) as JsonObject;
+  if (row === undefined) return NO_LEASE;
+  const found = parseJson(String(row['value'])) as JsonObject;
   return {
     token: found['token'] as string,
     holder: found['holder'] as JsonObject,

@@ -168,6 +168,11 @@ export function fakeState(values: Map<string, JsonValue>, trace?: Trace) {
           values.set(key, value);
           return Promise.resolve();
         },
+        putHeld: (key, value) => {
+          trace?.push(`put ${JSON.stringify(value)}`);
+          values.set(key, value);
+          return Promise.resolve(true);
+        },
         delete: (key) => Promise.resolve(void values.delete(key)),
         lease: (_key, { token, ttlMs, holder }) =>
           Promise.resolve({ token, holder, remainingMs: ttlMs }),

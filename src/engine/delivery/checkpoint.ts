@@ -1,5 +1,6 @@
 /** Making what was taken durable, and remembering how far that reaches. */
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
+import { RunError } from '../../lib/errors.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
 import type { Invocation } from '../row/invocation.ts';
 import * as metrics from '../metrics.ts';
@@ -32,12 +33,13 @@ export async function flushAll(invocation: Invocation): Promise<void> {
 export async function saveBookmark(invocation: Invocation, bookmark: JsonValue): Promise<boolean> {
   const { state, stateKey, source, env, labels, row, watermark, hitFailpoint } = invocation;
   const value = watermark?.stateValue(bookmark) ?? bookmark;
-  invocation.lease?.assertHeld();
   if (state !== undefined) {
     const from = env.clock.elapsedMs();
     try {
-      await retrying(invocation, 'state_put', () => state.put(stateKey, value));
+      const { lease = state } = invocation;
+      await retrying(invocation, 'state_put', () => lease.put(stateKey, value));
     } catch (error) {
+      if (error instanceof RunError) throw error;
       env.metrics.inc(metrics.stateErrors, {
         ...labels,
         op: 'put',

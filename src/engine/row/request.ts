@@ -14,6 +14,8 @@ export interface InvocationRequest {
   readonly plan: Plan;
   readonly row: PlannedRow;
   readonly runId: string;
+  /** Tells this execution of the run from those on other servers before it. */
+  readonly claim?: number | undefined;
   readonly invocationId: string;
   readonly credentials: Credentials;
   readonly tokens: RuntimeTokens;

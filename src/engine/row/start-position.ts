@@ -34,7 +34,9 @@ export async function startPosition(invocation: OpenedInvocation): Promise<Start
       row: row.id,
       pages: watermark.recovered,
     });
-    await state?.put(stateKey, watermark.stateValue(watermark.bookmark)).catch((error: unknown) => {
+    const { lease = state } = invocation;
+    await lease?.put(stateKey, watermark.stateValue(watermark.bookmark)).catch((error: unknown) => {
+      if (error instanceof RunError) throw error;
       throw wrapConnectorError('State', row.state?.type ?? 'state', error);
     });
     invocation.hitFailpoint?.('after_recovery');

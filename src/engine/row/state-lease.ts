@@ -4,10 +4,10 @@
  */
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { Lease, StateStore } from '../../kit/state-store.ts';
+import { NO_LEASE, type Lease, type StateStore } from '../../kit/state-store.ts';
 import { messageOf, RunError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
-import type { JsonObject } from '../../lib/text/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { wrapConnectorError } from '../failure.ts';
 
@@ -20,13 +20,17 @@ export interface Leasing {
   readonly plan: Pick<Plan, 'name'>;
   readonly row: Pick<PlannedRow, 'id' | 'state'>;
   readonly runId: string;
+  /** Tells this execution of the run from those before it. */
+  readonly claim?: number | undefined;
   /** Why a second one is refused, in words of its own. */
   readonly conflict?: (holder: string) => string;
 }
 
 /** Checked before a position is stored. */
 export interface StateLease {
-  /** Throws when another run has taken over. */
+  /** Stores a position, unless another run has taken over: then it throws, and stores nothing. */
+  put(key: string, value: JsonValue): Promise<void>;
+  /** Throws when another run is known to have taken over. */
   assertHeld(): void;
   release(): Promise<void>;
 }
@@ -55,6 +59,7 @@ export async function takeLease(
     throw wrapConnectorError('State', request.row.state?.type ?? 'state', error);
   });
   return {
+    put: (key, value) => lease.put(key, value),
     assertHeld: () => lease.assertHeld(),
     release: async () => (await leave())?.release(),
   };
@@ -72,17 +77,25 @@ class RenewedLease {
   #other: Lease | undefined;
 
   static async take(
-    { env, plan, row, runId, conflict }: Leasing,
+    { env, plan, row, runId, claim, conflict }: Leasing,
     state: StateStore,
     key: string,
   ): Promise<RenewedLease> {
     const since = env.clock.now().toISOString();
-    const holder = { run_id: runId, pipeline: plan.name, row: row.id, since, ...thisProcess() };
-    const request = { token: runId, ttlMs: TTL_MS, holder };
+    const token = claim === undefined ? runId : `${runId} ${claim}`;
+    const holder = {
+      run_id: runId,
+      ...(claim === undefined ? {} : { claim }),
+      pipeline: plan.name,
+      row: row.id,
+      since,
+      ...thisProcess(),
+    };
+    const request = { token, ttlMs: TTL_MS, holder };
     let lease = await state.lease(key, request);
-    if (lease.token !== runId && isOver(lease))
+    if (lease.token !== token && (isOver(lease) || isEarlier(lease, runId, claim)))
       lease = await state.lease(key, { ...request, instead: lease.token });
-    if (lease.token !== runId)
+    if (lease.token !== token)
       throw heldByAnother(lease, conflict?.(nameOf(lease)) ?? inUse(key, lease), env.clock.now());
     return new RenewedLease(state, key, request);
   }
@@ -98,9 +111,21 @@ class RenewedLease {
     this.#timer = setInterval(() => void this.#renew(), RENEW_MS).unref();
   }
 
+  async put(key: string, value: JsonValue): Promise<void> {
+    const holding = { lease: this.#key, token: this.#request.token };
+    this.assertHeld();
+    // Only where servers take runs over from each other does the store itself have to refuse.
+    if (this.#request.holder['claim'] === undefined) await this.#state.put(key, value);
+    else if (!(await this.#state.putHeld(key, value, holding))) this.#fail(NO_LEASE);
+  }
+
   assertHeld(): void {
-    if (this.#other === undefined) return;
-    const message = `the state \`${this.#key}\` was taken over by ${nameOf(this.#other)} while this run did not answer`;
+    if (this.#other !== undefined) this.#fail(this.#other);
+  }
+
+  #fail(other: Lease): never {
+    const by = other.token === '' ? 'another run' : nameOf(other);
+    const message = `the state \`${this.#key}\` was taken over by ${by} while this run did not answer`;
     throw new RunError('State', 'state_lease_lost', message, {
       hint: 'what this run wrote since its last position will be written again; look whether its machine was suspended or overloaded',
     });
@@ -113,9 +138,21 @@ class RenewedLease {
 
   /** A store that does not answer is noticed when a position is stored. */
   async #renew(): Promise<void> {
-    const lease = await this.#state.lease(this.#key, this.#request).catch(() => undefined);
+    const request = { ...this.#request, renews: true } as const;
+    const lease = await this.#state.lease(this.#key, request).catch(() => undefined);
     if (lease !== undefined && lease.token !== this.#request.token) this.#other = lease;
   }
+}
+
+/** An execution of the same run that its server lost, so that it was begun again here. */
+function isEarlier({ holder }: Lease, runId: string, claim: number | undefined): boolean {
+  const earlier = holder['claim'];
+  return (
+    holder['run_id'] === runId &&
+    claim !== undefined &&
+    typeof earlier === 'number' &&
+    earlier < claim
+  );
 }
 
 function inUse(key: string, lease: Lease): string {

@@ -338,6 +338,7 @@ class GraphExecution {
       plan,
       row: rowReading(row, reader),
       runId: options.runId,
+      claim: options.claim,
       invocationId: env.ids.next(),
       credentials,
       tokens,

@@ -19,6 +19,7 @@ function broken(
     return {
       get: (key) => sound.get(key),
       put: (key, value) => sound.put(key, value),
+      putHeld: (key, value, holding) => sound.putHeld(key, value, holding),
       delete: (key) => sound.delete(key),
       lease: (key, request) => sound.lease(key, request),
       release: (key, token) => sound.release(key, token),
@@ -40,6 +41,15 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
       unwritten.set(key, value);
       return Promise.resolve();
     },
+  })),
+  broken('held', 'stores a value although another one has the lease', (sound) => ({
+    async putHeld(key, value) {
+      await sound.put(key, value);
+      return true;
+    },
+  })),
+  broken('held', 'gives a lease again to whoever lost it', (sound) => ({
+    lease: (key, { renews: _renews, ...request }) => sound.lease(key, request),
   })),
   broken('seen', 'writes when it is closed', (sound) => {
     const pending = new Map<string, JsonValue>();

@@ -161,6 +161,30 @@ export const STATE_CLAUSES: readonly StateClause[] = [
       }),
   },
   {
+    name: 'held',
+    title:
+      'stores a value only for whoever has the lease, and does not give it back to who lost it',
+    check: (subject) =>
+      subject.using(async (store) => {
+        const key = 'suite::held';
+        const put = (token: string, value: number): Promise<boolean> =>
+          store.putHeld(key, value, { lease: key, token });
+        assert.equal(await put('a', 0), false, 'nobody has the lease');
+        await store.lease(key, asking('a'));
+        assert.equal(await put('a', 1), true);
+        assert.equal((await store.lease(key, { ...asking('a'), renews: true })).token, 'a');
+        await subject.using((other) => other.lease(key, { ...asking('b'), instead: 'a' }));
+        assert.equal(await put('a', 2), false, 'another one has it');
+        assert.equal((await store.lease(key, { ...asking('a'), renews: true })).token, 'b');
+        assert.equal(await put('b', 3), true);
+        assert.equal(await store.get(key), 3);
+        await store.release(key, 'b');
+        assert.equal((await store.lease(key, { ...asking('a'), renews: true })).token, '');
+        assert.equal(await put('a', 4), false, 'nobody has it any more');
+        assert.equal(await store.get(key), 3);
+      }),
+  },
+  {
     name: 'lease_race',
     title: 'leases a key to one of many who ask at once, also when an old lease has ended',
     check: (subject) =>
