@@ -16,17 +16,20 @@ import {
   outputExpiries,
   outputsListener,
 } from './features/local-outputs/local-outputs.ts';
+import type { ClusterStore } from './history/cluster.ts';
 import { openHistory } from './history/open.ts';
 import { passwordIn } from './history/postgres/address.ts';
 import type { Access } from './lib/access.ts';
 import type { Env } from './lib/env.ts';
 import { Redactor } from './lib/redact.ts';
-import { AppError } from './lib/errors.ts';
+import { AppError, assert } from './lib/errors.ts';
 import { stringifyJson } from './lib/text/json.ts';
 import { programFile } from './lib/files/program-file.ts';
 import { createRegistry } from './lib/metrics/prometheus.ts';
 import { findVariable, VARIABLES } from './lib/variables.ts';
 import { parts } from './parts.ts';
+import type { ClusterSettings } from './runs/cluster/cluster.ts';
+import { CLUSTER_METRICS } from './runs/cluster/metrics.ts';
 import { RUN_METRICS } from './runs/service/metrics.ts';
 import { createJobs } from './runs/service/jobs.ts';
 import { createPrepare } from './runs/service/prepare.ts';
@@ -77,6 +80,8 @@ const SHORTEST_MEASURED_SECS = 3600;
 
 /** Who sends SIGHUP may do everything to this process. */
 const HANGUP: Caller = { principal: 'SIGHUP', role: 'admin' };
+/** Somebody asked another server of the cluster, which knows who. */
+const PEER: Caller = { principal: 'cluster', role: 'admin' };
 
 const FAILED_START_GRACE_SECS = 5;
 
@@ -91,7 +96,7 @@ const JOBS_PER_WORKER = 500_000;
 export async function serve(options: ServeOptions, version: string): Promise<RunningServer> {
   // As long as its runs are kept.
   const measuredMs = 1000 * Math.max(options.retainTerminalRunsSecs, SHORTEST_MEASURED_SECS);
-  const registry = createRegistry(RUN_METRICS, {
+  const registry = createRegistry([...RUN_METRICS, ...CLUSTER_METRICS], {
     bounds: MEASURED.map((bound) => ({ ...bound, idleMs: measuredMs })),
     elapsedMs: () => options.env.clock.elapsedMs(),
   });
@@ -109,6 +114,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const loadedTriggers =
     options.triggers === undefined ? undefined : readTriggers(options.triggers, surroundings);
   const history = await openHistory(historyAddress(options.history), env, { mayBeAway: true });
+  const clustered = options.cluster !== undefined;
   const catalog = createCatalog(history.catalog, env);
   const ledger = { env, store: history.outputs };
   const entry = programFile('worker');
@@ -152,7 +158,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     prepare,
     doctor: preflight,
     base,
-    callbacks: { allowHosts: options.callbackAllowHosts, clustered: false },
+    callbacks: { allowHosts: options.callbackAllowHosts, clustered },
     listeners: [
       metricsListener(registry.apply),
       catalogListener(catalog),
@@ -173,6 +179,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     outputsExpire: (outcome) => outputExpiries(outcome, options.localOutputs.retentionDays),
     isLevelChosen: options.isLevelChosen,
     listen: options.listen,
+    sharedBy: history.cluster,
+    ...clusterSettings(options, history.cluster),
   });
   const services = { jobs, base, audit: runs.audit };
   const schedules = createSchedules({
@@ -189,8 +197,12 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     env,
     store: history.templates,
     runs,
-    onChanged: () => void schedules.lookAtTemplates(),
+    onChanged: () => {
+      void schedules.lookAtTemplates();
+      runs.cluster?.tellOthers('templates');
+    },
   });
+  runs.cluster?.onNews('templates', () => void schedules.lookAtTemplates());
   const templateSync = createTemplateSync({
     env,
     file: options.templatesSync,
@@ -222,6 +234,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       ? {}
       : { schedules: schedulesFolder(options.schedules, schedules, { env, jobs, base }) }),
   });
+  runs.cluster?.onNews('reload', () => void reload(PEER).catch(isLogged));
   const server = await createServer({
     version,
     env,
@@ -265,9 +278,14 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     deadLetters: createDeadLetterFiles(jobs),
     localOutputs,
     audit: runs.audit,
-    reload,
+    reload: async (caller) => {
+      const report = await reload(caller);
+      runs.cluster?.tellOthers('reload');
+      return report;
+    },
     authenticate: (authorization) => doors.authenticate(authorization),
     metricsText: () => registry.render(),
+    clustered,
     bodyLimitBytes: options.bodyLimitBytes,
     corsOrigins: options.corsOrigins,
     ...(options.auth.noAuth === true && isLoopback(host)
@@ -297,12 +315,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     return {
       url: address,
       historyText: options.history.kind,
-      // What is wrong stands in the log.
-      reload: () =>
-        reload(HANGUP).then(
-          () => {},
-          () => {},
-        ),
+      reload: () => reload(HANGUP).then(isLogged, isLogged),
       drain: async (graceSecs) => {
         schedules.close();
         await Promise.all([triggers.close(), templateSync.close()]);
@@ -324,6 +337,9 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   }
 }
 
+/** What is wrong stands in the log. */
+function isLogged(): void {}
+
 function historyAddress(history: ServeHistory): string {
   switch (history.kind) {
     case 'memory':
@@ -335,6 +351,15 @@ function historyAddress(history: ServeHistory): string {
     default:
       return history satisfies never;
   }
+}
+
+function clusterSettings(
+  { cluster, leaseTtlSecs }: ServeOptions,
+  store: ClusterStore | undefined,
+): { readonly cluster?: ClusterSettings } {
+  if (cluster === undefined) return {};
+  assert(store !== undefined, 'the options were checked: PostgreSQL has one');
+  return { cluster: { ...cluster, store, leaseMs: leaseTtlSecs * 1000 } };
 }
 
 /** Who may call, and what the documents of those who may can reach. */

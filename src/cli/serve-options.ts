@@ -19,6 +19,13 @@ export type ServeHistory =
   /** With its login. */
   | { readonly kind: 'postgres'; readonly url: string };
 
+/** Needs a history in PostgreSQL. */
+export interface ServeCluster {
+  readonly pollSecs: number;
+  readonly maxAttempts: number;
+  readonly handsOver: boolean;
+}
+
 export interface ServeOptions {
   /**
    * Made for this process: its log goes to stderr, and the tokens are registered with its redactor.
@@ -59,6 +66,8 @@ export interface ServeOptions {
   readonly logRetentionSecs: number;
   readonly logMaxLinesPerRun: number;
   readonly leaseTtlSecs: number;
+  /** Undefined: this server works alone. */
+  readonly cluster: ServeCluster | undefined;
   readonly probeTimeoutSecs: number;
   /** Hosts that callbacks may reach although their address is private. */
   readonly callbackAllowHosts: readonly string[];

@@ -41,6 +41,7 @@ export const runJob = defineJob({
         outages,
       })),
       runId: request.run_id,
+      claim: request.claim,
       clock: new Date(request.clock),
       ...(request.zone === undefined ? {} : { zone: request.zone }),
       signal,

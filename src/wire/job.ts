@@ -21,6 +21,8 @@ export const runJobSchema = z.strictObject({
   zone: z.string().optional(),
   concurrency: z.int().positive().nullable(),
   reads_anew: z.boolean(),
+  /** Tells this execution of the run from those on other servers before it. */
+  claim: z.int().positive().optional(),
 });
 
 /** Reads, resolves and plans a document, and says what a server needs to know of it. */

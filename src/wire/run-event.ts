@@ -52,4 +52,6 @@ export interface RunIdentity {
   readonly name: string;
   /** Pipeline to which its measurements are added, in place of `name`. */
   readonly measured_as: string | null;
+  /** Number of the first line of its log; 0 when absent. Executions before it used those below. */
+  readonly first_line?: number;
 }

@@ -50,10 +50,11 @@ describe('a start is refused, in a sentence,', () => {
       ['--no-auth', '--history', 'mysql://x'],
       '--history must be',
     ],
+    ['with what this build does not have', ['--no-auth', '--no-ui'], '--no-ui is not available'],
     [
-      'with what this build does not have',
-      ['--no-auth', '--cluster'],
-      '--cluster is not available',
+      'as a cluster whose servers see nothing of each other',
+      ['--no-auth', '--cluster', '--history', 'memory'],
+      '--cluster needs a history in PostgreSQL',
     ],
     ['with an option nobody knows', ['--no-auth', '--bogus'], 'no option `--bogus`'],
   ])('%s', async (_what, args, sentence) => {

@@ -143,6 +143,7 @@ export function fakeRuns(script: RunsScript): Runs {
       script.submitted.push(submission);
       return { run_id: 'run-2', status: 'queued', submitted_at: '2026-08-01T12:00:00.000Z' };
     },
+    clusterStatus: async () => ({ enabled: false, instances: 0, members: [] }),
     get: async (runId) => known(runId),
     submitted: async (runId) => {
       const record = known(runId);

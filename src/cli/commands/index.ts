@@ -31,6 +31,7 @@ import { submitCommand } from './submit.ts';
 import { runCommand } from './run.ts';
 import { scheduleCommand } from './schedule.ts';
 import { schedulesCommand } from './schedules.ts';
+import { clusterStatusCommand } from './cluster-status.ts';
 import { schemaCommand } from './schema.ts';
 import { serveCommand } from './serve.ts';
 import { templateDeleteCommand } from './template-delete.ts';
@@ -91,6 +92,7 @@ export const COMMANDS: readonly Command[] = [
   rerunCommand,
   mcpCommand,
   schedulesCommand,
+  clusterStatusCommand,
   demoCommand,
   fmtCommand,
   listCommand,

@@ -24,6 +24,9 @@ import { VARIABLES } from '../../lib/variables.ts';
 
 const DEFAULT_CONCURRENT_RUNS = Math.min(16, Math.max(1, availableParallelism()));
 const DAY_SECS = 86_400;
+const LEASE_TTL_SECS = 30;
+/** Others take over within five seconds. */
+const CLUSTER_LEASE_TTL_SECS = 4;
 
 const options = withVariables('SERVE', {
   listen: textOption({
@@ -156,7 +159,7 @@ const options = withVariables('SERVE', {
   leaseTtlSecs: integerOption({
     value: 'N',
     min: 1,
-    default: 30,
+    defaultText: `${LEASE_TTL_SECS}; ${CLUSTER_LEASE_TTL_SECS} with --cluster`,
     description: 'Seconds after which a server that does not report counts as dead.',
   }),
   probeTimeoutSecs: integerOption({
@@ -171,9 +174,28 @@ const options = withVariables('SERVE', {
       'Host that callbacks may be sent to, even one with a link-local address. When any is given, all others are refused.',
   }),
   noUi: unavailableOption('web console to switch off'),
-  cluster: unavailableOption('cluster mode'),
-  clusterPollSecs: unavailableOption('cluster mode', 'N'),
-  clusterMaxAttempts: unavailableOption('cluster mode', 'N'),
+  cluster: switchOption({
+    description:
+      'Share one queue with all servers that use the same history, which must be in PostgreSQL, and take over runs of those that are lost.',
+  }),
+  clusterPollSecs: integerOption({
+    value: 'N',
+    min: 1,
+    default: 2,
+    description:
+      'With `--cluster`: seconds after which a server looks for runs although none was announced.',
+  }),
+  clusterMaxAttempts: integerOption({
+    value: 'N',
+    min: 1,
+    default: 3,
+    description:
+      'With `--cluster`: how often a run whose server was lost is tried again before it fails.',
+  }),
+  shutdownHandover: switchOption({
+    description:
+      'With `--cluster`: a server that shuts down gives its runs to others at their next page, instead of waiting for their end.',
+  }),
   templatesSync: textOption({
     value: 'FILE',
     completes: 'file',
@@ -301,7 +323,8 @@ export function readServeOptions(
     idempotencyRetentionSecs: values.idempotencyRetentionSecs,
     logRetentionSecs: values.logRetentionSecs,
     logMaxLinesPerRun: values.logMaxLinesPerRun,
-    leaseTtlSecs: values.leaseTtlSecs,
+    leaseTtlSecs: values.leaseTtlSecs ?? (values.cluster ? CLUSTER_LEASE_TTL_SECS : LEASE_TTL_SECS),
+    cluster: clusterOf(values),
     probeTimeoutSecs: values.probeTimeoutSecs,
     callbackAllowHosts: values.callbackAllowHost,
     localOutputs: {
@@ -320,6 +343,24 @@ function mcpOf({ mcp, mcpAllowMutations: allowsMutations }: ServeValues): ServeO
   if (!mcp && allowsMutations)
     throw usageError('--mcp-allow-mutations belongs to --mcp', 'give both, or neither');
   return mcp ? { allowsMutations } : undefined;
+}
+
+/** Servers on one file, or on none, cannot see each other. */
+function clusterOf(values: ServeValues): ServeOptions['cluster'] {
+  const { cluster, history, shutdownHandover: handsOver } = values;
+  if (!cluster && handsOver)
+    throw usageError('--shutdown-handover belongs to --cluster', 'give both, or neither');
+  if (!cluster) return undefined;
+  if (!isPostgresAddress(history ?? ''))
+    throw usageError(
+      '--cluster needs a history in PostgreSQL, which all servers share',
+      'give every server the same `--history postgres://…`',
+    );
+  return {
+    pollSecs: values.clusterPollSecs,
+    maxAttempts: values.clusterMaxAttempts,
+    handsOver,
+  };
 }
 
 function absolute(file: string | undefined, cwd: string): string | undefined {

@@ -82,7 +82,7 @@ describe('help', () => {
     expect(page).toContain(
       '| `--listen ADDRESS` | `HEADGATE_SERVE_LISTEN`, `SVC_SERVE_LISTEN` | 127.0.0.1:8080 |',
     );
-    expect(page).not.toContain('--cluster');
+    expect(page).not.toContain('--no-ui');
   });
 
   it.each(COMMANDS.map((command) => command.name))(
@@ -126,7 +126,19 @@ describe('usage errors', () => {
     ],
     [
       'serve --no-auth --cluster',
-      'error: --cluster is not available: this version has no cluster mode\n',
+      'error: --cluster needs a history in PostgreSQL, which all servers share\nhint: give every server the same `--history postgres://…`\n',
+    ],
+    [
+      'serve --no-auth --shutdown-handover',
+      'error: --shutdown-handover belongs to --cluster\nhint: give both, or neither\n',
+    ],
+    [
+      'serve --no-auth --cluster --cluster-poll-secs 0',
+      'error: --cluster-poll-secs must be a whole number of at least 1, got "0"\n',
+    ],
+    [
+      'serve --no-auth --cluster --cluster-max-attempts 0',
+      'error: --cluster-max-attempts must be a whole number of at least 1, got "0"\n',
     ],
     [
       'serve --no-auth --history mysql://x',

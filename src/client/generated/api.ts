@@ -3449,6 +3449,55 @@ export interface Readyz503 {
   [k: string]: unknown;
 }
 
+export interface ClusterStatusAnswer {
+  enabled: boolean;
+  /**
+   * Those that live.
+   */
+  instances: number;
+  /**
+   * By start; none when the server works alone.
+   */
+  members: {
+    instance_id: string;
+    /**
+     * The address that it was started with.
+     */
+    listen: string | null;
+    /**
+     * Name of its machine.
+     */
+    host: string;
+    pid: number;
+    /**
+     * RFC 3339, UTC.
+     */
+    started_at: string;
+    /**
+     * Its last heartbeat, RFC 3339, UTC.
+     */
+    seen_at: string;
+    /**
+     * Runs that it executes at the same time, at most.
+     */
+    max_concurrent: number;
+    /**
+     * Runs that it executed when it was seen.
+     */
+    in_flight: number;
+    /**
+     * `lost`: its lease has ended, others take its runs over.
+     */
+    status: 'alive' | 'lost';
+    /**
+     * It is the server that answers.
+     */
+    is_self: boolean;
+    [k: string]: unknown;
+  }[];
+  [k: string]: unknown;
+}
+
 export interface OpenapiAnswer {
   [k: string]: unknown;
 }
@@ -4325,6 +4374,19 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "text/plain; version=0.0.4; charset=utf-8": string } };
+        500: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/v1/cluster": {
+    /** The servers that share the queue. */
+    get: {
+      parameters: { query?: never; header?: never; path?: never; cookie?: never };
+      requestBody?: never;
+      responses: {
+        200: { content: { "application/json": ClusterStatusAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
       };
     };

@@ -243,7 +243,7 @@ function submissionOf(
     },
     // Without values of its own the run is one of a document that may be prepared already.
     how:
-      hasNone(given) && hasNone(env)
+      hasNone(given) && hasNone(env) && secrets.length === 0
         ? {}
         : { bound: { params: { ...given }, env: { ...env }, secretParams: secrets } },
   };

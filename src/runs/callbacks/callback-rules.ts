@@ -38,7 +38,13 @@ export const PAYLOAD_KEYS = [
 
 /** Throws `unprocessable` naming the field. */
 export function validateCallback(callback: Callback, rules: CallbackRules): void {
-  validateHost(parseUrl(callback.url), rules);
+  const url = parseUrl(callback.url);
+  validateHost(url, rules);
+  if (rules.clustered && `${url.username}${url.password}` !== '')
+    throw refusal(
+      'callback.url: a login is not possible on a clustered server, which stores the address',
+      'put what the receiver needs into `extra_fields`',
+    );
   validateMethod(callback);
   validateHeaders(callback.headers, rules);
   for (const key of PAYLOAD_KEYS) {

@@ -6,8 +6,9 @@ import type { RunLogs } from './run-log.ts';
 export function logListener(logs: RunLogs, writer: LogWriter | undefined): RunListener {
   return {
     name: 'log',
-    follow: ({ run_id: runId }) => {
-      const log = logs.open(runId);
+    follow: ({ run_id: runId, first_line: firstLine = 0 }) => {
+      const log = logs.open(runId, firstLine);
+      if (firstLine > 0) writer?.open(runId, firstLine);
       return (event) => {
         if (event.kind !== 'log') return;
         log.push(event.lines);

@@ -29,6 +29,8 @@ interface Mark {
 }
 
 interface Progress {
+  /** Number of the first line. */
+  readonly first: number;
   /** Number of the next line. */
   next: number;
   truncated: boolean;
@@ -56,7 +58,7 @@ export class LogWriter {
   push(runId: string, lines: readonly LogLine[]): void {
     const progress = this.#progressOf(runId);
     for (const { ts, level, line } of lines) {
-      const isFirst = progress.next < this.#firstLines;
+      const isFirst = progress.next - progress.first < this.#firstLines;
       if (isFirst && this.#queue.length >= QUEUE_LINES) {
         this.#dropped('queue_full', 1);
         continue;
@@ -67,6 +69,11 @@ export class LogWriter {
       progress.next += 1;
     }
     if (!this.#writing) void this.#write();
+  }
+
+  /** The lines of this run begin with another number than 0. Called before the first one. */
+  open(runId: string, first: number): void {
+    this.#runs.set(runId, { first, next: first, truncated: false, last: [] });
   }
 
   /**
@@ -87,7 +94,7 @@ export class LogWriter {
   #progressOf(runId: string): Progress {
     let progress = this.#runs.get(runId);
     if (progress === undefined) {
-      progress = { next: 0, truncated: false, last: [] };
+      progress = { first: 0, next: 0, truncated: false, last: [] };
       this.#runs.set(runId, progress);
     }
     return progress;

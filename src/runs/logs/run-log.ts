@@ -19,14 +19,18 @@ const ENDED_LINES = 100_000;
 export class RunLog {
   readonly #ring: string[] = [];
   readonly #capacity: number;
-  /** Lines taken so far; the line numbered `n` is at `n % capacity`. */
-  #taken = 0;
+  /** Number of the first line. */
+  readonly #first: number;
+  /** Number of the next line; the line numbered `n` is at `n % capacity`. */
+  #taken: number;
   #ended = false;
   /** Made for the first reader: most runs have none. */
   #waiting: Set<() => void> | undefined;
 
-  constructor(capacity = RING_LINES) {
+  constructor(capacity = RING_LINES, first = 0) {
     this.#capacity = capacity;
+    this.#first = first;
+    this.#taken = first;
   }
 
   push(lines: readonly LogLine[]): void {
@@ -47,6 +51,10 @@ export class RunLog {
     return this.#ring.length;
   }
 
+  get hasEnded(): boolean {
+    return this.#ended;
+  }
+
   /** Whether the event of this number was the last. */
   isOver(seq: number): boolean {
     return this.#ended && seq >= this.#taken;
@@ -57,7 +65,10 @@ export class RunLog {
    * when the signal fires.
    */
   async *follow(signal: AbortSignal, after?: number): AsyncGenerator<LogEvent, void, undefined> {
-    const start = after === undefined ? this.#oldest() : Math.min(after + 1, this.#taken);
+    const start =
+      after === undefined || after < this.#first
+        ? this.#oldest()
+        : Math.min(after + 1, this.#taken);
     for (let at = start; !signal.aborted;) {
       const oldest = this.#oldest();
       if (at < oldest) {
@@ -76,7 +87,7 @@ export class RunLog {
   }
 
   #oldest(): number {
-    return Math.max(0, this.#taken - this.#capacity);
+    return Math.max(this.#first, this.#taken - this.#capacity);
   }
 
   #change(signal: AbortSignal): Promise<void> {
@@ -114,10 +125,11 @@ export class RunLogs {
     this.#clock = clock;
   }
 
-  /** That of the run, which is made when there is none. */
-  open(runId: string): RunLog {
+  /** That of the run, which is made when there is none, or when it ended and the run begins again. */
+  open(runId: string, first = 0): RunLog {
     let log = this.#logs.get(runId);
-    if (log === undefined) this.#logs.set(runId, (log = new RunLog()));
+    if (log === undefined || log.hasEnded)
+      this.#logs.set(runId, (log = new RunLog(RING_LINES, first)));
     return log;
   }
 

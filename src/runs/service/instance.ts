@@ -1,6 +1,9 @@
 /** Who this process is among those that share a history, and whether another one still lives. */
+import { randomUUID } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import type { Instance } from '../../history/history.ts';
+import type { Env } from '../../lib/env.ts';
 
 export interface ProcessIdentity {
   /** Machine, its boot, and process namespace: only equal ones share pids. */
@@ -17,6 +20,28 @@ export function thisProcess(): ProcessIdentity {
     linkQuietly('/proc/self/ns/pid'),
   ].filter((part) => part !== null);
   return { host: host.join(' '), pid: process.pid, pid_started: startOf(process.pid) };
+}
+
+/** This process as a server that begins now. */
+export function newInstance(
+  { clock }: Pick<Env, 'clock'>,
+  { listen, maxConcurrent }: NewInstance,
+): Instance {
+  const now = clock.now().toISOString();
+  return {
+    instance_id: randomUUID(),
+    ...thisProcess(),
+    listen: listen ?? null,
+    started_at: now,
+    seen_at: now,
+    max_concurrent: maxConcurrent,
+    in_flight: 0,
+  };
+}
+
+interface NewInstance {
+  readonly listen?: string | undefined;
+  readonly maxConcurrent: number;
 }
 
 /**

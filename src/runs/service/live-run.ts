@@ -24,6 +24,8 @@ export interface LiveRunOptions {
   /** Content of the default document that it is merged over. */
   readonly base: string | null;
   readonly callback: Callback | undefined;
+  /** How often it was claimed; absent where servers do not share their runs. */
+  readonly claim?: number;
 }
 
 export interface LiveRunServices {
@@ -44,6 +46,8 @@ export interface LiveRunServices {
   readonly onOver: (run: LiveRun) => void;
   /** The end of the run is on record. */
   readonly onRecorded: (run: LiveRun) => void;
+  /** Gives a run back to the servers that share it. */
+  readonly release?: (fence: RunFence) => Promise<boolean>;
 }
 
 export class LiveRun {
@@ -53,6 +57,7 @@ export class LiveRun {
   readonly #run: StoredRun;
   readonly #submission: StoredSubmissionContent;
   readonly #base: string | null;
+  readonly #claim: number | undefined;
   readonly #services: LiveRunServices;
   /** Made with the first event: a run that waits has none. */
   #follower: ((event: RunEvent) => void) | undefined;
@@ -61,6 +66,8 @@ export class LiveRun {
   #handle: JobHandle | undefined;
   #stopped: StopCause | undefined;
   #closing = false;
+  /** Others go on with it: what becomes of it here is not its end. */
+  #fate: 'ours' | 'given_back' | 'lost' = 'ours';
   /** Of its document; nobody has looked at that of a run that did not begin. */
   #holdsCredentials = true;
   /** Fires when the run no longer waits. */
@@ -75,6 +82,9 @@ export class LiveRun {
     this.#run = options.run;
     this.#submission = options.submission;
     this.#base = options.base;
+    this.#claim = options.claim;
+    // Whoever claims a run starts it in the same step.
+    if (options.run.status === 'running') this.#startedAt = options.run.started_at;
     this.#services = services;
   }
 
@@ -123,6 +133,27 @@ export class LiveRun {
     this.#handle?.stop(cause, this.#services.stopGraceMs);
   }
 
+  /** Stops it at its next page; another server goes on from there, unless it has ended by then. */
+  giveBack(): void {
+    if (this.#fate === 'ours' && this.#stopped === undefined && !this.#closing)
+      this.#fate = 'given_back';
+    this.stop('shutdown');
+  }
+
+  /** It belongs to another server: its worker is killed, and nothing of it is recorded. */
+  lose(): void {
+    this.#fate = 'lost';
+    this.#stopped ??= 'shutdown';
+    this.#handle?.stop('shutdown', 0);
+  }
+
+  /** As `lose`, where it is not known whether another server has it. */
+  loseTouch(): void {
+    if (this.#fate === 'ours') this.#fate = 'given_back';
+    this.#stopped ??= 'shutdown';
+    this.#handle?.stop('shutdown', 0);
+  }
+
   /**
    * Takes the run over and executes it. Undefined when it is not ours to record (any more). Never
    * rejects.
@@ -131,6 +162,7 @@ export class LiveRun {
     const { env, health, giveUp } = this.#services;
     this.endWait();
     if (this.#stopped !== undefined) return UNSTARTED;
+    if (this.#startedAt !== null) return this.#execute();
     const startedAt = env.clock.now().toISOString();
     try {
       const mine = await health.insist(
@@ -194,6 +226,7 @@ export class LiveRun {
     const { env, isLevelChosen } = this.#services;
     const { config, config_format, name, bound, ...settings } = this.#submission;
     const { clock, zone, concurrency, reads_anew } = settings;
+    const claim = this.#claim;
     return {
       version: JOB_VERSION,
       id: this.fence.run_id,
@@ -213,6 +246,7 @@ export class LiveRun {
         ...(zone === undefined ? {} : { zone }),
         concurrency,
         reads_anew,
+        ...(claim === undefined ? {} : { claim }),
       },
     };
   }
@@ -261,9 +295,28 @@ export class LiveRun {
     if (!executed.signal.aborted) this.stop('timeout');
   }
 
+  /** Its log is stored, and another server may go on with it. */
+  async #leave(): Promise<void> {
+    const { env, health, giveUp, flushLog, release } = this.#services;
+    const { run_id } = this.fence;
+    const flushed = flushLog(run_id);
+    const isReleased =
+      this.#fate === 'given_back' &&
+      release !== undefined &&
+      (await health.insist(() => release(this.fence), giveUp));
+    await flushed;
+    env.log.info(
+      isReleased ? 'a run was given back to the queue' : 'a run belongs to another server',
+      {
+        run_id,
+      },
+    );
+  }
+
   async #record(end: RunEnd): Promise<void> {
     const { env, health, giveUp, flushLog, onRecorded, outputsExpire } = this.#services;
     this.#closing = true;
+    if (this.#fate !== 'ours' && !isComplete(end)) return this.#leave();
     const { ending, reason } = endingOf(end, {
       stopped: this.#stopped,
       timeoutSecs: this.#submission.timeout_secs,
@@ -299,6 +352,10 @@ export class LiveRun {
     const started_at = this.#startedAt;
     this.tell({ kind: 'ended', end: { status, started_at, finished_at, error, outcome } });
   }
+}
+
+function isComplete(end: RunEnd): boolean {
+  return end.type === 'finished' && end.outcome.status === 'completed';
 }
 
 /** In parts: a timer of more than 24 days would fire at once. */

@@ -1,4 +1,5 @@
 /** The runs that this instance answers for: those that wait for a slot, and those that execute. */
+import type { ClaimedRun } from '../../history/cluster.ts';
 import type { AdoptedRun, StoredRun } from '../../history/history.ts';
 import { messageOf } from '../../lib/errors.ts';
 import type { StopCause } from '../../wire/job.ts';
@@ -19,8 +20,12 @@ export interface LiveRunsOptions {
   readonly capacity: number;
   readonly onChange: (queued: number, inFlight: number) => void;
   readonly services: LiveRunServices;
+  /** A slot is free, or may be. */
+  readonly onRoom?: () => void;
 }
 
+/** Lines that one execution of a run may log, and numbers between two of them. */
+const LINES_OF_CLAIM = 1_000_000_000;
 /** Queued runs taken over at a time. */
 const ADOPT_AT_ONCE = 100;
 
@@ -49,6 +54,11 @@ export class LiveRuns {
 
   get full(): boolean {
     return this.#queue.full;
+  }
+
+  /** Runs that could begin now. */
+  get free(): number {
+    return this.#isHeld ? 0 : this.#queue.free;
   }
 
   get inFlight(): number {
@@ -93,6 +103,20 @@ export class LiveRuns {
     for (const run of this.#runs.values()) void this.stop(run, 'shutdown');
   }
 
+  /**
+   * A run that this server has claimed; there was a free slot. Resolves when it executes, or has
+   * ended without.
+   */
+  enterClaimed(claimed: ClaimedRun): Promise<void> {
+    return this.#take(claimed, this.#queue.reserveAnyway(), claimed.claim);
+  }
+
+  /** Ends all executions here; other servers go on with them. */
+  giveAllBack(): void {
+    this.#isStopped = true;
+    for (const run of this.#runs.values()) run.giveBack();
+  }
+
   /** Starts nothing any more; waiting runs stay queued in the history, for the next server. */
   hold(): void {
     this.#isHeld = true;
@@ -133,13 +157,17 @@ export class LiveRuns {
         env.log.info('queued runs of a server that is gone were taken over', {
           runs: adopted.length,
         });
-      for (const one of adopted) this.#take(one, places.pop());
+      for (const one of adopted) void this.#take(one, places.pop());
     } finally {
       for (const place of places) place.release();
     }
   }
 
-  #take({ run, submission }: AdoptedRun, place: Reservation<LiveRun> | undefined): void {
+  #take(
+    { run, submission }: AdoptedRun,
+    place: Reservation<LiveRun> | undefined,
+    claim?: number,
+  ): Promise<void> {
     const content = readSubmission(submission);
     const impossible =
       content === undefined
@@ -149,9 +177,8 @@ export class LiveRuns {
           : undefined;
     if (content === undefined || impossible !== undefined) {
       place?.release();
-      const live = this.#liveRun(run, UNREADABLE, { base: null, callback: undefined });
-      void this.#settle(live, live.endImpossible(impossible ?? ''));
-      return;
+      const live = this.#liveRun(run, UNREADABLE, { base: null, callback: undefined, claim });
+      return this.#settle(live, live.endImpossible(impossible ?? ''));
     }
     if (content.callback === 'withheld')
       this.#options.services.env.log.warn(
@@ -160,17 +187,23 @@ export class LiveRuns {
       );
     const callback = content.callback === 'recorded' ? (run.callback as Callback) : undefined;
     const base = submission.base?.content ?? null;
-    const live = this.#liveRun(run, content, { base, callback });
+    const live = this.#liveRun(run, content, { base, callback, claim });
     if (run.cancel_requested) {
       place?.release();
-      void this.#settle(live, live.endUnstarted('cancel'));
-    } else if (this.#isHeld) {
-      this.#forget(live);
-      place?.release();
-    } else {
+      return this.#settle(live, live.endUnstarted('cancel'));
+    }
+    if (!this.#isHeld) {
       place?.enter(live);
       this.#limitWait(live, run.submitted_at);
+      return Promise.resolve();
     }
+    place?.release();
+    if (claim === undefined) {
+      this.#forget(live);
+      return Promise.resolve();
+    }
+    live.giveBack();
+    return this.#settle(live, live.record(NOT_BEGUN));
   }
 
   #limitWait(run: LiveRun, submittedAt: string): void {
@@ -185,18 +218,21 @@ export class LiveRuns {
       readonly base: string | null;
       readonly callback: Callback | undefined;
       readonly name?: string;
+      readonly claim?: number | undefined;
     },
   ): LiveRun {
     const { run_id, owner, attempt } = run;
-    const { base, callback, name = run.name ?? UNNAMED } = more;
+    const { base, callback, claim, name = run.name ?? UNNAMED } = more;
+    const first_line = claim === undefined ? 0 : (claim - 1) * LINES_OF_CLAIM;
     const live = new LiveRun(
       {
         run,
-        identity: { run_id, name, measured_as: submission.measured_as },
+        identity: { run_id, name, measured_as: submission.measured_as, first_line },
         fence: { run_id, owner, attempt },
         submission,
         base,
         callback,
+        ...(claim === undefined ? {} : { claim }),
       },
       this.#options.services,
     );
@@ -209,6 +245,7 @@ export class LiveRuns {
     // The slot is free while the end is being recorded: the next run's start shares the same
     // commit.
     void this.#settle(run, run.record(end));
+    setImmediate(() => this.#options.onRoom?.());
   }
 
   #settle(run: LiveRun, recorded: Promise<void>): Promise<void> {
@@ -237,6 +274,8 @@ export class LiveRuns {
     this.#options.services.onOver(run);
   }
 }
+
+const NOT_BEGUN = { type: 'crashed', reason: 'it had not started yet' } as const;
 
 /** Stands for a submission that cannot be read. */
 const UNREADABLE: StoredSubmissionContent = {

@@ -1,4 +1,5 @@
 /** What the run service measures. */
+import type { Env } from '../../lib/env.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
 
 export const runsQueued = defineMetric({
@@ -60,3 +61,13 @@ export const RUN_METRICS = [
   logsDropped,
   logsPurged,
 ];
+
+/** Shows how many runs wait and execute. */
+export function queueGauges(env: Pick<Env, 'metrics'>): (queued: number, inFlight: number) => void {
+  env.metrics.set(runsQueued, {}, 0);
+  env.metrics.set(runsInFlight, {}, 0);
+  return (queued, inFlight) => {
+    env.metrics.set(runsQueued, {}, queued);
+    env.metrics.set(runsInFlight, {}, inFlight);
+  };
+}

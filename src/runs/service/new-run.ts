@@ -3,7 +3,7 @@ import type { Env } from '../../lib/env.ts';
 import { parseRfc3339 } from '../../lib/time/rfc3339.ts';
 import type { DoctorReport } from '../../wire/doctor.ts';
 import type { PlanSummary } from '../../wire/plan-summary.ts';
-import type { Callback, Submission } from '../../wire/run.ts';
+import type { Callback, Submission, SubmissionReceipt } from '../../wire/run.ts';
 import { SUBMISSION_VERSION, type StoredSubmissionContent } from '../../wire/submission.ts';
 import { isMaskedCallback, maskCallback } from '../callbacks/callback-rules.ts';
 import { requestFingerprint } from '../planning/fingerprint.ts';
@@ -13,6 +13,7 @@ import type { SubmissionWriter } from './stored-submission.ts';
 
 export interface NewRunOptions {
   readonly env: Pick<Env, 'clock' | 'ids'>;
+  /** Who holds the run while it is queued. */
   readonly owner: string;
   readonly leaseTtlSecs: number;
   readonly how: How;
@@ -111,4 +112,8 @@ function claimOf(
   const expired = new Date(Date.parse(run.submitted_at) - idempotencySecs * 1000);
   const fingerprint = requestFingerprint(summary.fingerprint, submission);
   return { key: run.idempotency_key, fingerprint, expired_at_or_before: expired.toISOString() };
+}
+
+export function receiptOf(run: StoredRun): SubmissionReceipt {
+  return { run_id: run.run_id, status: run.status, submitted_at: run.submitted_at };
 }

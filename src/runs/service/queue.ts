@@ -41,6 +41,11 @@ export class RunQueue<T> {
     return this.#waiting.has(item);
   }
 
+  /** Slots that nothing executes in or waits for. */
+  get free(): number {
+    return Math.max(0, this.#options.slots - this.#inFlight - this.#waiting.size);
+  }
+
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -53,6 +58,11 @@ export class RunQueue<T> {
         `the run queue is full (${this.#options.capacity} waiting)`,
         { hint: 'try again later' },
       );
+    return this.reserveAnyway();
+  }
+
+  /** For what must not be refused. */
+  reserveAnyway(): Reservation<T> {
     this.#reserved += 1;
     let held = true;
     const giveUp = (): void => {

@@ -1,25 +1,31 @@
 /** The control plane's runs: submitted, listed, followed, cancelled, and drained at the end. */
-import { randomUUID } from 'node:crypto';
-import type { History, Instance, StoredRun } from '../../history/history.ts';
+import type { ClusterStore } from '../../history/cluster.ts';
+import { NOBODY, type History, type Instance, type StoredRun } from '../../history/history.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { doctorFailure, type DoctorReport } from '../../wire/doctor.ts';
+import type { ClusterStatus } from '../../wire/cluster.ts';
 import type { RunEvent, RunIdentity } from '../../wire/run-event.ts';
 import type { RunPage, RunRecord, Submission, SubmissionReceipt } from '../../wire/run.ts';
 import type { Bound, SubmittedDocument } from '../../wire/submission.ts';
 import type { CallbackRules } from '../callbacks/callback-rules.ts';
 import { CallbackSender } from '../callbacks/callback-sender.ts';
 import { LogWriter } from '../logs/log-writer.ts';
+import { LogFollower } from '../logs/follow-log.ts';
 import { RunLogs, type RunLog } from '../logs/run-log.ts';
 import { logListener } from '../logs/log-listener.ts';
 import type { JobExecutor } from '../worker/executor.ts';
 import { actionOf, createAudit, type Audit } from './audit.ts';
 import { HistoryHealth } from './history-health.ts';
-import { thisProcess } from './instance.ts';
+import { newInstance } from './instance.ts';
+import { Cluster, type ClusterSettings } from '../cluster/cluster.ts';
+import { refuseMixture } from '../cluster/mixture.ts';
+import { refuseWithheld } from '../cluster/refuse-withheld.ts';
+import { clusterEnabled } from '../cluster/metrics.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { LiveRuns } from './live-runs.ts';
-import { idempotencyHits, runsInFlight, runsQueued } from './metrics.ts';
-import { newRun, type NewRun, type Preparation } from './new-run.ts';
+import { idempotencyHits, queueGauges } from './metrics.ts';
+import { newRun, receiptOf, type NewRun, type Preparation } from './new-run.ts';
 import {
   documentHash,
   submittedDocument,
@@ -84,6 +90,10 @@ export interface RunServiceOptions {
   readonly isLevelChosen?: boolean;
   /** Address of this server, for the list of instances. */
   readonly listen?: string;
+  /** This server shares its queue with others. */
+  readonly cluster?: ClusterSettings;
+  /** Other servers may use the history, and must do so in the same way. */
+  readonly sharedBy?: ClusterStore | undefined;
 }
 
 export interface RunService extends Runs {
@@ -94,6 +104,8 @@ export interface RunService extends Runs {
   start(): Promise<void>;
   /** The audit log, for the routes. */
   readonly audit: Audit;
+  /** Undefined when this server works alone. */
+  readonly cluster: Cluster | undefined;
 }
 
 export function createRuns(options: RunServiceOptions): RunService {
@@ -102,9 +114,11 @@ export function createRuns(options: RunServiceOptions): RunService {
 
 class Service implements RunService {
   readonly audit: Audit;
+  readonly cluster: Cluster | undefined;
   readonly #options: RunServiceOptions;
   readonly #health: HistoryHealth;
   readonly #logs: RunLogs;
+  readonly #follower: LogFollower;
   readonly #writer: LogWriter | undefined;
   readonly #callbacks: CallbackSender;
   readonly #live: LiveRuns;
@@ -127,8 +141,22 @@ class Service implements RunService {
       ? new LogWriter({ store: history, env, maxLinesPerRun: limits.maxLogLinesPerRun })
       : undefined;
     this.#callbacks = new CallbackSender(env);
-    this.#self = selfOf(options);
+    this.#self = newInstance(env, { listen: options.listen, maxConcurrent: limits.maxConcurrent });
     this.#live = this.#liveRuns(options);
+    const { cluster } = options;
+    this.cluster =
+      cluster === undefined
+        ? undefined
+        : new Cluster({ ...cluster, env, self: this.#self, live: this.#live });
+    if (cluster === undefined) env.metrics.set(clusterEnabled, {}, 0);
+    this.#follower = new LogFollower({
+      logOf: (runId) => this.#logOf(runId),
+      clock: env.clock,
+      ask: (work) => this.#health.ask(work),
+      statusOf: async (runId) => (await this.#find(runId)).status,
+      isShared: cluster !== undefined,
+      isStored: limits.logRetentionSecs > 0,
+    });
   }
 
   #liveRuns({ env, executor, limits, isLevelChosen = false }: RunServiceOptions): LiveRuns {
@@ -137,7 +165,8 @@ class Service implements RunService {
       leaseTtlSecs: limits.leaseTtlSecs,
       slots: limits.maxConcurrent,
       capacity: limits.maxQueued,
-      onChange: gauges(env),
+      onChange: queueGauges(env),
+      onRoom: () => this.cluster?.look(),
       services: {
         env,
         executor,
@@ -155,6 +184,7 @@ class Service implements RunService {
         onRecorded: ({ callback, fence }) => {
           if (callback !== undefined) this.#callbacks.send(callback, this.get(fence.run_id));
         },
+        release: (fence) => this.cluster?.release(fence) ?? Promise.resolve(false),
       },
     });
   }
@@ -165,7 +195,15 @@ class Service implements RunService {
   }
 
   async start(): Promise<void> {
-    const { env, history, limits } = this.#options;
+    const { env, history, limits, sharedBy } = this.#options;
+    const { signal } = this.#closing;
+    if (this.cluster !== undefined) {
+      await this.cluster.begin();
+      this.#loops = keepRetention({ env, history, limits, signal });
+      return;
+    }
+    if (sharedBy !== undefined)
+      await refuseMixture(sharedBy, { env, self: this.#self, isClustered: false });
     const keeper = new LeaseKeeper({
       env,
       history,
@@ -177,7 +215,6 @@ class Service implements RunService {
       adopt: () => this.#live.adopt(),
     });
     await keeper.begin();
-    const { signal } = this.#closing;
     this.#loops = Promise.all([
       keeper.keep(signal),
       keepRetention({ env, history, limits, signal }),
@@ -197,6 +234,7 @@ class Service implements RunService {
     });
     how.onPrepared?.(summary);
     checkSettings(submission, this.#options.callbacks);
+    if (this.cluster !== undefined) refuseWithheld(how);
     const place = this.#live.reserve();
     try {
       const report =
@@ -254,6 +292,7 @@ class Service implements RunService {
     if (wish === 'terminal') return 'noop';
     const live = this.#live.get(runId);
     if (live !== undefined) await this.#live.stop(live, 'cancel');
+    else await this.#cancelElsewhere(runId);
     await this.audit.record(actionOf(caller, 'run.cancel', runId));
     return 'requested';
   }
@@ -270,8 +309,7 @@ class Service implements RunService {
   }
 
   async followLog(runId: string, signal: AbortSignal): Promise<AsyncIterable<LogEvent>> {
-    await this.#find(runId);
-    return this.#logOf(runId)?.follow(signal) ?? onlyEnd();
+    return this.#follower.follow(runId, signal);
   }
 
   async continueLog(
@@ -279,9 +317,7 @@ class Service implements RunService {
     after: number,
     signal: AbortSignal,
   ): Promise<AsyncIterable<LogEvent> | undefined> {
-    await this.#find(runId);
-    const log = this.#logOf(runId);
-    return log === undefined || log.isOver(after) ? undefined : log.follow(signal, after);
+    return this.#follower.continue(runId, after, signal);
   }
 
   async readLog(
@@ -289,10 +325,7 @@ class Service implements RunService {
     range: { readonly after: number | undefined; readonly limit: number },
   ): Promise<StoredLog> {
     await this.#find(runId);
-    if (this.#options.limits.logRetentionSecs === 0) return { lines: [], truncated: false };
-    return this.#health.ask((history) =>
-      history.readLog(runId, { after: range.after ?? -1, limit: range.limit }),
-    );
+    return this.#follower.read(runId, { after: range.after ?? -1, limit: range.limit });
   }
 
   async readiness(): Promise<Readiness> {
@@ -300,15 +333,23 @@ class Service implements RunService {
       historyOk: await this.#health.probe(),
       queueOk: !this.#live.full,
       draining: this.#draining,
-      instances: 0,
+      instances: this.cluster?.instances ?? 0,
     };
+  }
+
+  async clusterStatus(): Promise<ClusterStatus> {
+    const { cluster } = this;
+    if (cluster === undefined) return { enabled: false, instances: 0, members: [] };
+    return this.#health.ask(() => cluster.status());
   }
 
   async drain(graceMs: number): Promise<void> {
     this.#draining = true;
-    const { env, history, listeners = [] } = this.#options;
+    const { env, history, cluster, listeners = [] } = this.#options;
     const over = new AbortController();
-    void env.clock.sleep(graceMs, over.signal).then(() => this.#stopAll(over.signal));
+    await this.cluster?.stopClaiming();
+    const waitMs = cluster?.handsOver === true ? 0 : graceMs;
+    void env.clock.sleep(waitMs, over.signal).then(() => this.#stopAll(over.signal));
     if (history.persistent) this.#live.hold();
     await this.#live.idle();
     await Promise.all([
@@ -317,7 +358,7 @@ class Service implements RunService {
     ]);
     over.abort();
     this.#closing.abort();
-    await this.#loops;
+    await Promise.all([this.#loops, this.cluster?.close()]);
     await this.#writer?.flush();
     await history.removeInstance(this.#self.instance_id).catch((error: unknown) => {
       env.log.warn('this instance could not be signed off', { error: messageOf(error) });
@@ -326,7 +367,8 @@ class Service implements RunService {
 
   /** That of a run which waits here is opened by its first reader. */
   #logOf(runId: string): RunLog | undefined {
-    return this.#live.get(runId) === undefined ? this.#logs.get(runId) : this.#logs.open(runId);
+    const waits = this.cluster === undefined && this.#live.get(runId) !== undefined;
+    return waits ? this.#logs.open(runId) : this.#logs.get(runId);
   }
 
   #refuseWhenDraining(): void {
@@ -348,7 +390,7 @@ class Service implements RunService {
 
   #newRun(preparation: Preparation, how: How): NewRun {
     const { env, limits } = this.#options;
-    const owner = this.#self.instance_id;
+    const owner = this.cluster === undefined ? this.#self.instance_id : NOBODY;
     return newRun(preparation, { env, owner, how, submissions: this.#submissions, ...limits });
   }
 
@@ -392,14 +434,32 @@ class Service implements RunService {
   #enter(fresh: NewRun, preparation: Preparation, place: ReturnType<LiveRuns['reserve']>): void {
     for (const { path, message } of preparation.summary.warnings)
       this.#options.env.log.warn(message, { run_id: fresh.run.run_id, path });
-    this.#live.enter(fresh, preparation, place);
+    if (this.cluster === undefined) return this.#live.enter(fresh, preparation, place);
+    // Whoever is free executes it.
+    place.release();
+    this.cluster.offer();
+  }
+
+  /** A run that nobody has begun is ended here; the server that executes it is told. */
+  async #cancelElsewhere(runId: string): Promise<void> {
+    if (this.cluster === undefined) return;
+    const { cluster } = this;
+    const claimed = await this.#health.ask(() => cluster.claimQueued(runId));
+    if (claimed === undefined) cluster.tellCancel(runId);
+    else await this.#live.enterClaimed(claimed);
   }
 
   async #stopAll(over: AbortSignal): Promise<void> {
     if (over.aborted) return;
     const { env, limits } = this.#options;
-    env.log.warn('the grace is over: unfinished runs are stopped', { runs: this.#live.all.size });
-    this.#live.stopAll();
+    const runs = this.#live.all.size;
+    if (this.cluster === undefined) {
+      env.log.warn('the grace is over: unfinished runs are stopped', { runs });
+      this.#live.stopAll();
+    } else {
+      env.log.info('unfinished runs are given to other servers', { runs });
+      this.#live.giveAllBack();
+    }
     await env.clock.sleep(limits.stopGraceMs, over);
     this.#giveUp.abort();
   }
@@ -423,34 +483,8 @@ class Service implements RunService {
   }
 }
 
-function selfOf(options: RunServiceOptions): Instance {
-  const now = options.env.clock.now().toISOString();
-  return {
-    instance_id: randomUUID(),
-    ...thisProcess(),
-    listen: options.listen ?? null,
-    started_at: now,
-    seen_at: now,
-    max_concurrent: options.limits.maxConcurrent,
-    in_flight: 0,
-  };
-}
-
-function gauges(env: Pick<Env, 'metrics'>): (queued: number, inFlight: number) => void {
-  env.metrics.set(runsQueued, {}, 0);
-  env.metrics.set(runsInFlight, {}, 0);
-  return (queued, inFlight) => {
-    env.metrics.set(runsQueued, {}, queued);
-    env.metrics.set(runsInFlight, {}, inFlight);
-  };
-}
-
 function boundOf({ bound }: How): Bound | undefined {
   return bound === undefined ? undefined : { params: bound.params, env: bound.env };
-}
-
-function receiptOf(run: StoredRun): SubmissionReceipt {
-  return { run_id: run.run_id, status: run.status, submitted_at: run.submitted_at };
 }
 
 function isUnavailable(error: unknown): boolean {
@@ -459,8 +493,4 @@ function isUnavailable(error: unknown): boolean {
 
 function unknownRun(): RefusedError {
   return new RefusedError('not_found', 'there is no such run');
-}
-
-async function* onlyEnd(): AsyncGenerator<LogEvent, void, undefined> {
-  yield { type: 'end' };
 }

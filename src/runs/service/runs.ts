@@ -4,6 +4,7 @@
  */
 import type { PlanSummary } from '../../wire/plan-summary.ts';
 import type { Bound, StoredSubmissionContent } from '../../wire/submission.ts';
+import type { ClusterStatus } from '../../wire/cluster.ts';
 import type { RunStatus } from '../../wire/run-status.ts';
 import type {
   RunPage,
@@ -132,6 +133,8 @@ export interface Runs {
   ): Promise<StoredLog>;
   /** Asks the history whether it can be written. */
   readiness(): Promise<Readiness>;
+  /** The servers that share the queue. */
+  clusterStatus(): Promise<ClusterStatus>;
   /**
    * Stops taking work, waits for running and queued runs up to the grace, then cancels (failed,
    * `server_shutdown`).

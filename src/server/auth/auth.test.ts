@@ -48,6 +48,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   'GET /v1/whoami': 'viewer operator admin',
   'POST /mcp': 'viewer operator admin',
   'GET /v1/audit': 'admin',
+  'GET /v1/cluster': 'viewer operator admin',
   'GET /v1/schedules': 'viewer operator admin',
   'GET /v1/schedules/{name}': 'viewer operator admin',
   'POST /v1/schedules/{name}/pause': 'operator admin',

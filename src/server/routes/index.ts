@@ -3,6 +3,7 @@ import type { Route } from '../route.ts';
 import { auditRoutes } from './audit.ts';
 import { backfillRoutes } from './backfill.ts';
 import { catalogRoutes } from './catalog.ts';
+import { clusterRoutes } from './cluster.ts';
 import { deadLetterRoutes } from './dead-letters.ts';
 import { descriptionRoutes } from './description.ts';
 import { doctorRoutes } from './doctor.ts';
@@ -43,5 +44,6 @@ export const ROUTES: readonly Route[] = Object.freeze([
   ...reloadRoutes,
   ...frontPageRoutes,
   ...healthRoutes,
+  ...clusterRoutes,
   ...descriptionRoutes(() => ROUTES),
 ]);

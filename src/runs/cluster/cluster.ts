@@ -1,0 +1,168 @@
+/** One server of several that share a queue: what it claims, renews, hears and tells. */
+import type { ClaimedRun, ClusterStore } from '../../history/cluster.ts';
+import type { Instance, RunFence } from '../../history/history.ts';
+import type { Env } from '../../lib/env.ts';
+import { messageOf } from '../../lib/errors.ts';
+import type { ClusterMember, ClusterStatus } from '../../wire/cluster.ts';
+import type { LiveRuns } from '../service/live-runs.ts';
+import { ClaimLoop, RUNS } from './claim-loop.ts';
+import { refuseMixture } from './mixture.ts';
+import { Membership } from './membership.ts';
+import { clusterEnabled } from './metrics.ts';
+
+export interface ClusterSettings {
+  readonly store: ClusterStore;
+  readonly pollSecs: number;
+  readonly leaseMs: number;
+  /** How often a run that was lost with its server is tried again. */
+  readonly maxAttempts: number;
+  /** A shutdown gives runs to other servers at their next page, and does not wait for their end. */
+  readonly handsOver: boolean;
+}
+
+export interface ClusterOptions extends ClusterSettings {
+  readonly env: Pick<Env, 'clock' | 'log' | 'metrics'>;
+  readonly self: Instance;
+  readonly live: LiveRuns;
+}
+
+const CANCEL = 'cancel ';
+
+export class Cluster {
+  readonly #options: ClusterOptions;
+  readonly #claims: ClaimLoop;
+  readonly #membership: Membership;
+  readonly #stop = new AbortController();
+  /** What is done when another server tells something that is not about runs. */
+  readonly #hearers = new Map<string, () => void>();
+  #listening: Promise<void> | undefined;
+
+  constructor(options: ClusterOptions) {
+    this.#options = options;
+    const { env, store, self, live, pollSecs, leaseMs, maxAttempts } = options;
+    this.#claims = new ClaimLoop({
+      env,
+      store,
+      owner: self.instance_id,
+      leaseMs,
+      pollMs: pollSecs * 1000,
+      free: () => (this.#membership.instances === 0 ? 0 : live.free),
+      onClaimed: (run) => void live.enterClaimed(run),
+    });
+    this.#membership = new Membership({
+      env,
+      store,
+      self,
+      leaseMs,
+      maxAttempts,
+      live: live.all,
+      inFlight: () => live.inFlight,
+      onRequeued: () => this.#claims.offer(),
+    });
+    env.metrics.set(clusterEnabled, {}, 1);
+  }
+
+  /** Servers that live, this one included; 0 before the first heartbeat and without touch. */
+  get instances(): number {
+    return this.#membership.instances;
+  }
+
+  /** A run was submitted here. */
+  offer(): void {
+    this.#claims.offer();
+  }
+
+  /** A slot is free. */
+  look(): void {
+    this.#claims.look();
+  }
+
+  /** Rejects when a server that works alone uses the same history. */
+  async begin(): Promise<void> {
+    const { store, self, env } = this.#options;
+    await refuseMixture(store, { env, self, isClustered: true });
+    await this.#membership.begin();
+    this.#claims.begin();
+    this.#listening = store.listen((news) => this.#hear(news), this.#stop.signal);
+  }
+
+  /** Claims nothing any more. */
+  async stopClaiming(): Promise<void> {
+    await this.#claims.close();
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await Promise.all([this.#claims.close(), this.#membership.close(), this.#listening]);
+  }
+
+  /** The run if nobody executes it; it is ours then, for its end. */
+  claimQueued(runId: string): Promise<ClaimedRun | undefined> {
+    const { store, self, leaseMs } = this.#options;
+    return store.claimQueued(runId, { owner: self.instance_id, leaseMs });
+  }
+
+  /** Gives a run back to the queue. False when it is not ours any more. */
+  async release(fence: RunFence): Promise<boolean> {
+    const isReleased = await this.#options.store.releaseRun(fence);
+    if (isReleased) this.#tell(RUNS);
+    return isReleased;
+  }
+
+  /** The server that executes the run obeys at once, and not only with its next heartbeat. */
+  tellCancel(runId: string): void {
+    this.#tell(`${CANCEL}${runId}`);
+  }
+
+  /** Tells the other servers. */
+  tellOthers(news: string): void {
+    this.#tell(`${news} ${this.#options.self.instance_id}`);
+  }
+
+  #tell(news: string): void {
+    this.#options.store.announce(news).catch((error: unknown) =>
+      this.#options.env.log.warn('other servers were not told', {
+        news,
+        error: messageOf(error),
+      }),
+    );
+  }
+
+  /** What members say of themselves, the first that started first. */
+  async status(): Promise<ClusterStatus> {
+    const { store, self } = this.#options;
+    const members = (await store.members())
+      .filter(({ isClustered }) => isClustered)
+      .sort((a, b) => (a.started_at < b.started_at ? -1 : 1))
+      .map((member): ClusterMember => ({
+        instance_id: member.instance_id,
+        listen: member.listen,
+        // Behind it stands what tells its boots apart.
+        host: member.host.split(' ')[0] ?? '',
+        pid: member.pid,
+        started_at: member.started_at,
+        seen_at: member.seen_at,
+        max_concurrent: member.max_concurrent,
+        in_flight: member.in_flight,
+        status: member.isAlive ? 'alive' : 'lost',
+        is_self: member.instance_id === self.instance_id,
+      }));
+    const instances = members.filter(({ status }) => status === 'alive').length;
+    return { enabled: true, instances, members };
+  }
+
+  /** Calls back when another server told this. */
+  onNews(news: string, hear: () => void): void {
+    this.#hearers.set(news, hear);
+  }
+
+  #hear(news: string): void {
+    if (news === RUNS) this.#claims.look();
+    else if (news.startsWith(CANCEL))
+      this.#options.live.get(news.slice(CANCEL.length))?.stop('cancel');
+    else {
+      const [word = '', from] = news.split(' ');
+      if (from !== this.#options.self.instance_id) this.#hearers.get(word)?.();
+    }
+  }
+}

@@ -1,0 +1,168 @@
+import type { ClusterStore, Heartbeat } from '../../history/cluster.ts';
+import type { Instance } from '../../history/history.ts';
+import type { Env } from '../../lib/env.ts';
+import { messageOf } from '../../lib/errors.ts';
+import { mayBeAlive } from '../service/instance.ts';
+import type { LiveRun } from '../service/live-run.ts';
+import { clusterInstances, runsReclaimed } from './metrics.ts';
+
+/** A lease is renewed so often while it lasts. */
+const RENEWALS = 4;
+/** Before its leases end for others, an instance stops by itself: part of the lease. */
+const STOPS_BEFORE = 0.15;
+/** Instances that are gone are looked for so often. */
+const ADOPT_EVERY_MS = 30_000;
+
+export interface MembershipOptions {
+  readonly env: Pick<Env, 'clock' | 'log' | 'metrics'>;
+  readonly store: ClusterStore;
+  readonly self: Instance;
+  readonly leaseMs: number;
+  readonly maxAttempts: number;
+  readonly live: ReadonlyMap<string, LiveRun>;
+  readonly inFlight: () => number;
+  /** Runs were put into the queue. */
+  readonly onRequeued: () => void;
+}
+
+/**
+ * Says regularly that this instance lives, stops what it may not execute any more, and puts runs of
+ * instances that are lost into the queue again.
+ */
+export class Membership {
+  readonly #options: MembershipOptions;
+  readonly #stop = new AbortController();
+  #instances = 0;
+  /** As `clock.elapsedMs()`: until then others trust this instance. */
+  #trustedUntil = 0;
+  #nextAdoption = 0;
+  #over: Promise<void> | undefined;
+
+  constructor(options: MembershipOptions) {
+    this.#options = options;
+  }
+
+  /** Instances that live; 0 before the first heartbeat. */
+  get instances(): number {
+    return this.#instances;
+  }
+
+  /** A history that does not answer yet is asked again. */
+  async begin(): Promise<void> {
+    await this.#step();
+    this.#over = this.#keep();
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#over;
+  }
+
+  async #keep(): Promise<void> {
+    const { env, leaseMs } = this.#options;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await env.clock.sleep(leaseMs / RENEWALS, signal);
+      if (!signal.aborted) await this.#step();
+    }
+  }
+
+  /** Never rejects. */
+  async #step(): Promise<void> {
+    const { env, leaseMs } = this.#options;
+    const { clock } = env;
+    const over = new AbortController();
+    // A process that was frozen wakes up behind the end of its leases.
+    this.#loseTouchIfLate();
+    void clock
+      .sleep(Math.max(0, this.#trustedUntil - clock.elapsedMs()), over.signal)
+      .then(() => this.#loseTouchIfLate());
+    const from = clock.elapsedMs();
+    try {
+      await this.#beat();
+      this.#trustedUntil = from + leaseMs * (1 - STOPS_BEFORE);
+      await this.#reclaim();
+    } catch (error) {
+      env.log.warn('leases could not be renewed', { error: messageOf(error) });
+    }
+    over.abort();
+  }
+
+  /** Others may take its runs from now on. */
+  #loseTouchIfLate(): void {
+    const { env, live } = this.#options;
+    if (this.#trustedUntil === 0 || env.clock.elapsedMs() < this.#trustedUntil) return;
+    this.#trustedUntil = 0;
+    this.#instances = 0;
+    if (live.size > 0)
+      env.log.error(
+        'this server lost touch with the cluster: its runs are stopped, others go on with them',
+        {
+          runs: live.size,
+        },
+      );
+    for (const run of live.values()) run.loseTouch();
+  }
+
+  async #beat(): Promise<void> {
+    const { env, store, self, leaseMs, live, inFlight } = this.#options;
+    const before = [...live.values()];
+    const beat = await store.beat({ ...self, in_flight: inFlight() }, leaseMs);
+    this.#instances = beat.instances;
+    env.metrics.set(clusterInstances, {}, beat.instances);
+    this.#obey(before, beat);
+  }
+
+  #obey(before: readonly LiveRun[], { leases }: Heartbeat): void {
+    const renewed = new Map(leases.map((lease) => [lease.run_id, lease]));
+    for (const run of before) {
+      const { run_id, attempt } = run.fence;
+      const lease = renewed.get(run_id);
+      if (lease?.attempt === attempt) {
+        if (lease.cancel_requested) run.stop('cancel');
+      } else if (!run.closing) {
+        this.#options.env.log.warn(
+          'a run is stopped: another server took it over, or it has ended',
+          {
+            run_id,
+          },
+        );
+        run.lose();
+      }
+    }
+  }
+
+  async #reclaim(): Promise<void> {
+    const { env, store, maxAttempts, onRequeued } = this.#options;
+    await this.#expireDead();
+    const error = `the servers that executed the run were lost ${maxAttempts + 1} times: it was reclaimed ${maxAttempts} times and is given up`;
+    const { requeued, failed } = await store.reclaim({ maxAttempts, error });
+    const adopted = await this.#adopt();
+    env.metrics.inc(runsReclaimed, { outcome: 'requeued' }, requeued.length);
+    env.metrics.inc(runsReclaimed, { outcome: 'failed' }, failed.length);
+    for (const run_id of requeued)
+      env.log.warn('a run of a server that was lost is in the queue again', { run_id });
+    for (const run_id of failed)
+      env.log.error('a run was given up: its servers were lost too often', { run_id });
+    if (requeued.length + adopted.length > 0) onRequeued();
+  }
+
+  /** Processes of this machine need not be waited for. */
+  async #expireDead(): Promise<void> {
+    const { store, self } = this.#options;
+    for (const member of await store.members())
+      if (
+        member.instance_id !== self.instance_id &&
+        member.host === self.host &&
+        !mayBeAlive(member)
+      )
+        await store.expire(member.instance_id);
+  }
+
+  async #adopt(): Promise<readonly string[]> {
+    const { env, store } = this.#options;
+    if (env.clock.elapsedMs() < this.#nextAdoption) return [];
+    this.#nextAdoption = env.clock.elapsedMs() + ADOPT_EVERY_MS;
+    return store.adoptWaiting();
+  }
+}
