@@ -227,13 +227,20 @@ const OUTPUTS: readonly (readonly [string, string])[] = [
 ];
 
 function nextCommands(cwd: string, { out, server, serving }: Watched, runId: string): string[] {
-  const headgate = `node ${shown(cwd, path.join(PACKAGE, 'bin/headgate.js'))}`;
+  const headgate = programName(cwd);
   const document = shown(cwd, DOCUMENT);
   return [
     `${headgate} explain ${document}`,
     `head -n 1 ${shown(cwd, path.join(out, 'never-left.jsonl'))}`,
     serving ? `curl -s ${server}/v1/runs/${runId}` : `${headgate} preview ${document} --limit 3`,
   ];
+}
+
+/** As whoever reads it would start it: a checkout, a package of this folder, or one on the PATH. */
+function programName(cwd: string): string {
+  const launcher = shown(cwd, path.join(PACKAGE, 'bin/headgate.js'));
+  if (path.basename(path.dirname(PACKAGE)) !== 'node_modules') return `node ${launcher}`;
+  return path.isAbsolute(launcher) ? 'headgate' : 'npx headgate';
 }
 
 function shown(cwd: string, file: string): string {
