@@ -8,8 +8,8 @@ import {
   type TriggerEvent,
   type Watcher,
 } from '../kit/trigger.ts';
-import { openGcs } from './objects/gcs-objects.ts';
-import { openS3 } from './objects/s3-objects.ts';
+import { openGcs } from '../lib/objects/gcs-objects.ts';
+import { openS3 } from '../lib/objects/s3-objects.ts';
 import {
   newnessOf,
   nothingSeen,
@@ -18,8 +18,8 @@ import {
   versionOf,
   writeSeen,
   type Seen,
-} from './objects/seen-objects.ts';
-import type { ListObjects, StoredObject } from './objects/stored-object.ts';
+} from './seen-objects.ts';
+import type { ListObjects, StoredObject } from '../lib/objects/stored-object.ts';
 import { pollInterval } from './poll-interval.ts';
 
 const bucket = () => text().meta({ description: 'Name of the bucket.' });

@@ -2,7 +2,7 @@
 import type { Admin } from '@platformatic/kafka';
 import { AppError, ConnectorError } from '../../lib/errors.ts';
 import { brokerList, kafkaError } from '../../lib/kafka/kafka.ts';
-import { untilStopped } from '../until-stopped.ts';
+import { untilStopped } from '../../lib/until-stopped.ts';
 
 export interface KafkaQueue {
   /** `host:port`, separated by commas. */

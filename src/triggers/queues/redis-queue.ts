@@ -1,6 +1,6 @@
 /** How much a list or stream of Redis holds. */
 import { connectRedis, redisError } from '../../lib/redis/redis.ts';
-import { untilStopped } from '../until-stopped.ts';
+import { untilStopped } from '../../lib/until-stopped.ts';
 
 export interface RedisQueue {
   readonly url: string;

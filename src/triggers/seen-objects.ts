@@ -4,8 +4,8 @@
  * may appear with the time at which it began.
  */
 import { hash } from 'node:crypto';
-import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
-import type { StoredObject } from './stored-object.ts';
+import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import type { StoredObject } from '../lib/objects/stored-object.ts';
 
 /** The objects that were seen, as data. */
 export interface Seen {

@@ -4,7 +4,7 @@ import type {
   ListObjectsV2CommandOutput,
   S3Client,
 } from '@aws-sdk/client-s3';
-import { ConnectorError, messageOf, type ConnectorErrorKind } from '../../lib/errors.ts';
+import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
 import type { ListObjects, StoredObject } from './stored-object.ts';
 
 export interface S3Place {

@@ -1,4 +1,4 @@
-import { ConnectorError } from '../lib/errors.ts';
+import { ConnectorError } from './errors.ts';
 
 /** Of clients that hear no signal: what they do is not waited for after it has fired. */
 export async function untilStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

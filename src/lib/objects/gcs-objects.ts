@@ -1,6 +1,6 @@
 /** Objects of Google Cloud Storage. */
 import type { Bucket, File } from '@google-cloud/storage';
-import { ConnectorError, messageOf, type ConnectorErrorKind } from '../../lib/errors.ts';
+import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
 import { untilStopped } from '../until-stopped.ts';
 import type { ListObjects, StoredObject } from './stored-object.ts';
 

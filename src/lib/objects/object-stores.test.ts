@@ -9,7 +9,7 @@ import {
   S3_VARIABLES,
 } from '../../../test/servers/object-stores.ts';
 import { startOf, type TestServer } from '../../../test/servers/test-servers.ts';
-import { ConnectorError } from '../../lib/errors.ts';
+import { ConnectorError } from '../errors.ts';
 import { openGcs } from './gcs-objects.ts';
 import { openS3 } from './s3-objects.ts';
 import type { ListObjects } from './stored-object.ts';
