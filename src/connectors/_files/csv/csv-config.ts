@@ -25,3 +25,14 @@ export function skippedLines() {
     description: 'Lines before the first row that are left out, such as a title.',
   });
 }
+
+/** One character between cells, or around them. */
+export const character = (fallback: string, description: string) =>
+  z
+    .preprocess((value) => (value === '\\t' ? '\t' : value), z.string().length(1))
+    .default(fallback)
+    .superRefine((value, ctx) => {
+      if (value > '\u007f' || value === '\0' || value === '\n' || value === '\r')
+        ctx.addIssue(finding('invalid_value', 'must be an ASCII character and no line end'));
+    })
+    .meta({ description });

@@ -33,6 +33,9 @@ export interface ParquetOpenOptions {
   readonly omitNulls: boolean;
 }
 
+/** Gives parts of a file that is elsewhere. */
+export type ByteRanges = AsyncBuffer;
+
 interface Selection {
   readonly rowStart: number;
   readonly rowEnd: number;
@@ -89,6 +92,11 @@ export class ParquetReader {
       undefined,
       options,
     );
+  }
+
+  /** Reads the parts that it needs; `path` is only used in errors. */
+  static ofRanges(file: ByteRanges, options: ParquetOpenOptions): Promise<ParquetReader> {
+    return ParquetReader.#over(file, undefined, options);
   }
 
   static async open(options: ParquetOpenOptions): Promise<ParquetReader> {

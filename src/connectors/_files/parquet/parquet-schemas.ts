@@ -11,7 +11,7 @@ interface CheckOptions<F extends Named> {
   readonly open: (file: F) => Promise<ParquetReader>;
 }
 
-interface FileColumns extends Named {
+export interface FileColumns extends Named {
   readonly columns: ReadonlyMap<string, string>;
 }
 
@@ -39,7 +39,7 @@ async function columnsOf<F extends Named>(file: F, options: CheckOptions<F>): Pr
   return { name: file.name, columns: reader.columns };
 }
 
-function requireSame(a: FileColumns, b: FileColumns): void {
+export function requireSame(a: FileColumns, b: FileColumns): void {
   for (const column of new Set([...a.columns.keys(), ...b.columns.keys()])) {
     const inA = a.columns.get(column);
     const inB = b.columns.get(column);

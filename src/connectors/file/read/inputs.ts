@@ -14,24 +14,11 @@ import {
 import { onDisk } from '../../_files/io-error.ts';
 import { isGlob, listFolder, listGlob, type FoundFile } from '../../_files/listing.ts';
 import { resolvePath } from '../../_files/paths.ts';
-import { formatOfName, isUrl, type FileSourceConfig, type Format } from './source-config.ts';
+import { formatOfName, type Format } from '../../_files/formats.ts';
+import type { Input } from '../../_files/read/input.ts';
+import { isUrl, type FileSourceConfig } from './source-config.ts';
 import { fetchFile } from './fetch-file.ts';
-import { decrypted } from './decrypt.ts';
-
-/** One thing to read. */
-export interface Input {
-  /** What errors, logs and `raw_text` records call it. */
-  readonly name: string;
-  /** What the bookmark of `by: name` compares. */
-  readonly key: string;
-  /** When it changed; absent for an address whose response does not say so. */
-  readonly mtimeMs: number | undefined;
-  readonly format: Format;
-  /** The path, when the file can be read in place: local, neither compressed nor encrypted. */
-  readonly plainPath: string | undefined;
-  /** The content, decrypted and decompressed. */
-  blocks(): AsyncIterable<Uint8Array>;
-}
+import { decrypted } from '../../_files/read/decrypt.ts';
 
 /** Everything the config names, in the order in which it is read. */
 export async function inputsOf(config: FileSourceConfig, context: SourceContext): Promise<Input[]> {
@@ -103,6 +90,7 @@ function localInput(file: FoundFile, base: string, place: Place): Input | undefi
     key: relative(base, file.path),
     mtimeMs: file.mtimeMs,
     format,
+    origin: { path: file.path },
     plainPath: codec === 'none' && config.encryption === undefined ? file.path : undefined,
     blocks: () => {
       const stored = readBlocks({ path: file.path, codec: 'none', signal: context.signal });
@@ -131,7 +119,7 @@ async function urlInput(
     key: basename(url.pathname),
     mtimeMs: answer.lastModifiedMs,
     format,
-    plainPath: undefined,
+    origin: { path: name },
     blocks: () => decompress(decrypted(answer.body(), { config, format, name }), codec, name),
   };
 }

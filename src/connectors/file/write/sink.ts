@@ -2,7 +2,6 @@ import { access, copyFile, rm } from 'node:fs/promises';
 import { renameOver } from '../../../lib/files/regular-file.ts';
 import { dirname, join, normalize } from 'node:path';
 import type { SinkContext } from '../../../kit/context.ts';
-import { JSON_LINES } from '../../../kit/json-lines.ts';
 import type { Page } from '../../../kit/page.ts';
 import {
   APPEND_ONLY,
@@ -13,12 +12,9 @@ import {
   type WriteResult,
 } from '../../../kit/sink.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
 import { syncFolder } from '../../_files/output/appending-file.ts';
-import { requireObjects } from '../../_files/csv/csv-writer.ts';
 import { fileToWrite, type WrittenFile } from '../../../lib/files/written-file.ts';
 import { onDisk } from '../../_files/io-error.ts';
-import { ColumnLearner } from '../../_files/typed/column-kinds.ts';
 import { fileUri, resolvePath } from '../../_files/paths.ts';
 import { probeFolder } from '../../_files/output/probe-folder.ts';
 import { removeLeftovers, temporaryPath } from '../../_files/output/temporary-path.ts';
@@ -28,10 +24,10 @@ import {
   isNumbered,
   sinkConfig,
   sinkFormat,
+  writingOf,
   type FileSinkConfig,
-  type SinkFormat,
 } from './sink-config.ts';
-import { Spool } from './spool.ts';
+import { PartRecords, type Part } from '../../_files/write/part-records.ts';
 import { absolutePattern, existingParts, isPartOf, partPath, pattern } from './targets.ts';
 import { writePart } from './write-part.ts';
 import { makeFolder } from '../../../lib/files/make-folder.ts';
@@ -74,30 +70,14 @@ export const fileSink = defineSink<FileSinkConfig>({
     ),
 });
 
-const NEEDS_OBJECTS: ReadonlySet<SinkFormat> = new Set(['csv', 'xlsx', 'parquet', 'avro']);
-
-/** A file of this run. */
-interface Part {
-  readonly target: string;
-  readonly spool: Spool;
-}
-
 class FileSink implements Sink {
   readonly #config: FileSinkConfig;
   readonly #context: SinkContext;
   readonly #pattern: string;
   readonly #append: boolean;
-  readonly #parts: Part[] = [];
+  readonly #records: PartRecords;
   readonly #written: WrittenFile[] = [];
   #existing: Map<number, string> | undefined;
-  /**
-   * Columns of tables: those of the first page, or all fields in the order in which they came. The
-   * same for every file.
-   */
-  readonly #columns = new Set<string>();
-  readonly #learner = new ColumnLearner();
-  /** Fields of which the log says that they are dropped. */
-  readonly #dropped = new Set<string>();
   #isClosed = false;
 
   constructor(config: FileSinkConfig, context: SinkContext) {
@@ -111,21 +91,20 @@ class FileSink implements Sink {
         hint: 'use json_lines, or put `{part}` into the path',
       });
     }
+    this.#records = new PartRecords({
+      writing: writingOf(config),
+      caps: config,
+      context,
+      name: config.path,
+      place: (count) => this.#place(count),
+    });
   }
 
   async write(page: Page): Promise<WriteResult> {
     requireOpen(this.#isClosed);
     if (page.count === 0) return { written: 0, rejected: [] };
     this.#context.signal.throwIfAborted();
-    const records = this.#accepted(page);
-    let from = 0;
-    while (from < records.length) {
-      const { spool } = await this.#part();
-      const rest = records.slice(from);
-      const count = this.#room(spool, rest);
-      await spool.add(rest.slice(0, count));
-      from += count;
-    }
+    await this.#records.add(page);
     return { written: page.count, rejected: [] };
   }
 
@@ -141,9 +120,9 @@ class FileSink implements Sink {
     if (this.#context.role === 'dlq') return this.#publish();
     if (reason !== 'success') return;
     const overwrite = this.#config.write_mode === 'overwrite';
-    if (this.#parts.length === 0 && (overwrite || (await this.#emptiesOld())))
-      await this.#noRecords();
-    const ours = new Set(this.#parts.map((part) => part.target));
+    const { parts } = this.#records;
+    if (parts.length === 0 && (overwrite || (await this.#emptiesOld()))) await this.#noRecords();
+    const ours = new Set(parts.map((part) => part.target));
     const before = this.#existing?.values().toArray() ?? [];
     await this.#publish();
     if (this.#config.if_exists !== 'replace') return;
@@ -158,7 +137,7 @@ class FileSink implements Sink {
     const isUnknown =
       format === 'parquet' || (format === 'avro' && this.#config.avro.schema === undefined);
     if (isUnknown) this.#existing ??= await this.#look();
-    else await this.#part();
+    else await this.#records.open();
   }
 
   /**
@@ -177,7 +156,7 @@ class FileSink implements Sink {
   async #publish(): Promise<void> {
     const made: { target: string; temporary: string }[] = [];
     try {
-      for (const part of this.#parts)
+      for (const part of this.#records.parts)
         made.push({ target: part.target, temporary: await this.#make(part) });
       for (const { target, temporary } of made) {
         const written = fileToWrite(target, { append: this.#continues(target) });
@@ -188,95 +167,22 @@ class FileSink implements Sink {
       for (const { temporary } of made) await rm(temporary, { force: true });
     }
     for (const { target } of made.slice(0, 1)) await syncFolder(target);
-    await this.#removeSpools();
+    await this.#records.removeSpools();
     this.#existing = undefined;
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#removeSpools();
+    await this.#records.removeSpools();
   }
 
-  async #removeSpools(): Promise<void> {
-    for (const { spool } of this.#parts) await spool.discard();
-    this.#parts.length = 0;
-  }
-
-  /** Checks the whole page for what the format cannot hold before any record is accepted. */
-  #accepted(page: Page): readonly JsonValue[] {
-    const records = page.records();
-    const format = sinkFormat(this.#config);
-    if (format === undefined || !NEEDS_OBJECTS.has(format)) return records;
-    const objects = requireObjects(records, format);
-    if (format === 'avro' && this.#config.avro.schema !== undefined) return objects;
-    if (format === 'parquet' || format === 'avro') {
-      this.#learner.learn(objects, page.schema);
-      return objects;
-    }
-    this.#learnColumns(objects, format === 'csv' ? this.#config.csv.on_unknown_field : 'widen');
-    return objects;
-  }
-
-  #learnColumns(records: readonly JsonObject[], policy: 'widen' | 'warn' | 'error'): void {
-    const fields = records.flatMap((record) => Object.keys(record));
-    if (policy === 'widen' || this.#columns.size === 0) {
-      for (const field of fields) this.#columns.add(field);
-      return;
-    }
-    const unknown = fields.find((field) => !this.#columns.has(field));
-    if (unknown === undefined) return;
-    if (policy === 'error') {
-      throw new ConnectorError(
-        'data',
-        `the field ${JSON.stringify(unknown)} is not a column of ${this.#config.path}`,
-        {
-          hint: 'the columns are those of the first page',
-        },
-      );
-    }
-    if (this.#dropped.size === 0) this.#drop(unknown);
-  }
-
-  #drop(field: string): void {
-    if (this.#dropped.has(field)) return;
-    this.#dropped.add(field);
-    const { path } = this.#config;
-    this.#context.env.log.warn('a field is not a column and is dropped', { path, field });
-  }
-
-  /** How many of the records still fit into the file; at least one. */
-  #room(spool: Spool, records: readonly JsonValue[]): number {
-    const { max_records_per_file: most = Infinity, max_bytes_per_file: limit } = this.#config;
-    const count = Math.min(records.length, most - spool.records);
-    if (limit === undefined) return count;
-    let bytes = spool.bytes;
-    const last = records.findIndex(
-      (record) => (bytes += JSON_LINES.encode([record]).length) >= limit,
-    );
-    return last === -1 ? count : Math.min(count, last + 1);
-  }
-
-  /** The file for the next record. */
-  async #part(): Promise<Part> {
-    const last = this.#parts.at(-1);
-    if (last !== undefined && !this.#isFull(last.spool)) return last;
+  /** Where the next file goes; its records are collected in the same folder. */
+  async #place(count: number): Promise<{ readonly target: string; readonly beside: string }> {
     this.#existing ??= await this.#look();
     const before =
       this.#append && isNumbered(this.#config) ? Math.max(0, ...this.#existing.keys()) : 0;
-    const target = partPath(this.#pattern, before + this.#parts.length + 1);
-    const format = sinkFormat(this.#config);
-    const objects = format !== undefined && NEEDS_OBJECTS.has(format);
-    const part = { target, spool: await Spool.open(target, { objects }) };
-    this.#parts.push(part);
-    return part;
-  }
-
-  #isFull(spool: Spool): boolean {
-    const { max_records_per_file: records, max_bytes_per_file: bytes } = this.#config;
-    return (
-      (records !== undefined && spool.records >= records) ||
-      (bytes !== undefined && spool.bytes >= bytes)
-    );
+    const target = partPath(this.#pattern, before + count + 1);
+    return { target, beside: target };
   }
 
   /** Looks at the destination once, before the first file. */
@@ -311,13 +217,10 @@ class FileSink implements Sink {
     if (continued) await onDisk('write', target, () => copyFile(target, temporary));
     try {
       await writePart(spool, {
-        config: this.#config,
+        rendering: this.#records.rendering(),
         context: this.#context,
         temporary,
         continued,
-        columns: [...this.#columns],
-        kinds: this.#learner.columns,
-        onDropped: (field) => this.#drop(field),
       });
     } catch (error) {
       await rm(temporary, { force: true });

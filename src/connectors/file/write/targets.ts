@@ -4,33 +4,15 @@ import { permittedFile } from '../../../lib/files/file-access.ts';
 import { withoutCodecSuffix } from '../../_files/compression/compression.ts';
 import { codeOf, onDisk } from '../../_files/io-error.ts';
 import { resolvePath } from '../../_files/paths.ts';
-import {
-  isNumbered,
-  sinkCodec,
-  sinkFormat,
-  type FileSinkConfig,
-  type SinkFormat,
-} from './sink-config.ts';
-
-const EXTENSIONS: Readonly<Record<SinkFormat, string>> = {
-  json_lines: '.jsonl',
-  json_array: '.json',
-  csv: '.csv',
-  xml: '.xml',
-  xlsx: '.xlsx',
-  parquet: '.parquet',
-  avro: '.avro',
-  raw_text: '.txt',
-};
-
-const CODEC_SUFFIX = { none: '', gzip: '.gz', zstd: '.zst' } as const;
+import { extensionOf } from '../../_files/formats.ts';
+import { isNumbered, sinkCodec, sinkFormat, type FileSinkConfig } from './sink-config.ts';
 
 /** The path of the config with `{part}` in it, where there are parts. */
 export function pattern(config: FileSinkConfig): string {
   const { path } = config;
   if (path.endsWith('/')) {
     const format = sinkFormat(config) ?? 'json_lines';
-    return `${path}part-{part}${EXTENSIONS[format]}${CODEC_SUFFIX[sinkCodec(config)]}`;
+    return `${path}part-{part}${extensionOf(format, sinkCodec(config))}`;
   }
   if (!isNumbered(config) || path.includes('{part}')) return path;
   const stem = withoutCodecSuffix(path);

@@ -5,37 +5,30 @@ import { readBlocks } from '../../_files/lines/blocks.ts';
 import { AppendingFile } from '../../_files/output/appending-file.ts';
 import { continueCsv } from '../../_files/csv/csv-continue.ts';
 import { JSON_RULES, ENCRYPTED_RULES, TEXT_RULES } from '../../_files/lines/line-rules.ts';
-import type { ColumnKind } from '../../_files/typed/column-kinds.ts';
 import { temporaryPath } from '../../_files/output/temporary-path.ts';
 import { repairTornEnd } from '../../_files/lines/torn-end.ts';
 import { wholeOf } from '../../_files/output/whole.ts';
-import { render } from './render.ts';
-import { encryptsLines, sinkCodec, sinkFormat, type FileSinkConfig } from './sink-config.ts';
-import type { Spool } from './spool.ts';
+import { render, type RenderOptions } from '../../_files/write/render.ts';
+import type { Spool } from '../../_files/write/spool.ts';
+import { encryptsLines } from '../../_files/write/writing-blocks.ts';
 
 interface PartOptions {
-  readonly config: FileSinkConfig;
+  readonly rendering: Omit<RenderOptions, 'continued' | 'temporary'>;
   readonly context: SinkContext;
   /** Where to write; holds a copy of the earlier file when that is continued. */
   readonly temporary: string;
   readonly continued: boolean;
-  /** Columns of tables, in order. */
-  readonly columns: readonly string[];
-  /** Columns of Parquet and Avro. */
-  readonly kinds: ReadonlyMap<string, ColumnKind>;
-  /** Called for each field that no column can hold. */
-  readonly onDropped: (path: string) => void;
 }
 
 /** Writes a complete file from its records: rendered, compressed, encrypted and synced. */
 export async function writePart(spool: Spool, options: PartOptions): Promise<void> {
-  const { config, context, temporary, continued } = options;
-  const codec = sinkCodec(config);
+  const { rendering, context, temporary, continued } = options;
+  const { writing, columns: fields } = rendering;
   const before = continued ? await prepare(options) : undefined;
-  const columns = before ?? options.columns;
+  const columns = before ?? fields;
   const unknown =
-    before === undefined ? undefined : options.columns.find((field) => !before.includes(field));
-  if (unknown !== undefined && config.csv.on_unknown_field !== 'warn') {
+    before === undefined ? undefined : fields.find((field) => !before.includes(field));
+  if (unknown !== undefined && writing.csv.on_unknown_field !== 'warn') {
     throw new ConnectorError(
       'data',
       `the field ${JSON.stringify(unknown)} is no column of the file that is continued`,
@@ -44,20 +37,23 @@ export async function writePart(spool: Spool, options: PartOptions): Promise<voi
       },
     );
   }
-  if (before !== undefined) requireCommon(options.columns, before);
+  if (before !== undefined) requireCommon(fields, before);
   const bytes = render(spool, {
-    config,
-    signal: context.signal,
+    ...rendering,
     columns,
-    kinds: options.kinds,
-    onDropped: options.onDropped,
     continued: before !== undefined,
     temporary: temporaryPath(temporary),
   });
   const whole =
-    config.encryption !== undefined && !encryptsLines(config) ? config.encryption.key : undefined;
+    writing.encryption !== undefined && !encryptsLines(writing)
+      ? writing.encryption.key
+      : undefined;
   // Encryption as a whole comes last, because encrypted bytes cannot be compressed.
-  const output = await AppendingFile.open({ path: temporary, codec, truncate: !continued });
+  const output = await AppendingFile.open({
+    path: temporary,
+    codec: writing.codec,
+    truncate: !continued,
+  });
   try {
     // An empty file is compressed too; without a single byte it would read as damaged.
     if (!continued) await output.write(Buffer.alloc(0));
@@ -84,30 +80,22 @@ function requireCommon(fields: readonly string[], columns: readonly string[]): v
  * header.
  */
 async function prepare({
-  config,
+  rendering: { writing },
   context,
   temporary,
 }: PartOptions): Promise<readonly string[] | undefined> {
-  const place = {
-    path: temporary,
-    codec: sinkCodec(config),
-    log: context.env.log,
-    signal: context.signal,
-  };
-  if (sinkFormat(config) === 'csv') {
+  const { codec, csv, format } = writing;
+  const place = { path: temporary, codec, log: context.env.log, signal: context.signal };
+  if (format === 'csv') {
     const dialect = {
-      delimiter: config.csv.delimiter.charCodeAt(0),
-      quote: config.csv.quote.charCodeAt(0),
+      delimiter: csv.delimiter.charCodeAt(0),
+      quote: csv.quote.charCodeAt(0),
     };
     const first = await continueCsv({ ...place, dialect });
-    return config.csv.has_headers ? first : undefined;
+    return csv.has_headers ? first : undefined;
   }
   await repairTornEnd(
-    encryptsLines(config)
-      ? ENCRYPTED_RULES
-      : sinkFormat(config) === 'raw_text'
-        ? TEXT_RULES
-        : JSON_RULES,
+    encryptsLines(writing) ? ENCRYPTED_RULES : format === 'raw_text' ? TEXT_RULES : JSON_RULES,
     place,
   );
   return undefined;

@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { stringifyJson, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { packObject, unpackObject } from '../../../lib/text/packed-json.ts';
-import { AppendingFile } from '../../_files/output/appending-file.ts';
-import { readBlocks } from '../../_files/lines/blocks.ts';
-import { jsonLines } from '../../_files/json/json-lines-file.ts';
-import { temporaryPath } from '../../_files/output/temporary-path.ts';
+import { AppendingFile } from '../output/appending-file.ts';
+import { readBlocks } from '../lines/blocks.ts';
+import { jsonLines } from '../json/json-lines-file.ts';
+import { temporaryPath } from '../output/temporary-path.ts';
 
 /**
  * The records of one file during the run, as JSON Lines in a temporary file. The output is made from

@@ -1,9 +1,9 @@
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
 import { isEncrypted, decrypt } from '../../../lib/crypto/encryption.ts';
-import { readingKeys, type Encryption } from '../../_files/config.ts';
-import { decryptedLines } from '../../_files/json/json-lines-file.ts';
-import { wholeOf } from '../../_files/output/whole.ts';
-import type { Format } from './source-config.ts';
+import { readingKeys, type Encryption } from '../config.ts';
+import { decryptedLines } from '../json/json-lines-file.ts';
+import { wholeOf } from '../output/whole.ts';
+import type { Format } from '../formats.ts';
 
 const MAGIC_BYTES = 4;
 

@@ -6,18 +6,18 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../../lib/text/json.ts';
-import { readBlocks } from '../../_files/lines/blocks.ts';
-import { cellsOf, cellText, CsvFormat } from '../../_files/csv/csv-writer.ts';
-import { encryptLine } from '../../_files/json/json-lines-file.ts';
-import type { ColumnKind } from '../../_files/typed/column-kinds.ts';
-import type { Schema as AvroSchema } from '../../_files/avro/avro-values.ts';
-import { createParquetFile } from '../../_files/parquet/create-parquet.ts';
-import { encryptsLines, sinkFormat, type FileSinkConfig } from './sink-config.ts';
+import { readBlocks } from '../lines/blocks.ts';
+import { cellsOf, cellText, CsvFormat } from '../csv/csv-writer.ts';
+import { encryptLine } from '../json/json-lines-file.ts';
+import type { ColumnKind } from '../typed/column-kinds.ts';
+import type { Schema as AvroSchema } from '../avro/avro-values.ts';
+import { createParquetFile } from '../parquet/create-parquet.ts';
+import { encryptsLines, type FileWriting } from './writing-blocks.ts';
 import type { Spool } from './spool.ts';
-import { xmlElement } from '../../_files/xml/write-xml.ts';
+import { xmlElement } from '../xml/write-xml.ts';
 
 export interface RenderOptions {
-  readonly config: FileSinkConfig;
+  readonly writing: FileWriting;
   readonly signal: AbortSignal;
   /** Columns of tables, in order. */
   readonly columns: readonly string[];
@@ -33,7 +33,7 @@ export interface RenderOptions {
 
 /** The bytes of a file, made from its records, before compression and encryption as a whole. */
 export async function* render(spool: Spool, options: RenderOptions): AsyncGenerator<Uint8Array> {
-  const format = sinkFormat(options.config);
+  const { format } = options.writing;
   if (format === 'xlsx') yield await spreadsheet(spool, options);
   else if (format === 'parquet') yield* parquet(spool, options);
   else if (format === 'avro') yield* avro(spool, options);
@@ -41,8 +41,7 @@ export async function* render(spool: Spool, options: RenderOptions): AsyncGenera
 }
 
 async function* textOf(spool: Spool, options: RenderOptions): AsyncGenerator<string> {
-  const { config } = options;
-  switch (sinkFormat(config)) {
+  switch (options.writing.format) {
     case 'csv':
       return yield* csv(spool, options);
     case 'json_array':
@@ -54,12 +53,12 @@ async function* textOf(spool: Spool, options: RenderOptions): AsyncGenerator<str
   }
 }
 
-async function* lines(spool: Spool, { config, signal }: RenderOptions): AsyncGenerator<string> {
-  const key = encryptsLines(config) ? config.encryption?.key : undefined;
+async function* lines(spool: Spool, { writing, signal }: RenderOptions): AsyncGenerator<string> {
+  const key = encryptsLines(writing) ? writing.encryption?.key : undefined;
   const write =
-    sinkFormat(config) === 'raw_text'
+    writing.format === 'raw_text'
       ? rawText
-      : (record: JsonValue) => stringifyJson(record, config.json_lines.pretty ? 2 : undefined);
+      : (record: JsonValue) => stringifyJson(record, writing.json_lines.pretty ? 2 : undefined);
   for await (const records of spool.read(signal)) {
     yield records
       .map((record) => `${key === undefined ? write(record) : encryptLine(key, write(record))}\n`)
@@ -88,8 +87,8 @@ async function* jsonArray(spool: Spool, { signal }: RenderOptions): AsyncGenerat
   yield before === '[\n' ? '[]\n' : '\n]\n';
 }
 
-async function* xml(spool: Spool, { config, signal }: RenderOptions): AsyncGenerator<string> {
-  const { root_element: root, record_element: element } = config.xml;
+async function* xml(spool: Spool, { writing, signal }: RenderOptions): AsyncGenerator<string> {
+  const { root_element: root, record_element: element } = writing.xml;
   yield `<?xml version="1.0" encoding="UTF-8"?>\n<${root}>\n`;
   for await (const records of spool.read(signal))
     yield records.map((record) => `  ${xmlElement(element, record)}\n`).join('');
@@ -98,13 +97,13 @@ async function* xml(spool: Spool, { config, signal }: RenderOptions): AsyncGener
 
 async function* csv(
   spool: Spool,
-  { config, signal, columns, continued }: RenderOptions,
+  { writing, signal, columns, continued }: RenderOptions,
 ): AsyncGenerator<string> {
   const format = new CsvFormat({
-    delimiter: config.csv.delimiter.charCodeAt(0),
-    quote: config.csv.quote.charCodeAt(0),
+    delimiter: writing.csv.delimiter.charCodeAt(0),
+    quote: writing.csv.quote.charCodeAt(0),
   });
-  if (config.csv.has_headers && !continued && columns.length > 0) yield format.row(columns);
+  if (writing.csv.has_headers && !continued && columns.length > 0) yield format.row(columns);
   for await (const records of spool.read(signal)) {
     yield (records as JsonObject[]).map((record) => format.row(cellsOf(record, columns))).join('');
   }
@@ -112,10 +111,10 @@ async function* csv(
 
 async function* parquet(
   spool: Spool,
-  { config, signal, temporary, kinds, onDropped }: RenderOptions,
+  { writing, signal, temporary, kinds, onDropped }: RenderOptions,
 ): AsyncGenerator<Uint8Array> {
   if (kinds.size === 0) return;
-  const { compression: codec, row_group_size: rowGroupSize } = config.parquet;
+  const { compression: codec, row_group_size: rowGroupSize } = writing.parquet;
   const output = await createParquetFile({
     path: temporary,
     columns: kinds,
@@ -135,11 +134,11 @@ async function* parquet(
 
 async function* avro(
   spool: Spool,
-  { config, signal, kinds, onDropped }: RenderOptions,
+  { writing, signal, kinds, onDropped }: RenderOptions,
 ): AsyncGenerator<Uint8Array> {
-  const { schema, codec } = config.avro;
+  const { schema, codec } = writing.avro;
   if (schema === undefined && kinds.size === 0) return;
-  const { avroFile } = await import('../../_files/avro/avro-writer.ts');
+  const { avroFile } = await import('../avro/avro-writer.ts');
   const drop = (path: string): void => {
     if (schema === undefined) return onDropped(path);
     throw new ConnectorError(
@@ -159,7 +158,7 @@ const XLSX_ROWS = 1_048_575;
 
 async function spreadsheet(
   spool: Spool,
-  { config, signal, columns }: RenderOptions,
+  { writing, signal, columns }: RenderOptions,
 ): Promise<Uint8Array> {
   if (spool.records > XLSX_ROWS) {
     throw new ConnectorError(
@@ -176,7 +175,7 @@ async function spreadsheet(
     for (const record of records as JsonObject[])
       rows.push(columns.map((column) => sheetCell(record[column])));
   }
-  return writeXlsx(rows as never, { sheet: config.excel.sheet }).toBuffer();
+  return writeXlsx(rows as never, { sheet: writing.excel.sheet }).toBuffer();
 }
 
 function sheetCell(value: JsonValue | undefined): object {

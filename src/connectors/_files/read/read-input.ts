@@ -4,34 +4,39 @@ import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { ReadRequest } from '../../../kit/source.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { jsonFault, parseData, type JsonValue } from '../../../lib/text/json.ts';
-import { openText } from '../../_files/csv/csv-input.ts';
-import type { CsvPageOptions } from '../../_files/csv/csv-page-maker.ts';
-import { csvPages } from '../../_files/csv/csv-pages.ts';
-import { jsonLines, jsonLinesOrRejected } from '../../_files/json/json-lines-file.ts';
+import { openText } from '../csv/csv-input.ts';
+import type { CsvPageOptions } from '../csv/csv-page-maker.ts';
+import { csvPages } from '../csv/csv-pages.ts';
+import { jsonLines, jsonLinesOrRejected } from '../json/json-lines-file.ts';
 import { pageBounds } from '../../../kit/page-bounds.ts';
-import { cutPages, unsized, type ReadLine } from '../../_files/lines/cut-pages.ts';
-import { ParquetReader } from '../../_files/parquet/parquet-reader.ts';
-import { textOf, wholeOf } from '../../_files/output/whole.ts';
-import { avroRecords } from '../../_files/avro/avro-records.ts';
-import type { FileSourceConfig } from './source-config.ts';
-import type { Input } from './inputs.ts';
-import { sheetRecords } from '../../_files/excel/sheet-records.ts';
-import { xmlRecords } from '../../_files/xml/xml-records.ts';
-import { xmlText } from '../../_files/xml/xml-text.ts';
+import { cutPages, unsized, type ReadLine } from '../lines/cut-pages.ts';
+import { ParquetReader } from '../parquet/parquet-reader.ts';
+import { textOf, wholeOf } from '../output/whole.ts';
+import { avroRecords } from '../avro/avro-records.ts';
+import { requireSame, type FileColumns } from '../parquet/parquet-schemas.ts';
+import type { FileReading } from './reading-blocks.ts';
+import type { Input } from './input.ts';
+import { sheetRecords } from '../excel/sheet-records.ts';
+import { xmlRecords } from '../xml/xml-records.ts';
+import { xmlText } from '../xml/xml-text.ts';
 
 /** What one run of the source carries from file to file. */
 export interface Reading {
-  readonly config: FileSourceConfig;
+  readonly config: FileReading;
   readonly context: SourceContext;
   readonly lane: ReadRequest['lane'];
   /** Whether records that cannot be read are put to the pages as rejected ones. */
   readonly rejects: boolean;
+  /** Whether a JSON document that is no array is one record. */
+  readonly loneRecords: boolean;
   /** How many more records may be read. */
   left: number;
   /** Avro: the schema of the first file, which later files are read with. */
   avroSchema: unknown;
   /** The fields that the first file says it has; every later one is read with the same. */
   fields: RecordSchema | undefined;
+  /** Parquet: the first file, whose columns every later one has. */
+  columns: FileColumns | undefined;
 }
 
 /** The pages of one file; no page spans two. */
@@ -93,7 +98,10 @@ function batchesOf(input: Input, reading: Reading): AsyncIterable<Iterable<ReadL
   }
 }
 
-async function* wholeFile(input: Input, { config }: Reading): AsyncGenerator<readonly JsonValue[]> {
+async function* wholeFile(
+  input: Input,
+  { config, loneRecords }: Reading,
+): AsyncGenerator<readonly JsonValue[]> {
   const { name } = input;
   if (input.format === 'xlsx') {
     const { sheet, header_row: headerRow } = config.excel;
@@ -110,16 +118,24 @@ async function* wholeFile(input: Input, { config }: Reading): AsyncGenerator<rea
     return;
   }
   const text = await textOf(input.blocks(), name);
-  if (input.format === 'raw_text') yield [{ path: name, content: text }];
-  else yield jsonDocument(text, name);
+  if (input.format === 'raw_text') yield [{ ...input.origin, content: text }];
+  else yield jsonDocument(text, name, loneRecords);
 }
 
-/** An array gives its elements; anything else is one record. */
-function jsonDocument(text: string, name: string): readonly JsonValue[] {
+/** An array gives its elements; anything else is one record, or refused. */
+function jsonDocument(text: string, name: string, loneRecords: boolean): readonly JsonValue[] {
   if (text.trim() === '') return [];
+  const value = parsed(text, name);
+  if (Array.isArray(value)) return value;
+  if (loneRecords) return [value];
+  throw new ConnectorError('data', `${name} is no JSON array`, {
+    hint: 'read it as `json_lines`, or have it written as an array of records',
+  });
+}
+
+function parsed(text: string, name: string): JsonValue {
   try {
-    const value = parseData(text);
-    return Array.isArray(value) ? value : [value];
+    return parseData(text);
   } catch (error) {
     throw new ConnectorError('data', `${name} ${jsonFault(error)}`, { cause: error });
   }
@@ -127,12 +143,14 @@ function jsonDocument(text: string, name: string): readonly JsonValue[] {
 
 export async function openParquet(
   input: Input,
-  config: FileSourceConfig,
+  config: FileReading,
   { signal }: SourceContext,
 ): Promise<ParquetReader> {
   const options = { signal, columns: config.parquet.columns, omitNulls: false };
   if (input.plainPath !== undefined)
     return ParquetReader.open({ ...options, path: input.plainPath });
+  if (input.ranges !== undefined)
+    return ParquetReader.ofRanges(input.ranges(), { ...options, path: input.name });
   return ParquetReader.ofBytes(await wholeOf(input.blocks(), input.name), {
     ...options,
     path: input.name,
@@ -146,6 +164,8 @@ async function* parquetRecords(
   const reader = await openParquet(input, reading.config, reading.context);
   try {
     reading.fields ??= reader.schema;
+    reading.columns ??= { name: input.name, columns: reader.columns };
+    requireSame(reading.columns, { name: input.name, columns: reader.columns });
     for (let group = 0; group < reader.rowGroups; group += 1) yield* reader.rowGroup(group);
   } finally {
     await reader.close();
