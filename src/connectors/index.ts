@@ -10,6 +10,7 @@ import { parquetSink, parquetSource } from './parquet/index.ts';
 import { postgresSink, postgresSource } from './postgres/index.ts';
 import { redisSink, redisSource } from './redis/index.ts';
 import { restSource } from './rest/index.ts';
+import { s3Sink, s3Source } from './s3/index.ts';
 import { sqliteSink, sqliteSource } from './sqlite/index.ts';
 import { stdoutSink } from './stdout/index.ts';
 import { xmlSource } from './xml/index.ts';
@@ -25,6 +26,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   postgresSource,
   redisSource,
   restSource,
+  s3Source,
   sqliteSource,
   xmlSource,
 ];
@@ -39,6 +41,7 @@ export const SINKS: readonly SinkDefinition[] = [
   parquetSink,
   postgresSink,
   redisSink,
+  s3Sink,
   sqliteSink,
   stdoutSink,
 ];

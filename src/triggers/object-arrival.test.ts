@@ -3,7 +3,7 @@ import { check } from '../kit/schema.ts';
 import type { Look } from '../kit/trigger.ts';
 import type { JsonValue } from '../lib/text/json.ts';
 import { objectArrival, watchObjects, type ObjectArrival } from './object-arrival.ts';
-import type { StoredObject } from '../lib/objects/stored-object.ts';
+import type { StoredObject } from '../lib/objects/object-store.ts';
 
 const START = Date.parse('2026-08-01T12:00:00Z');
 

@@ -19,7 +19,7 @@ import {
   writeSeen,
   type Seen,
 } from './seen-objects.ts';
-import type { ListObjects, StoredObject } from '../lib/objects/stored-object.ts';
+import type { StoredObject } from '../lib/objects/object-store.ts';
 import { pollInterval } from './poll-interval.ts';
 
 const bucket = () => text().meta({ description: 'Name of the bucket.' });
@@ -102,13 +102,23 @@ export const objectArrival = defineTrigger<Config>({
   },
 });
 
+/** Lists every object whose key starts with the prefix, page by page, in any order. */
+export type ListObjects = (signal: AbortSignal) => AsyncIterable<readonly StoredObject[]>;
+
 interface OpenStore {
   readonly list: ListObjects;
   close?(): void;
 }
 
-function openStore(place: Config['store']): Promise<OpenStore> {
-  return place.type === 's3' || place.type === 'object_store_a' ? openS3(place) : openGcs(place);
+async function openStore(place: Config['store']): Promise<OpenStore> {
+  const opened =
+    place.type === 's3' || place.type === 'object_store_a'
+      ? await openS3(place)
+      : await openGcs(place);
+  return {
+    list: (signal) => opened.list({ prefix: place.prefix, signal }),
+    close: () => opened.close(),
+  };
 }
 
 export function watchObjects(config: ObjectArrival, name: string, opened: OpenStore): Watcher {

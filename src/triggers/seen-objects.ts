@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto';
 import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
-import type { StoredObject } from '../lib/objects/stored-object.ts';
+import type { StoredObject } from '../lib/objects/object-store.ts';
 
 /** The objects that were seen, as data. */
 export interface Seen {

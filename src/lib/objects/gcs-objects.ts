@@ -2,11 +2,10 @@
 import type { Bucket, File } from '@google-cloud/storage';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
 import { untilStopped } from '../until-stopped.ts';
-import type { ListObjects, StoredObject } from './stored-object.ts';
+import type { ListRequest, StoredObject } from './object-store.ts';
 
 export interface GcsPlace {
   readonly bucket: string;
-  readonly prefix: string;
   readonly endpoint?: string | undefined;
 }
 
@@ -15,11 +14,7 @@ const REQUEST_MS = 30_000;
 const RETRY_SECS = 5;
 
 /** Credentials are those that the client finds: a file, or the account of the machine. */
-export async function openGcs({
-  bucket,
-  prefix,
-  endpoint,
-}: GcsPlace): Promise<{ readonly list: ListObjects }> {
+export async function openGcs({ bucket, endpoint }: GcsPlace) {
   const { Storage } = await import('@google-cloud/storage');
   const storage = new Storage({
     ...(endpoint === undefined ? {} : { apiEndpoint: endpoint }),
@@ -28,7 +23,7 @@ export async function openGcs({
   });
   const found = storage.bucket(bucket);
   return {
-    list: async function* (signal) {
+    list: async function* ({ prefix, signal }: ListRequest) {
       let token: string | undefined;
       do {
         const page = await untilStopped(askPage(found, prefix, token), signal);
@@ -36,6 +31,7 @@ export async function openGcs({
         token = page.next;
       } while (token !== undefined);
     },
+    close: (): void => {},
   };
 }
 

@@ -12,7 +12,7 @@ import { startOf, type TestServer } from '../../../test/servers/test-servers.ts'
 import { ConnectorError } from '../errors.ts';
 import { openGcs } from './gcs-objects.ts';
 import { openS3 } from './s3-objects.ts';
-import type { ListObjects } from './stored-object.ts';
+import type { ListRequest, StoredObject } from './object-store.ts';
 
 /** More than a page of either. */
 const MANY = 1005;
@@ -26,18 +26,23 @@ async function putMany(put: (key: string) => Promise<unknown>): Promise<void> {
   await Promise.all(Array.from({ length: AT_ONCE }, keepPutting));
 }
 
-async function listed(list: ListObjects): Promise<{ keys: Set<string>; pages: number }> {
+interface Lists {
+  list(request: ListRequest): AsyncIterable<readonly StoredObject[]>;
+}
+
+async function listed(store: Lists): Promise<{ keys: Set<string>; pages: number }> {
   const keys = new Set<string>();
   let pages = 0;
-  for await (const page of list(new AbortController().signal)) {
+  const { signal } = new AbortController();
+  for await (const page of store.list({ prefix: 'in/', signal })) {
     pages += 1;
     for (const { key } of page) keys.add(key);
   }
   return { keys, pages };
 }
 
-async function failureOf(list: ListObjects): Promise<ConnectorError> {
-  const error: unknown = await listed(list).then(
+async function failureOf(store: Lists): Promise<ConnectorError> {
+  const error: unknown = await listed(store).then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
@@ -60,17 +65,17 @@ describe.skipIf(minio.reason !== undefined)(`objects of S3 ${minio.reason ?? ''}
     vi.unstubAllEnvs();
     await server.stop();
   });
-  const open = (bucket: string) => openS3({ bucket, prefix: 'in/', endpoint: server.url });
+  const open = (bucket: string) => openS3({ bucket, endpoint: server.url });
 
   test('are listed over several pages', async () => {
-    const { keys, pages } = await listed((await open('bucket')).list);
+    const { keys, pages } = await listed(await open('bucket'));
     expect([keys.size, pages]).toEqual([MANY, 2]);
   });
 
   test('of a bucket that is not there, or with wrong credentials, are told apart', async () => {
-    expect(await failureOf((await open('absent')).list)).toMatchObject({ kind: 'missing' });
+    expect(await failureOf(await open('absent'))).toMatchObject({ kind: 'missing' });
     vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'wrong-secret-key');
-    const failure = await failureOf((await open('bucket')).list);
+    const failure = await failureOf(await open('bucket'));
     expect(failure).toMatchObject({ kind: 'auth', status: 403 });
     expect(failure.message).not.toContain('wrong-secret-key');
   });
@@ -99,15 +104,15 @@ describe.skipIf(gcs.reason !== undefined)(
       );
     }, 90_000);
     afterAll(() => server.stop());
-    const open = (bucket: string) => openGcs({ bucket, prefix: 'in/', endpoint: server.url });
+    const open = (bucket: string) => openGcs({ bucket, endpoint: server.url });
 
     test('are listed over several pages', async () => {
-      const { keys, pages } = await listed((await open('bucket')).list);
+      const { keys, pages } = await listed(await open('bucket'));
       expect([keys.size, pages]).toEqual([MANY, 2]);
     });
 
     test('of a bucket that is not there are reported as missing', async () => {
-      expect(await failureOf((await open('absent')).list)).toMatchObject({ kind: 'missing' });
+      expect(await failureOf(await open('absent'))).toMatchObject({ kind: 'missing' });
     });
   },
 );

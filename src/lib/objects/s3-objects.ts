@@ -1,99 +1,371 @@
 /** Objects of Amazon S3 and compatible stores. */
-import type {
-  ListObjectsV2Command,
-  ListObjectsV2CommandOutput,
-  S3Client,
-} from '@aws-sdk/client-s3';
+import type { Readable } from 'node:stream';
+import type * as S3 from '@aws-sdk/client-s3';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
-import type { ListObjects, StoredObject } from './stored-object.ts';
+import { loadClient } from '../load-client.ts';
+import {
+  onceOnly,
+  type Checksums,
+  type ListRequest,
+  type ObjectContent,
+  type ObjectLevel,
+  type ObjectStore,
+  type ObjectUpload,
+  type ReadObject,
+  type RunRequest,
+  type StoredObject,
+  type UploadRequest,
+} from './object-store.ts';
+import { blocksOf } from './content-blocks.ts';
+import { PartUpload, type PartTarget } from './part-upload.ts';
 
 export interface S3Place {
   readonly bucket: string;
-  readonly prefix: string;
   readonly region?: string | undefined;
   readonly endpoint?: string | undefined;
+  /** Whether the bucket stands in the path of addresses and not in the host name. */
+  readonly pathStyle?: boolean | undefined;
+  /** Those that the client finds when absent: variables, profiles, the role of the machine. */
+  readonly keys?: S3Keys | undefined;
+  readonly profile?: string | undefined;
+}
+
+export interface S3Keys {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+}
+
+export interface S3Requests {
+  /** How often the client makes a request, itself. */
+  readonly attempts: number;
+  readonly requestMs: number;
+  readonly run: RunRequest;
 }
 
 const CONNECT_MS = 5000;
-const REQUEST_MS = 30_000;
 /** Compatible stores take any; the client asks for one. */
 const ANY_REGION = 'us-east-1';
+const LEVEL_KEYS = 1000;
+const ONE_LOOK: S3Requests = { attempts: 2, requestMs: 30_000, run: onceOnly };
 
-export interface S3Objects {
-  readonly list: ListObjects;
-  close(): void;
-}
-
-/** Credentials are those that the client finds: variables, profiles, the role of the machine. */
-export async function openS3(place: S3Place): Promise<S3Objects> {
-  const { S3Client: Client, ListObjectsV2Command: ListCommand } =
-    await import('@aws-sdk/client-s3');
-  const { bucket, prefix, endpoint } = place;
+export async function openS3(place: S3Place, requests = ONE_LOOK): Promise<ObjectStore> {
+  const sdk = await loadClient('@aws-sdk/client-s3', () => import('@aws-sdk/client-s3'));
+  const { endpoint, pathStyle, keys, profile } = place;
   const region = place.region ?? (endpoint === undefined ? undefined : ANY_REGION);
-  const client = new Client({
+  const client = new sdk.S3Client({
     ...(region === undefined ? {} : { region }),
     // A compatible store seldom has a host name for each bucket.
-    ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
-    maxAttempts: 2,
-    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: REQUEST_MS },
+    ...(endpoint === undefined ? {} : { endpoint }),
+    forcePathStyle: pathStyle ?? endpoint !== undefined,
+    ...(profile === undefined ? {} : { profile }),
+    ...(keys === undefined ? {} : { credentials: credentialsOf(keys) }),
+    maxAttempts: requests.attempts,
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: requests.requestMs },
   });
-  const page = (token: string | undefined): ListObjectsV2Command =>
-    new ListCommand({ Bucket: bucket, Prefix: prefix, ContinuationToken: token });
+  return new S3Store(sdk, client, { bucket: place.bucket, run: requests.run });
+}
+
+function credentialsOf({ accessKeyId, secretAccessKey, sessionToken }: S3Keys) {
   return {
-    list: async function* (signal) {
-      let token: string | undefined;
-      do {
-        const listed = await ask(client, page(token), { bucket, signal });
-        yield (listed.Contents ?? []).flatMap(objectOf);
-        token = listed.IsTruncated === true ? listed.NextContinuationToken : undefined;
-      } while (token !== undefined);
-    },
-    close: () => client.destroy(),
+    accessKeyId,
+    secretAccessKey,
+    ...(sessionToken === undefined ? {} : { sessionToken }),
   };
 }
 
-async function ask(
-  client: S3Client,
-  command: ListObjectsV2Command,
-  { bucket, signal }: { readonly bucket: string; readonly signal: AbortSignal },
-): Promise<ListObjectsV2CommandOutput> {
-  try {
-    return await client.send(command, { abortSignal: signal });
-  } catch (error) {
-    throw s3Error(error, bucket);
+/** Of several parts; a store may limit them to so many. */
+const MOST_PARTS = 10_000;
+
+class S3Store implements ObjectStore {
+  readonly address: string;
+  readonly #sdk: typeof S3;
+  readonly #client: S3.S3Client;
+  readonly #bucket: string;
+  readonly #run: RunRequest;
+
+  constructor(
+    sdk: typeof S3,
+    client: S3.S3Client,
+    { bucket, run }: { readonly bucket: string; readonly run: RunRequest },
+  ) {
+    this.#sdk = sdk;
+    this.#client = client;
+    this.#bucket = bucket;
+    this.#run = run;
+    this.address = `s3://${bucket}/`;
+  }
+
+  async *list({ prefix, after, signal }: ListRequest): AsyncGenerator<readonly StoredObject[]> {
+    let token: string | undefined;
+    do {
+      const ContinuationToken = token;
+      const listed = await this.#ask(this.#listing, signal, () =>
+        this.#client.send(
+          new this.#sdk.ListObjectsV2Command({
+            Bucket: this.#bucket,
+            Prefix: prefix,
+            StartAfter: after,
+            ContinuationToken,
+          }),
+          { abortSignal: signal },
+        ),
+      );
+      yield (listed.Contents ?? []).flatMap(objectOf);
+      token = listed.IsTruncated === true ? listed.NextContinuationToken : undefined;
+    } while (token !== undefined);
+  }
+
+  get #listing(): string {
+    return `the objects of the bucket \`${this.#bucket}\` cannot be listed`;
+  }
+
+  async level({ prefix, signal }: ListRequest): Promise<ObjectLevel> {
+    const listed = await this.#ask(this.#listing, signal, () =>
+      this.#client.send(
+        new this.#sdk.ListObjectsV2Command({
+          Bucket: this.#bucket,
+          Prefix: prefix,
+          Delimiter: '/',
+          MaxKeys: LEVEL_KEYS,
+        }),
+        { abortSignal: signal },
+      ),
+    );
+    return {
+      prefixes: (listed.CommonPrefixes ?? []).flatMap(({ Prefix }) => Prefix ?? []),
+      objects: (listed.Contents ?? []).flatMap(objectOf),
+    };
+  }
+
+  async look(key: string, signal: AbortSignal): Promise<StoredObject | undefined> {
+    try {
+      const { ContentLength, LastModified, ETag } = await this.#ask(
+        `${this.address}${key} cannot be looked at`,
+        signal,
+        () =>
+          this.#client.send(new this.#sdk.HeadObjectCommand({ Bucket: this.#bucket, Key: key }), {
+            abortSignal: signal,
+          }),
+      );
+      return {
+        key,
+        size: ContentLength ?? 0,
+        lastModified: LastModified ?? new Date(0),
+        version: ETag ?? '',
+      };
+    } catch (error) {
+      if (error instanceof ConnectorError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  async read(key: string, request: ReadObject): Promise<ObjectContent> {
+    const { from = 0, to, version, checksums, signal } = request;
+    const isPart = from > 0 || to !== undefined;
+    const name = `${this.address}${key}`;
+    const got = await this.#ask(`${name} cannot be read`, signal, () =>
+      this.#client.send(
+        new this.#sdk.GetObjectCommand({
+          Bucket: this.#bucket,
+          Key: key,
+          ...(isPart ? { Range: `bytes=${from}-${to === undefined ? '' : to - 1}` } : {}),
+          ...(version === undefined || version === '' ? {} : { IfMatch: version }),
+          ...(checksums === true ? { ChecksumMode: 'ENABLED' as const } : {}),
+        }),
+        { abortSignal: signal },
+      ),
+    );
+    const body = got.Body as Readable;
+    return {
+      length: got.ContentLength,
+      version: got.ETag,
+      checksums: isPart ? {} : checksumsOf(got),
+      blocks: blocksOf(body, { name, signal }),
+      cancel: () => body.destroy(),
+    };
+  }
+
+  upload(key: string, request: UploadRequest): ObjectUpload {
+    return new PartUpload(this.#target(key, request), request);
+  }
+
+  async remove(key: string, signal: AbortSignal): Promise<void> {
+    await this.#ask(`${this.address}${key} cannot be removed`, signal, () =>
+      this.#client.send(new this.#sdk.DeleteObjectCommand({ Bucket: this.#bucket, Key: key }), {
+        abortSignal: signal,
+      }),
+    );
+  }
+
+  /** An upload in parts that is never completed. */
+  async tryWrite(key: string, signal: AbortSignal): Promise<void> {
+    const place = { Bucket: this.#bucket, Key: key };
+    const failing = `${this.address}${key} cannot be written`;
+    const { UploadId } = await this.#ask(failing, signal, () =>
+      this.#client.send(new this.#sdk.CreateMultipartUploadCommand(place), {
+        abortSignal: signal,
+      }),
+    );
+    await this.#ask(failing, signal, () =>
+      this.#client.send(new this.#sdk.AbortMultipartUploadCommand({ ...place, UploadId })),
+    );
+  }
+
+  close(): void {
+    this.#client.destroy();
+  }
+
+  #target(
+    key: string,
+    { contentType, signal }: Pick<UploadRequest, 'contentType' | 'signal'>,
+  ): PartTarget {
+    const place = { Bucket: this.#bucket, Key: key };
+    const failing = `${this.address}${key} cannot be written`;
+    const sdk = this.#sdk;
+    const parts: S3.CompletedPart[] = [];
+    let id: Promise<string> | undefined;
+    const begin = async (): Promise<string> => {
+      const { UploadId } = await this.#ask(failing, signal, () =>
+        this.#client.send(
+          new sdk.CreateMultipartUploadCommand({ ...place, ContentType: contentType }),
+          { abortSignal: signal },
+        ),
+      );
+      if (UploadId === undefined) throw new ConnectorError('data', `${failing}: it got no id`);
+      return UploadId;
+    };
+    return {
+      mostParts: MOST_PARTS,
+      putWhole: async (Body) => {
+        const whole = { ...place, Body, ContentType: contentType };
+        await this.#ask(failing, signal, () =>
+          this.#client.send(new sdk.PutObjectCommand(whole), { abortSignal: signal }),
+        );
+      },
+      putPart: async (Body, index) => {
+        const UploadId = await (id ??= begin());
+        const PartNumber = index + 1;
+        const { $metadata: _, ...told } = await this.#ask(failing, signal, () =>
+          this.#client.send(new sdk.UploadPartCommand({ ...place, UploadId, PartNumber, Body }), {
+            abortSignal: signal,
+          }),
+        );
+        parts[index] = { PartNumber, ...partOf(told) };
+      },
+      complete: async () => {
+        const UploadId = await id;
+        await this.#ask(failing, signal, () =>
+          this.#client.send(
+            new sdk.CompleteMultipartUploadCommand({
+              ...place,
+              UploadId,
+              MultipartUpload: { Parts: parts },
+            }),
+            { abortSignal: signal },
+          ),
+        );
+      },
+      // Without the signal: what was stopped has to be removed as well.
+      remove: async () => {
+        const UploadId = await id?.catch(() => undefined);
+        if (UploadId === undefined) return;
+        const patient = new AbortController().signal;
+        await this.#ask(failing, patient, () =>
+          this.#client.send(new sdk.AbortMultipartUploadCommand({ ...place, UploadId })),
+        );
+      },
+    };
+  }
+
+  /** `failing` is what cannot be done, for messages. */
+  async #ask<T>(failing: string, signal: AbortSignal, send: () => Promise<T>): Promise<T> {
+    return this.#run(failing, signal, async () => {
+      try {
+        return await send();
+      } catch (error) {
+        signal.throwIfAborted();
+        throw s3Error(error, failing);
+      }
+    });
   }
 }
 
-function objectOf({
-  Key,
-  Size,
-  LastModified,
+function partOf({
   ETag,
-}: NonNullable<ListObjectsV2CommandOutput['Contents']>[number]): StoredObject[] {
+  ChecksumCRC32,
+  ChecksumCRC32C,
+  ChecksumCRC64NVME,
+  ChecksumSHA1,
+  ChecksumSHA256,
+}: Omit<S3.UploadPartCommandOutput, '$metadata'>): Omit<S3.CompletedPart, 'PartNumber'> {
+  return {
+    ETag,
+    ChecksumCRC32,
+    ChecksumCRC32C,
+    ChecksumCRC64NVME,
+    ChecksumSHA1,
+    ChecksumSHA256,
+  };
+}
+
+function objectOf({ Key, Size, LastModified, ETag }: S3._Object): StoredObject[] {
   if (Key === undefined || LastModified === undefined) return [];
   return [{ key: Key, size: Size ?? 0, lastModified: LastModified, version: ETag ?? '' }];
 }
 
-function s3Error(error: unknown, bucket: string): ConnectorError {
+/** Those of an object of several parts are digests of digests, unless the store says otherwise. */
+function checksumsOf(got: S3.GetObjectCommandOutput): Checksums {
+  const isWhole = got.ChecksumType !== 'COMPOSITE';
+  const plain = (value: string | undefined): string | undefined =>
+    isWhole && value !== undefined && !value.includes('-') ? value : undefined;
+  const tag = /^"?([0-9a-f]{32})"?$/.exec(got.ETag ?? '')?.[1];
+  const encrypted = got.ServerSideEncryption === 'aws:kms' || got.SSECustomerKeyMD5 !== undefined;
+  const found: Record<keyof Checksums, string | undefined> = {
+    sha256: plain(got.ChecksumSHA256),
+    crc64nvme: plain(got.ChecksumCRC64NVME),
+    crc32c: plain(got.ChecksumCRC32C),
+    crc32: plain(got.ChecksumCRC32),
+    md5: tag === undefined || encrypted ? undefined : Buffer.from(tag, 'hex').toString('base64'),
+  };
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
+}
+
+function s3Error(error: unknown, failing: string): ConnectorError {
+  if (error instanceof ConnectorError) return error;
   const { name = '', $metadata } = error as {
     readonly name?: string;
     readonly $metadata?: { readonly httpStatusCode?: number };
   };
   const status = $metadata?.httpStatusCode;
   const inner: unknown = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
-  return new ConnectorError(
-    kindOf(name, status),
-    `the objects of the bucket \`${bucket}\` cannot be listed: ${messageOf(inner) || name}`,
-    { cause: error, ...(status === undefined ? {} : { status }) },
-  );
+  const hint = HINTS.find(([form]) => form.test(name))?.[1];
+  return new ConnectorError(kindOf(name, status), `${failing}: ${messageOf(inner) || name}`, {
+    cause: error,
+    ...(hint === undefined ? {} : { hint }),
+    ...(status === undefined ? {} : { status }),
+  });
 }
 
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  [/^Expired|TokenExpired/, 'get new credentials; those of a role are renewed by themselves'],
+  [
+    /CredentialsProvider/,
+    'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role',
+  ],
+  [/InvalidAccessKeyId|SignatureDoesNotMatch/, 'check the access key and its secret'],
+  [/PermanentRedirect|AuthorizationHeaderMalformed/, 'set `region` to that of the bucket'],
+  [/PreconditionFailed/, 'the object was replaced while it was read; run it again'],
+  [/EntityTooSmall|InvalidPart/, 'report this: parts were not sent as they should'],
+];
+
 function kindOf(name: string, status: number | undefined): ConnectorErrorKind {
-  if (name === 'NoSuchBucket') return 'missing';
+  if (name === 'NoSuchBucket' || name === 'NoSuchKey' || name === 'NotFound') return 'missing';
   if (/Credential|InvalidAccessKeyId|SignatureDoesNotMatch|Token/.test(name)) return 'auth';
   if (status === 403) return 'refused';
   if (status === 429 || name === 'SlowDown') return 'rate_limited';
-  if (name === 'TimeoutError') return 'timeout';
+  if (name === 'TimeoutError' || name === 'RequestTimeout') return 'timeout';
   if (status === undefined) return 'connection';
   return status >= 500 ? 'http_5xx' : 'data';
 }

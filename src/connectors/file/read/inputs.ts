@@ -1,9 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, relative } from 'node:path';
 import type { SourceContext } from '../../../kit/context.ts';
-import { parseFieldPath, readerOf } from '../../../kit/field-path.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import { jsonText } from '../../../lib/text/json.ts';
 import { readBlocks } from '../../_files/lines/blocks.ts';
 import {
   codecOfName,
@@ -16,6 +14,7 @@ import { isGlob, listFolder, listGlob, type FoundFile } from '../../_files/listi
 import { resolvePath } from '../../_files/paths.ts';
 import { formatOfName, type Format } from '../../_files/formats.ts';
 import type { Input } from '../../_files/read/input.ts';
+import { withParentValues } from '../../_files/read/parent-values.ts';
 import { isUrl, type FileSourceConfig } from './source-config.ts';
 import { fetchFile } from './fetch-file.ts';
 import { decrypted } from '../../_files/read/decrypt.ts';
@@ -30,20 +29,6 @@ export async function inputsOf(config: FileSourceConfig, context: SourceContext)
     .filter((file) => isStable(file, config, context))
     .map((file) => localInput(file, base, { config, context, single }));
   return inputs.filter((input) => input !== undefined);
-}
-
-/** Fills `{field}` in from the parent record. */
-function withParentValues(path: string, { parent }: SourceContext): string {
-  return path.replaceAll(/\{([A-Za-z_][\w.]*)\}/g, (token, name: string) => {
-    const steps = parseFieldPath(name);
-    const value = parent === undefined || 'error' in steps ? undefined : readerOf(steps)(parent);
-    if (value === undefined || value === null)
-      throw new ConnectorError('missing', `${token} in the path has no value in the parent record`);
-    const filled = jsonText(value);
-    if (filled.split(/[/\\]/).includes('..'))
-      throw new ConnectorError('refused', `the value of ${token} leads out of its folder`);
-    return filled;
-  });
 }
 
 async function find(target: string, config: FileSourceConfig, { signal }: SourceContext) {
