@@ -62,7 +62,7 @@ export const attachCopy = defineFastPath({
 export const copyLines = defineFastPath({
   name: 'copy-lines',
   does: 'turns rows of COPY text into JSON Lines, or cells, byte by byte',
-  chosenIn: 'connectors/postgres/source.ts',
+  chosenIn: 'connectors/_sql/copy-text/collectors.ts',
   move: 'postgres-jsonl',
 });
 

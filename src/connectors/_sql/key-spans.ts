@@ -1,26 +1,26 @@
 /** Statements for parts of a result, by the values of one integer column. */
 import type { KeySpan } from '../../kit/source.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
-import { withoutSemicolon } from './sql-text.ts';
+import { withoutSemicolon, type SqlWriting } from './sql-text.ts';
 
 /** Alias of the query inside a larger statement. */
 export const PART = 'svc_part';
 
 /** The query as a subquery. */
-export function inner(query: string): string {
-  return `(\n${withoutSemicolon(query)}\n) AS ${PART}`;
+export function inner(query: string, writing?: SqlWriting): string {
+  return `(\n${withoutSemicolon(query, writing)}\n) AS ${PART}`;
 }
 
-export function keyColumn(key: string): string {
-  return `${PART}.${quoteName(key)}`;
+export function keyColumn(key: string, quote = quoteName): string {
+  return `${PART}.${quote(key)}`;
 }
 
 /**
  * The condition for records in one of the spans. Bounds are whole numbers, so they can be part of
  * the text.
  */
-export function spansCondition(key: string, spans: readonly KeySpan[]): string {
-  const column = keyColumn(key);
+export function spansCondition(key: string, spans: readonly KeySpan[], quote = quoteName): string {
+  const column = keyColumn(key, quote);
   return spans.map((span) => `(${spanCondition(column, span)})`).join(' OR ') || 'false';
 }
 

@@ -10,6 +10,12 @@ import { bindTokens } from './sql-text.ts';
  */
 const BINDABLE = /(\$?\{[A-Za-z_][\w-]*(?:\.[\w-]+)*\})/g;
 
+/** Tokens that are replaced as text elsewhere. */
+const FOREIGN =
+  'env|file|secret|matrix|pipeline|now|backfill|param|partition|job_id|window|trigger|vars|sources|sinks|map|tenant';
+/** `${row.field}`, or another name that the source replaces itself; captures what is inside. */
+export const ROW_TOKEN = `\\$\\{((?!(?:${FOREIGN})[.:}])[A-Za-z_][\\w-]*(?:\\.[\\w-]+)*)\\}`;
+
 /**
  * A query with placeholders instead of its tokens, and their values. Values never become SQL text.
  */

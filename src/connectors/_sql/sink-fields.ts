@@ -55,11 +55,12 @@ export function readTable(
     readonly schema?: string | undefined;
   },
   connection: JsonObject,
+  quote = quoteName,
 ): Omit<ReadBack, 'type'> {
-  const from = schema === undefined ? quoteName(table) : `${quoteName(schema)}.${quoteName(table)}`;
+  const from = schema === undefined ? quote(table) : `${quote(schema)}.${quote(table)}`;
   if (mapping.kind === 'auto') return { config: { ...connection, query: `SELECT * FROM ${from}` } };
   return {
-    config: { ...connection, query: `SELECT ${quoteName(mapping.column)} FROM ${from}` },
+    config: { ...connection, query: `SELECT ${quote(mapping.column)} FROM ${from}` },
     recordIn: mapping.column,
   };
 }

@@ -8,6 +8,12 @@ export interface SqlPiece {
   readonly text: string;
 }
 
+/**
+ * How quotes and comments are written: `mysql` has names in backticks, texts in either quote with
+ * backslash escapes, `#` comments, and no nested ones.
+ */
+export type SqlWriting = 'standard' | 'mysql';
+
 const ENDS_LITERAL = /(?:[^']|'')*'/y;
 const ENDS_ESCAPED_LITERAL = /(?:[^'\\]|''|\\[^])*'/y;
 const ENDS_IDENTIFIER = /(?:[^"]|"")*"/y;
@@ -15,7 +21,8 @@ const ENDS_LINE = /[^\n]*/y;
 const DOLLAR_TAG = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y;
 
 /** Splits a statement into pieces; joined again they are the same statement. */
-export function sqlPieces(sql: string): SqlPiece[] {
+export function sqlPieces(sql: string, writing: SqlWriting = 'standard'): SqlPiece[] {
+  const quotedAt = writing === 'mysql' ? mysqlQuotedAt : standardQuotedAt;
   const pieces: SqlPiece[] = [];
   let codeFrom = 0;
   let at = 0;
@@ -34,7 +41,9 @@ export function sqlPieces(sql: string): SqlPiece[] {
   return pieces;
 }
 
-function quotedAt(sql: string, at: number): { kind: SqlPiece['kind']; end: number } | undefined {
+type Quoted = { kind: SqlPiece['kind']; end: number } | undefined;
+
+function standardQuotedAt(sql: string, at: number): Quoted {
   switch (sql[at]) {
     case "'":
       return {
@@ -52,6 +61,25 @@ function quotedAt(sql: string, at: number): { kind: SqlPiece['kind']; end: numbe
     default:
       return undefined;
   }
+}
+
+const ENDS_MYSQL_TEXT: Readonly<Record<string, RegExp>> = {
+  "'": ENDS_ESCAPED_LITERAL,
+  '"': /(?:[^"\\]|""|\\[^])*"/y,
+};
+const ENDS_BACKTICKS = /(?:[^`]|``)*`/y;
+const ENDS_MYSQL_COMMENT = /[^]*?\*\//y;
+
+function mysqlQuotedAt(sql: string, at: number): Quoted {
+  const mark = sql[at] as string;
+  const text = ENDS_MYSQL_TEXT[mark];
+  if (text !== undefined) return { kind: 'literal', end: endOf(text, sql, at + 1) };
+  if (mark === '`') return { kind: 'identifier', end: endOf(ENDS_BACKTICKS, sql, at + 1) };
+  if (mark === '#' || (mark === '-' && /^-(?:\s|$)/.test(sql.slice(at + 1, at + 3))))
+    return { kind: 'comment', end: endOf(ENDS_LINE, sql, at) };
+  return mark === '/' && sql[at + 1] === '*'
+    ? { kind: 'comment', end: endOf(ENDS_MYSQL_COMMENT, sql, at + 2) }
+    : undefined;
 }
 
 function endOf(pattern: RegExp, sql: string, from: number): number {
@@ -84,8 +112,8 @@ function dollarQuoteAt(sql: string, at: number): { kind: 'literal'; end: number 
 }
 
 /** A statement without its final semicolon, for use inside another one. Comments stay. */
-export function withoutSemicolon(sql: string): string {
-  const pieces = sqlPieces(sql);
+export function withoutSemicolon(sql: string, writing?: SqlWriting): string {
+  const pieces = sqlPieces(sql, writing);
   const last = pieces.findLastIndex(({ kind, text }) => kind !== 'comment' && /[^;\s]/.test(text));
   return pieces
     .map(({ kind, text }, index) =>

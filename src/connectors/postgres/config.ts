@@ -1,7 +1,17 @@
 import { z } from 'zod';
-import { batchSize, finding, integer, optional, text } from '../../kit/schema.ts';
+import { batchSize, finding, optional, text } from '../../kit/schema.ts';
 import { postgresUrlFault } from '../../lib/sql/postgres.ts';
 import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
+import {
+  bigNumbers,
+  connections,
+  nonNull,
+  readTimeout,
+  replication,
+  scalar,
+  shard,
+  stateKey,
+} from '../_sql/source-fields.ts';
 import { queryFaults } from './read/query.ts';
 
 const connectionUrl = z.lazy(() =>
@@ -15,50 +25,6 @@ const connectionUrl = z.lazy(() =>
       examples: ['${env:DATABASE_URL}'],
       secret: true,
     }),
-);
-
-function connections(fallback: number, description: string) {
-  return integer({ min: 1, max: 1000 }).default(fallback).meta({ description, advanced: true });
-}
-
-const nonNull = z.lazy(() => z.union([z.string(), z.number(), z.bigint(), z.boolean()]));
-const scalar = z.lazy(() => z.union([nonNull, z.null()]));
-
-const shard = z.lazy(() =>
-  optional(
-    z.strictObject({ key: text().meta({ description: 'Integer column of the result.' }) }),
-  ).meta({
-    description:
-      'The column by whose ranges the result is read when the document asks for shards (`shard: {count}`).',
-    examples: [{ key: 'id' }],
-    advanced: true,
-  }),
-);
-
-const replication = z.lazy(() =>
-  z
-    .preprocess(
-      (value) => (typeof value === 'string' ? { type: value } : (value ?? undefined)),
-      z
-        .discriminatedUnion('type', [
-          z.strictObject({
-            type: z.literal('full').meta({ description: 'The whole result every time.' }),
-          }),
-          z.strictObject({
-            type: z
-              .literal('incremental')
-              .meta({ description: 'Only rows beyond the last value of a column.' }),
-            column: text().meta({
-              description: 'Column of the result whose values only increase.',
-            }),
-            initial_value: nonNull.meta({
-              description: 'Where the first run starts (rows with this value are read).',
-            }),
-          }),
-        ])
-        .default({ type: 'full' }),
-    )
-    .meta({ description: 'Whether a run reads everything or continues after the last run.' }),
 );
 
 export const postgresSourceConfig = z.lazy(() =>
@@ -76,21 +42,10 @@ export const postgresSourceConfig = z.lazy(() =>
       max_connections: connections(10, 'Maximum number of open connections; a row uses one.'),
       batch_size: batchSize(),
       shard,
-      read_timeout_secs: integer({ min: 0, max: 2_000_000 }).default(3600).meta({
-        description: 'Longest wait for the next rows of the result; 0 waits forever.',
-        advanced: true,
-      }),
-      json_big_numbers: z.enum(['fail', 'string']).default('fail').meta({
-        description:
-          'What to do with a number inside a JSON column that cannot be held exactly: fail, or use its digits as text.',
-        advanced: true,
-      }),
+      read_timeout_secs: readTimeout,
+      json_big_numbers: bigNumbers,
       replication,
-      state_key: optional(text()).meta({
-        description:
-          'Name of the bookmark for programs that use the connector alone; in a pipeline the key is `{pipeline}::{row}`.',
-        advanced: true,
-      }),
+      state_key: stateKey,
     })
     .superRefine((config, ctx) => {
       for (const fault of queryFaults(config.query, config.replication.type === 'incremental')) {

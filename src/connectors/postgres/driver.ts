@@ -26,7 +26,7 @@ import { schemaColumns } from '../_sql/infer-columns.ts';
 import { keysOf } from '../_sql/row-sets.ts';
 import { partName } from '../_sql/table-names.ts';
 import { planCopy, sendCopy } from './write/copy-plan.ts';
-import { newPageBuffer } from '../../fast/postgres/copy-cells.ts';
+import { newPageBuffer } from '../../fast/copy-text/copy-cells.ts';
 import type { PostgresSinkConfig } from './config.ts';
 import { columnRounding } from './types/narrow-columns.ts';
 import { copyLines, encoderOf, finishedText, typedColumns, type Encoder } from './types/encode.ts';

@@ -6,24 +6,21 @@ import type { FieldDef } from 'pg';
 import { setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import type { SourceContext } from '../../kit/context.ts';
-import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Lane, Page } from '../../kit/page.ts';
 import type { ReadRequest, Source } from '../../kit/source.ts';
 import { createPager } from '../_sql/pager.ts';
-import { createBookmarks, MOST_SEEN, readBookmark, type Bookmarks } from './read/bookmarks.ts';
+import { createBookmarks, MOST_SEEN, readBookmark, type Bookmarks } from '../_sql/bookmarks.ts';
 import type { PostgresSourceConfig } from './config.ts';
 import { CURSOR, declareQuery, openConnection, type Connection } from './read/connection.ts';
 import { copyOut } from './copy/copy-out.ts';
 import { binaryDecoder, canPass, COPY_BINARY } from './copy/binary-rows.ts';
-import { copyBinary, copyLines } from '../../fast/fast-paths.ts';
-import { collectColumns } from '../../fast/postgres/column-pages.ts';
-import { collectLines, type Collector } from '../../fast/postgres/line-pages.ts';
-import { collectRecords, cutPages } from './copy/text-pages.ts';
+import { copyBinary } from '../../fast/fast-paths.ts';
+import { collectorOf } from '../_sql/copy-text/collectors.ts';
+import { cutPages, type TextColumn } from '../_sql/copy-text/text-pages.ts';
 import { BOOKMARK_ROWS, passagePages } from './copy/binary-pages.ts';
 import { fieldsOf } from './copy/text-forms.ts';
-import { keepsColumnOrder, type CopyColumn } from './copy/text-fields.ts';
 import { cursorChunks, describeCursor, type RawRow } from './read/cursor.ts';
-import { decoderOf, type BigNumbers } from './types/decode.ts';
+import { decoderOf, LOOSE, OID, type BigNumbers, type CopyColumn } from './types/decode.ts';
 import { typesOf, type ResultTypes } from './types/logical-types.ts';
 import { compileQuery } from './read/query.ts';
 import { withLiterals } from './read/query-literals.ts';
@@ -104,10 +101,14 @@ async function* copyPages(
         decoderFor: (column) => decoderOf(column, config.json_big_numbers),
       },
     );
-    const collector = collectorOf(request.lane, columns, config.json_big_numbers);
+    const collector = collectorOf(request.lane, textColumns(columns, config.json_big_numbers), () =>
+      fieldsOf(columns, config.json_big_numbers),
+    );
     const chunks = copyOut(connection, `COPY (\n${sql}\n) TO STDOUT`);
     yield* cutPages(chunks, {
-      ...shared,
+      bounds: shared.bounds,
+      schema,
+      exact: textColumns(columns, 'string'),
       collector,
       frame: frameSize(fields),
       signal: context.signal,
@@ -123,16 +124,9 @@ function passes(lane: Lane, columns: readonly CopyColumn[]): boolean {
   );
 }
 
-function collectorOf(
-  lane: Lane,
-  columns: readonly CopyColumn[],
-  bigNumbers: BigNumbers,
-): Collector {
-  const isFast = copyLines.isOn() && keepsColumnOrder(columns);
-  if (isFast && lane.form === 'columns') return collectColumns(fieldsOf(columns, bigNumbers));
-  if (isFast && lane.form === 'bytes' && lane.encoding === JSON_LINES.name)
-    return collectLines(fieldsOf(columns, bigNumbers));
-  return collectRecords(columns, bigNumbers);
+/** The columns with the decoders of their values. */
+function textColumns(columns: readonly CopyColumn[], bigNumbers: BigNumbers): TextColumn[] {
+  return columns.map((column) => ({ name: column.name, decode: decoderOf(column, bigNumbers) }));
 }
 
 interface Values {
@@ -156,7 +150,8 @@ function marksOf(
   const found = columns[column] ?? { name, oid: 0 };
   return {
     bookmarks: createBookmarks(readBookmark(request.bookmark), {
-      oid: found.oid,
+      isLoose: LOOSE.includes(found.oid),
+      isDecimal: found.oid === OID.numeric,
       decode: decoderFor(found),
       onMany: () =>
         context.env.log.warn(
@@ -236,10 +231,7 @@ function recordReader(
   types: readonly CopyColumn[],
   bigNumbers: BigNumbers,
 ): (row: RawRow) => JsonObject {
-  const columns = types.map((column) => ({
-    name: column.name,
-    decode: decoderOf(column, bigNumbers),
-  }));
+  const columns = textColumns(types, bigNumbers);
   return (row) => {
     const record: JsonObject = {};
     for (let index = 0; index < columns.length; index += 1) {

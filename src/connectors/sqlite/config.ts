@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { batchSize, finding, integer, optional, text } from '../../kit/schema.ts';
+import { batchSize, finding, integer, text } from '../../kit/schema.ts';
 import { parseSqliteUrl } from '../../lib/sql/sqlite.ts';
 import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
+import { shard } from '../_sql/source-fields.ts';
 
 const databaseUrl = z.lazy(() =>
   text()
@@ -22,17 +23,6 @@ function connections(fallback: number) {
     advanced: true,
   });
 }
-
-const shard = z.lazy(() =>
-  optional(
-    z.strictObject({ key: text().meta({ description: 'Integer column of the result.' }) }),
-  ).meta({
-    description:
-      'The column by whose ranges the result is read when the document asks for shards (`shard: {count}`).',
-    examples: [{ key: 'id' }],
-    advanced: true,
-  }),
-);
 
 export const sqliteSourceConfig = z.lazy(() =>
   z.strictObject({

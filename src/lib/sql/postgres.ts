@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientBase, Pool, PoolClient, PoolConfig } from 'pg';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
 import { contextOf, isRefusal } from './postgres-context.ts';
+import { untilAborted } from './until-aborted.ts';
 
 /** What is wrong with an address, or `undefined`. */
 export function postgresUrlFault(url: string): string | undefined {
@@ -204,38 +205,6 @@ export async function inPostgresTransaction<T>(
     await client.query('ROLLBACK').catch(() => {});
     throw error;
   }
-}
-
-/**
- * Settles as `work` does, or rejects with the signal's reason as soon as it fires; `cancel` then
- * ends the work behind it.
- */
-export async function untilAborted<T>(
-  work: Promise<T>,
-  { signal, cancel }: { signal?: AbortSignal | undefined; cancel: () => Promise<void> },
-): Promise<T> {
-  if (signal === undefined) return work;
-  work.catch(() => {});
-  if (signal.aborted) {
-    await cancel();
-    throw signal.reason;
-  }
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = (): void => {
-      cancel().then(
-        () => reject(signal.reason as Error),
-        () => reject(signal.reason as Error),
-      );
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, (error: unknown) => {
-      if (!signal.aborted) reject(error);
-    });
-    void work.then(
-      () => signal.removeEventListener('abort', onAbort),
-      () => signal.removeEventListener('abort', onAbort),
-    );
-  });
 }
 
 const CANCEL_AGAIN_MS = 100;

@@ -6,11 +6,10 @@ import type { JsonValue } from '../../../lib/text/json.ts';
 import { isFull, type PageBounds } from '../../../kit/page-bounds.ts';
 import { Page, type Encoding } from '../../../kit/page.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
-import type { Bookmarks } from '../read/bookmarks.ts';
+import type { Bookmarks } from '../../_sql/bookmarks.ts';
 import { BINARY_HEAD, binaryEncoding, nameColumns } from './binary-rows.ts';
-import { FRAME_HEAD, frameEnd } from './copy-out.ts';
-import type { CopyColumn } from './text-fields.ts';
-import type { BigNumbers } from '../types/decode.ts';
+import { FRAME_HEAD, frameEnd } from '../../_sql/copy-text/frames.ts';
+import type { BigNumbers, CopyColumn } from '../types/decode.ts';
 
 /** Rows between two bookmarks; each bookmark costs the destination a commit. */
 export const BOOKMARK_ROWS = 50_000;

@@ -7,9 +7,8 @@
 import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import type { Encoding, Page } from '../../../kit/page.ts';
 import { BINARY_TEXTS } from '../types/binary-text.ts';
-import { FRAME_HEAD, frameEnd } from './copy-out.ts';
-import type { CopyColumn } from './text-fields.ts';
-import { decoderOf, type BigNumbers } from '../types/decode.ts';
+import { FRAME_HEAD, frameEnd } from '../../_sql/copy-text/frames.ts';
+import { decoderOf, type BigNumbers, type CopyColumn } from '../types/decode.ts';
 
 export const COPY_BINARY = 'pg_copy_binary';
 

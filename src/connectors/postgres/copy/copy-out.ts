@@ -5,33 +5,19 @@
  */
 import type { Socket } from 'node:net';
 import type { Submittable } from 'pg';
-import { ConnectorError } from '../../../lib/errors.ts';
 import { BYTES, cancelStatement } from '../../../lib/sql/postgres.ts';
+import { FRAME_HEAD, frameEnd } from '../../_sql/copy-text/frames.ts';
+import { withinSecs } from '../../_sql/within-secs.ts';
 import type { Connection } from '../read/connection.ts';
 
 /** With this many unread bytes, reading from the server is paused. */
 const HIGH_WATER = 512 * 1024;
-/** One byte of kind and four of length, before every row. */
-export const FRAME_HEAD = 5;
 const COPY_DATA = 100;
 /**
  * CopyOutResponse, and messages that may arrive at any time: ParameterStatus, NoticeResponse,
  * NotificationResponse.
  */
 const PASSED_OVER = new Set([72, 83, 78, 65]);
-
-/** Where the message at `at` ends. */
-export function frameEnd(frames: Buffer, at: number): number {
-  // Byte by byte, because this runs for every row; no message is as long as 2 GiB.
-  return (
-    at +
-    1 +
-    (((frames[at + 1] as number) << 24) |
-      ((frames[at + 2] as number) << 16) |
-      ((frames[at + 3] as number) << 8) |
-      (frames[at + 4] as number))
-  );
-}
 
 interface Wire {
   readonly stream: Socket;
@@ -64,25 +50,6 @@ export async function* copyOut(connection: Connection, sql: string): AsyncGenera
     }
   } finally {
     await end();
-  }
-}
-
-async function withinSecs<T>(work: Promise<T>, secs: number): Promise<T> {
-  if (secs === 0) return work;
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () =>
-      late.reject(
-        new ConnectorError('timeout', `no rows came for ${secs} seconds`, {
-          hint: 'raise `read_timeout_secs`',
-        }),
-      ),
-    secs * 1000,
-  );
-  try {
-    return await Promise.race([work, late.promise]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

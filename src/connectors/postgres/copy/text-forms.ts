@@ -1,6 +1,6 @@
-import type { CopyField, FieldForm } from '../../../fast/postgres/copy-text-writer.ts';
-import { decoderOf, OID, type BigNumbers } from '../types/decode.ts';
-import { fieldText, type CopyColumn } from './text-fields.ts';
+import type { CopyField, FieldForm } from '../../../fast/copy-text/copy-text-writer.ts';
+import { decoderOf, OID, type BigNumbers, type CopyColumn } from '../types/decode.ts';
+import { fieldText } from '../../_sql/copy-text/text-fields.ts';
 
 /** Other types are written as strings. */
 const FORMS: Readonly<Record<number, FieldForm>> = {

@@ -3,12 +3,8 @@
  * running.
  */
 import type { Client } from 'pg';
-import {
-  cancelStatement,
-  connectPostgres,
-  postgresError,
-  untilAborted,
-} from '../../../lib/sql/postgres.ts';
+import { cancelStatement, connectPostgres, postgresError } from '../../../lib/sql/postgres.ts';
+import { untilAborted } from '../../../lib/sql/until-aborted.ts';
 import type { Statement } from './query.ts';
 
 export interface Connection {

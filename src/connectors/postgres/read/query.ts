@@ -5,14 +5,11 @@
 import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
 import { quoteName } from '../../../lib/sql/sql-name.ts';
 import type { SourceContext } from '../../../kit/context.ts';
-import type { StoredBookmark } from './bookmarks.ts';
-import { rowValue } from '../../_sql/parent-value.ts';
+import type { StoredBookmark } from '../../_sql/bookmarks.ts';
+import { ROW_TOKEN, rowValue } from '../../_sql/parent-value.ts';
 import { bindTokens, withoutSemicolon, type BoundSql } from '../../_sql/sql-text.ts';
 
-/** Tokens that are replaced as text elsewhere. */
-const FOREIGN =
-  'env|file|secret|matrix|pipeline|now|backfill|param|partition|job_id|window|trigger|vars|sources|sinks|map|tenant';
-const TOKEN = new RegExp(`\\$\\{((?!(?:${FOREIGN})[.:}])[A-Za-z_][\\w-]*(?:\\.[\\w-]+)*)\\}`, 'g');
+const TOKEN = new RegExp(ROW_TOKEN, 'g');
 const BOOKMARK = 'bookmark';
 
 export interface Fault {

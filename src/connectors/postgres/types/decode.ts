@@ -1,12 +1,16 @@
 /** Decodes the text form of column values (dates ISO, zone UTC, bytes hex) to JSON values. */
-import { ConnectorError } from '../../../lib/errors.ts';
-import { exactNumber } from '../../../lib/text/exact-number.ts';
-import { withSourceText } from '../../../lib/text/json-literal.ts';
-import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
+import type { JsonValue } from '../../../lib/text/json.ts';
+import {
+  hasOuterZeros,
+  integer,
+  isNotCompact,
+  jsonDecoder,
+  type BigNumbers,
+} from '../../_sql/value-decoders.ts';
 import { decodeArray, type ArrayType } from './arrays.ts';
 
 export type Decoder = (text: string) => JsonValue;
-export type BigNumbers = 'fail' | 'string';
+export type { BigNumbers };
 
 export const OID = {
   bool: 16,
@@ -24,6 +28,9 @@ export const OID = {
   jsonb: 3802,
 } as const;
 
+/** Types in which one value can have several texts. */
+export const LOOSE: readonly number[] = [OID.float4, OID.float8, OID.json, OID.jsonb, OID.numeric];
+
 /** What decides how the values of a column are read. */
 export interface DecodedColumn {
   readonly name: string;
@@ -31,6 +38,8 @@ export interface DecodedColumn {
   /** Present where values are arrays. */
   readonly array?: ArrayType | undefined;
 }
+
+export type CopyColumn = DecodedColumn;
 
 /** Types that are not listed (numeric, uuid, date, enums, …) keep the text of the server. */
 export function decoderOf(
@@ -83,61 +92,8 @@ function zulu(text: string | undefined): string | undefined {
   return text === undefined ? undefined : `${text.slice(0, -3)}Z`;
 }
 
-function integer(text: string): JsonValue {
-  const value = Number(text);
-  return Number.isSafeInteger(value) ? value : BigInt(text);
-}
-
 /** Infinity and not-a-number are texts, which the server spells as JavaScript does. */
 function float(text: string): JsonValue {
   const value = Number(text);
   return Number.isFinite(value) ? value : text;
 }
-
-/** Only texts that match can hold a number that a double cannot hold exactly. */
-const MAY_BE_BIG = /\d[\d.]{15}|[eE][+-]?\d{2}/;
-
-interface JsonDecoding {
-  readonly column: string;
-  readonly bigNumbers: BigNumbers;
-  /** Whether the server would store the JSON of the value as another value than its text. */
-  readonly isRespelled: (value: JsonValue, text: string) => boolean;
-}
-
-function jsonDecoder({ column, bigNumbers, isRespelled }: JsonDecoding): Decoder {
-  let isReplaced = false;
-  const reviver = (_key: string, value: unknown, context?: { source?: string }): unknown => {
-    if (typeof value !== 'number' || context?.source === undefined) return value;
-    const exact = exactNumber(value, context.source);
-    if (exact !== undefined) return exact;
-    isReplaced = true;
-    if (bigNumbers === 'string') return context.source;
-    throw new ConnectorError(
-      'data',
-      `column \`${column}\` holds the number ${context.source}, which cannot be held exactly`,
-      {
-        hint: 'set `json_big_numbers: string` to read such numbers as text, or cast them in the query',
-      },
-    );
-  };
-  return (text) => {
-    isReplaced = false;
-    const value = MAY_BE_BIG.test(text)
-      ? (JSON.parse(text, reviver) as JsonValue)
-      : (JSON.parse(text) as JsonValue);
-    if (value === null) return withSourceText(value, text);
-    return !isReplaced && isRespelled(value, text) ? withSourceText(value, text) : value;
-  };
-}
-
-/** `json` keeps its text: spaces, equal keys, escapes. */
-function isNotCompact(value: JsonValue, text: string): boolean {
-  return stringifyJson(value) !== text;
-}
-
-/** `jsonb` keeps the decimals of a number: `1.50` is not printed as `1.5`. */
-function hasOuterZeros(_value: JsonValue, text: string): boolean {
-  return OUTER_ZERO.test(text);
-}
-
-const OUTER_ZERO = /\.\d*0(?!\d)/;

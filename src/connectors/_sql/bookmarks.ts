@@ -4,8 +4,7 @@
  * that come later with the same value are not lost.
  */
 import { hash } from 'node:crypto';
-import { isObject, jsonEqual, stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
-import { OID } from '../types/decode.ts';
+import { isObject, jsonEqual, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 
 /**
  * Rows of one value that a bookmark can hold. Beyond that it is the value alone, and the next run
@@ -54,14 +53,14 @@ export interface Bookmarks {
 /** A value stored by an earlier run, or one seen in this one. */
 type Mark = { readonly stored: JsonValue | undefined } | { readonly raw: string };
 
-/**
- * Types in which one value can have several raw forms (negative zero, the infinities, spaces,
- * trailing zeros).
- */
-const LOOSE: readonly number[] = [OID.float4, OID.float8, OID.json, OID.jsonb, OID.numeric];
-
 export interface BookmarkColumn {
-  readonly oid: number;
+  /**
+   * Whether one value can have several raw forms (negative zero, the infinities, spaces, trailing
+   * zeros).
+   */
+  readonly isLoose: boolean;
+  /** Whether values are texts that spell exact decimals. */
+  readonly isDecimal: boolean;
   readonly decode: (raw: string) => JsonValue;
   /** Called when more rows share the last value than a bookmark can hold. */
   readonly onMany: () => void;
@@ -69,9 +68,8 @@ export interface BookmarkColumn {
 
 export function createBookmarks(
   start: StoredBookmark | undefined,
-  { oid, decode, onMany }: BookmarkColumn,
+  { isLoose: loose, isDecimal, decode, onMany }: BookmarkColumn,
 ): Bookmarks {
-  const loose = LOOSE.includes(oid);
   let last: Mark = { stored: start?.value };
   let lastRaw: string | undefined;
   let seen = start?.seen ?? [];
@@ -79,7 +77,7 @@ export function createBookmarks(
   let isFull = false;
   let left = countsOf(seen);
   const plain = (value: JsonValue | undefined) =>
-    oid === OID.numeric && typeof value === 'string' ? withoutZeros(value) : value;
+    isDecimal && typeof value === 'string' ? withoutZeros(value) : value;
   const valueOf = (mark: Mark): JsonValue | undefined =>
     'raw' in mark ? decode(mark.raw) : mark.stored;
   const isLast = (raw: string): boolean =>

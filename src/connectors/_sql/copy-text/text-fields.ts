@@ -1,7 +1,4 @@
 /** Rows in the text form of COPY: fields with a tab between them, each row ended by a line feed. */
-import type { DecodedColumn } from '../types/decode.ts';
-
-export type CopyColumn = DecodedColumn;
 
 const TAB = 9;
 const NEWLINE = 10;
@@ -44,7 +41,7 @@ export function fieldEnd(rows: Uint8Array, from: number): number {
  * An object puts names that look like numbers first and drops duplicate names; such rows are
  * converted through records.
  */
-export function keepsColumnOrder(columns: readonly CopyColumn[]): boolean {
+export function keepsColumnOrder(columns: readonly { readonly name: string }[]): boolean {
   const names = columns.map((column) => column.name);
   return new Set(names).size === names.length && !names.some((name) => /^\d+$/.test(name));
 }

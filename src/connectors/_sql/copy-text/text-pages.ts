@@ -2,19 +2,25 @@
  * Cuts a stream of COPY text rows into pages. A collector decides what a page holds; pages end at
  * the same rows for all collectors.
  */
-import type { Collector } from '../../../fast/postgres/line-pages.ts';
+import type { Collector } from '../../../fast/copy-text/line-pages.ts';
 import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { isFull, type PageBounds } from '../../../kit/page-bounds.ts';
 import { Page } from '../../../kit/page.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
-import type { Bookmarks } from '../read/bookmarks.ts';
-import { FRAME_HEAD, frameEnd } from './copy-out.ts';
-import { fieldEnd, fieldText, isNullField, type CopyColumn } from './text-fields.ts';
-import { decoderOf, type BigNumbers } from '../types/decode.ts';
+import type { Bookmarks } from '../bookmarks.ts';
+import { FRAME_HEAD, frameEnd } from './frames.ts';
+import { fieldEnd, fieldText, isNullField } from './text-fields.ts';
+
+/** A column of the result, and how the text of its values is read. */
+export interface TextColumn {
+  readonly name: string;
+  readonly decode: (text: string) => JsonValue;
+}
 
 export interface CutOptions {
   readonly collector: Collector;
-  readonly columns: readonly CopyColumn[];
+  /** Decodes the values for bookmarks, which tell all numbers apart. */
+  readonly exact: readonly TextColumn[];
   /** Bytes that names and punctuation add to the values of a record. */
   readonly frame: number;
   readonly bounds: PageBounds;
@@ -27,8 +33,8 @@ export async function* cutPages(
   chunks: AsyncIterable<Buffer>,
   options: CutOptions,
 ): AsyncGenerator<Page, void> {
-  const { bounds, collector, columns, frame, marks, schema } = options;
-  const read = marks === undefined ? undefined : rowReader(columns, 'string');
+  const { bounds, collector, exact, frame, marks, schema } = options;
+  const read = marks === undefined ? undefined : rowReader(exact);
   let count = 0;
   let bytes = 0;
   const take = (bookmark: JsonValue | undefined): Page => {
@@ -70,8 +76,8 @@ function valueAt(chunk: Buffer, from: number, column: number): string {
 }
 
 /** Pages of records. */
-export function collectRecords(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Collector {
-  const read = rowReader(columns, bigNumbers);
+export function collectRecords(columns: readonly TextColumn[]): Collector {
+  const read = rowReader(columns);
   let records: JsonObject[] = [];
   return {
     add: (chunk, from) => void records.push(read(chunk, from)),
@@ -83,18 +89,11 @@ export function collectRecords(columns: readonly CopyColumn[], bigNumbers: BigNu
   };
 }
 
-function rowReader(
-  columns: readonly CopyColumn[],
-  bigNumbers: BigNumbers,
-): (chunk: Buffer, from: number) => JsonObject {
-  const fields = columns.map((column) => ({
-    name: column.name,
-    decode: decoderOf(column, bigNumbers),
-  }));
+function rowReader(columns: readonly TextColumn[]): (chunk: Buffer, from: number) => JsonObject {
   return (chunk, from) => {
     const record: JsonObject = {};
     let at = from;
-    for (const { name, decode } of fields) {
+    for (const { name, decode } of columns) {
       const end = fieldEnd(chunk, at);
       setField(
         record,
