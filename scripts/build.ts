@@ -27,6 +27,7 @@ const external = [
   'pg',
   'pg-*',
   'ioredis',
+  'mysql2',
   'undici',
   'prom-client',
   'avsc',

@@ -6,6 +6,7 @@ import { fileSink, fileSource } from './file/index.ts';
 import { graphqlSource } from './graphql/index.ts';
 import { httpSink } from './http/index.ts';
 import { jsonlSink, jsonlSource } from './jsonl/index.ts';
+import { mysqlSink, mysqlSource } from './mysql/index.ts';
 import { parquetSink, parquetSource } from './parquet/index.ts';
 import { postgresSink, postgresSource } from './postgres/index.ts';
 import { redisSink, redisSource } from './redis/index.ts';
@@ -22,6 +23,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   fileSource,
   graphqlSource,
   jsonlSource,
+  mysqlSource,
   parquetSource,
   postgresSource,
   redisSource,
@@ -38,6 +40,7 @@ export const SINKS: readonly SinkDefinition[] = [
   fileSink,
   httpSink,
   jsonlSink,
+  mysqlSink,
   parquetSink,
   postgresSink,
   redisSink,

@@ -10,7 +10,7 @@ import { RECORDS_LANE } from '../../kit/page.ts';
 import { parseFieldPath, readerOf, type FieldPath } from '../../kit/field-path.ts';
 import { defineTransform } from '../../kit/transform.ts';
 import type { Plan, PlannedRow, PlannedTransform } from '../../plan/plan.ts';
-import { fnv1a64 } from './fnv.ts';
+import { fnv1a64 } from '../../lib/text/fnv.ts';
 import { refuse } from './units.ts';
 
 export interface BookmarkRange {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { RefusedError } from '../../lib/errors.ts';
-import { fnv1a64 } from './fnv.ts';
+import { fnv1a64 } from '../../lib/text/fnv.ts';
 import { planUnits, type RangeSpec } from './units.ts';
 
 const plan = (range: Partial<RangeSpec>) =>

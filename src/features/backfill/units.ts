@@ -14,7 +14,7 @@ import {
 import { isZone } from '../../document/tokens/strftime.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
-import { fnv1a64 } from './fnv.ts';
+import { fnv1a64 } from '../../lib/text/fnv.ts';
 
 /** Units of one backfill. */
 export const MAX_UNITS = 10_000;

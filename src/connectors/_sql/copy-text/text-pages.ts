@@ -26,6 +26,8 @@ export interface CutOptions {
   readonly bounds: PageBounds;
   readonly schema: RecordSchema;
   readonly signal: AbortSignal;
+  /** Most records of all pages; the result is not read further. */
+  readonly limit?: number | undefined;
   readonly marks?: { readonly bookmarks: Bookmarks; readonly column: number } | undefined;
 }
 
@@ -33,10 +35,11 @@ export async function* cutPages(
   chunks: AsyncIterable<Buffer>,
   options: CutOptions,
 ): AsyncGenerator<Page, void> {
-  const { bounds, collector, exact, frame, marks, schema } = options;
+  const { bounds, collector, exact, frame, limit, marks, schema } = options;
   const read = marks === undefined ? undefined : rowReader(exact);
   let count = 0;
   let bytes = 0;
+  let left = limit ?? Number.POSITIVE_INFINITY;
   const take = (bookmark: JsonValue | undefined): Page => {
     const page = collector.take(
       bookmark === undefined ? { bytes, schema } : { bytes, bookmark, schema },
@@ -62,6 +65,11 @@ export async function* cutPages(
       collector.add(chunk, from, to);
       count += 1;
       bytes += frame + to - from;
+      left -= 1;
+      if (left <= 0) {
+        yield take(marks?.bookmarks.safe());
+        return;
+      }
     }
     marks?.bookmarks.settle();
   }

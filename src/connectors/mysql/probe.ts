@@ -1,0 +1,71 @@
+import type { Connection } from 'mysql2';
+import { messageOf } from '../../lib/errors.ts';
+import { askMysql, connectMysql } from '../../lib/sql/mysql.ts';
+import { backticked } from '../../lib/sql/mysql-address.ts';
+import { inOneCase } from '../../lib/sql/sql-name.ts';
+import type { ProbeFinding } from '../../kit/probe.ts';
+import { failed, tableFinding } from '../_sql/probe-table.ts';
+import type { MysqlSinkConfig } from './config.ts';
+import { READING } from './read/reader.ts';
+import { readColumns, type TableColumn } from './write/schema.ts';
+
+/** Whether a run could connect, and write to the table with the rights of its user. */
+export async function probeMysql(config: MysqlSinkConfig): Promise<ProbeFinding[]> {
+  let connection: Connection;
+  try {
+    connection = await connectMysql({ url: config.connection_url, session: READING });
+  } catch (error) {
+    const hint = 'check host, port, user, password and database of `connection_url`';
+    return [{ name: 'auth', status: 'fail', reason: messageOf(error), hint }];
+  }
+  try {
+    return [{ name: 'auth', status: 'pass' }, await probeTable(connection, config)];
+  } catch (error) {
+    const hint = 'look at the table with a client of the database';
+    return [{ name: 'auth', status: 'pass' }, failed(messageOf(error), hint)];
+  } finally {
+    connection.destroy();
+  }
+}
+
+async function probeTable(connection: Connection, config: MysqlSinkConfig): Promise<ProbeFinding> {
+  const { table_name: table } = config;
+  const columns = await readColumns(connection, table);
+  const names = columns?.map(({ name }) => name);
+  const finding = tableFinding(config, names, inOneCase);
+  if (finding.status === 'fail' || columns === undefined) return finding;
+  for (const [right, statement] of statementsFor(config, columns)) {
+    try {
+      // Explaining a statement needs the rights of the statement, and does nothing else.
+      await askMysql(connection, `EXPLAIN ${statement}`);
+    } catch (error) {
+      return failed(
+        `no right to ${right} on the table \`${table}\`: ${messageOf(error)}`,
+        `GRANT ${right} ON ${backticked(table)} TO the user of the address`,
+      );
+    }
+  }
+  return finding;
+}
+
+function statementsFor(
+  { write_mode: mode, table_name: name, delete_marker: marker }: MysqlSinkConfig,
+  columns: readonly TableColumn[],
+): (readonly [right: string, statement: string])[] {
+  const table = backticked(name);
+  const column = backticked(columns[0]?.name ?? '');
+  const insert = ['INSERT', `INSERT INTO ${table} (${column}) VALUES (NULL)`] as const;
+  const update = ['UPDATE', `UPDATE ${table} SET ${column} = ${column} WHERE FALSE`] as const;
+  const remove = ['DELETE', `DELETE FROM ${table} WHERE FALSE`] as const;
+  switch (mode) {
+    case 'append':
+    case 'overwrite':
+      return [insert];
+    case 'upsert':
+      return [insert, update, ...(marker === undefined ? [] : [remove])];
+    case 'delete':
+      return [remove];
+    default:
+      return mode satisfies never;
+  }
+}

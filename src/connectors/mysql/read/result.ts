@@ -1,0 +1,147 @@
+/** Runs the query and hands its rows over as they come, with back pressure down to the server. */
+import type { Socket } from 'node:net';
+import type { Connection } from 'mysql2';
+import { RowFrames } from './row-frames.ts';
+import type { MysqlColumn } from '../types/result-types.ts';
+
+/** With this many unread bytes, reading from the server is paused. */
+const HIGH_WATER = 512 * 1024;
+
+export interface RunningResult {
+  /** Rows in frames, valid until the next call; `undefined` at the end. */
+  next(): Promise<Buffer | undefined>;
+  /** Whether the server has sent everything. */
+  readonly isOver: boolean;
+}
+
+/** A packet of the client, while it is handled. */
+interface Packet {
+  readonly buffer: Buffer;
+  readonly offset: number;
+  readonly end: number;
+  isEOF(): boolean;
+}
+
+/** The command of the client that reads a result; `row` is called for each row. */
+interface ReadingCommand {
+  row: (packet: Packet, connection: Connection) => unknown;
+  on(event: string, listener: (value: unknown) => void): ReadingCommand;
+}
+
+export function startResult(
+  connection: Connection,
+  sql: string,
+  columns: readonly MysqlColumn[],
+): RunningResult {
+  const frames = new RowFrames(columns);
+  const socket = (connection as unknown as { stream: Socket }).stream;
+  let wake = (): void => {};
+  let isOver = false;
+  let failure: { readonly error: unknown } | undefined;
+  const added = (): void => {
+    if (frames.length >= HIGH_WATER) socket.pause();
+    wake();
+  };
+  const ended = (error?: unknown): void => {
+    if (error !== undefined) failure ??= { error };
+    isOver = true;
+    wake();
+  };
+  const guarded = (add: () => void): void => {
+    if (failure !== undefined) return;
+    try {
+      add();
+    } catch (error) {
+      failure = { error };
+    }
+    added();
+  };
+  // The text of a number of 32 bits has too few digits to be that number.
+  const start = columns.some((column) => column.isFloat) ? startBinary : startText;
+  start(connection, sql, { frames, columns, guarded })
+    .on('error', ended)
+    .on('end', () => ended());
+  return {
+    get isOver() {
+      return isOver;
+    },
+    async next() {
+      for (;;) {
+        if (failure !== undefined) throw failure.error;
+        if (frames.length > 0) {
+          const rows = frames.take();
+          socket.resume();
+          return rows;
+        }
+        if (isOver) return undefined;
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+    },
+  };
+}
+
+interface Target {
+  readonly frames: RowFrames;
+  readonly columns: readonly MysqlColumn[];
+  /** Keeps the error of a row, which must not end the client. */
+  readonly guarded: (add: () => void) => void;
+}
+
+/** Rows of the text protocol are taken from the packets before the client makes values of them. */
+function startText(
+  connection: Connection,
+  sql: string,
+  { frames, guarded }: Target,
+): ReadingCommand {
+  const command = connection.query({ sql }) as unknown as ReadingCommand;
+  const { row: finish } = Object.getPrototypeOf(command) as ReadingCommand;
+  const row = (packet: Packet, from: Connection): unknown => {
+    if (packet.isEOF()) return finish.call(command, packet, from);
+    guarded(() => frames.addPacket(packet.buffer, packet.offset, packet.end));
+    return row;
+  };
+  command.row = row;
+  return command;
+}
+
+function startBinary(
+  connection: Connection,
+  sql: string,
+  { frames, columns, guarded }: Target,
+): ReadingCommand {
+  const command = connection.execute({ sql, rowsAsArray: true }) as unknown as ReadingCommand;
+  return command.on('result', (row) =>
+    guarded(() => {
+      const values = row as readonly unknown[];
+      frames.addValues(columns.map((column, index) => textOf(values[index], column)));
+    }),
+  );
+}
+
+/** A value of the binary protocol as the text protocol spells it. */
+function textOf(value: unknown, { isFloat, fraction }: MysqlColumn): string | Buffer | null {
+  if (value === null || value === undefined) return null;
+  if (Buffer.isBuffer(value)) return value;
+  if (isFloat) return floatText(value as number);
+  const plain = value as string | number;
+  const text = Object.is(plain, -0) ? '-0' : String(plain);
+  return fraction === 0 ? text : withFraction(text, fraction);
+}
+
+const FLOAT_DIGITS = 9;
+
+/** The shortest decimal that is the same number of 32 bits. */
+function floatText(value: number): string {
+  for (let digits = 1; digits < FLOAT_DIGITS; digits += 1) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return Object.is(short, -0) ? '-0' : String(short);
+  }
+  return String(Number(value.toPrecision(FLOAT_DIGITS)));
+}
+
+/** The client leaves out zeros at the end of a second. */
+function withFraction(text: string, digits: number): string {
+  const point = text.indexOf('.');
+  const whole = point === -1 ? `${text}.` : text;
+  return whole.padEnd((point === -1 ? text.length : point) + 1 + digits, '0');
+}

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sqlSinkSuite } from '../../../test/conformance/sql-sink.ts';
+import { testContext, type TestContext } from '../../../test/fakes/env.ts';
+import { failureOf } from '../../../test/fakes/failure.ts';
+import {
+  freshMariadb,
+  mariadbOrReason,
+  type FreshMariadb,
+} from '../../../test/servers/mariadb.ts';
+import { check } from '../../kit/schema.ts';
+import { Page } from '../../kit/page.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { mysqlSink } from './index.ts';
+
+const { reason } = mariadbOrReason();
+
+let database: FreshMariadb;
+let tables = 0;
+const table = (): string => `t${(tables += 1)}`;
+const exec = async (sql: string): Promise<void> => void (await database.client.query(sql));
+
+async function query(sql: string): Promise<JsonObject[]> {
+  const [rows] = await database.client.query(sql);
+  return (rows as JsonObject[]).map((row) => ({ ...row }));
+}
+
+function configOf(config: JsonObject) {
+  const checked = check(mysqlSink.config, {
+    connection_url: database.url,
+    column_mapping: 'auto_map',
+    ...config,
+  });
+  if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+  return checked.value;
+}
+
+async function write(
+  config: JsonObject,
+  pages: readonly (readonly JsonValue[])[],
+  { context = testContext('/'), schema }: { context?: TestContext; schema?: RecordSchema } = {},
+): Promise<void> {
+  const sink = await mysqlSink.open(configOf(config), context);
+  try {
+    for (const page of pages) await sink.write(Page.ofRecords(page, { schema }), { partial: false });
+    await sink.flush();
+    await sink.finish('success');
+  } finally {
+    await sink.close();
+  }
+}
+
+describe.skipIf(reason !== undefined)(`the mysql sink ${reason ?? ''}`, () => {
+  beforeAll(async () => {
+    database = await freshMariadb();
+    // The shared suite quotes names as the standard does.
+    await exec("SET SESSION sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES'), time_zone = '+00:00'");
+  });
+  afterAll(() => database.drop());
+
+  describe.each(['insert', 'load'])('by %s', (write_method) => {
+    sqlSinkSuite({
+      definition: mysqlSink,
+      get connection() {
+        return { connection_url: database.url, write_method };
+      },
+      table,
+      exec,
+      query,
+    });
+
+    test('a page with a value that a column does not take is refused whole', async () => {
+      const name = table();
+      await exec(`CREATE TABLE ${name} (id INT, small TINYINT, word VARCHAR(3))`);
+      const config = { table_name: name, write_method };
+      for (const bad of [
+        { id: 'x', small: 1, word: 'a' },
+        { id: 1, small: 300, word: 'a' },
+        { id: 1, small: 1, word: 'long' },
+      ])
+        expect(
+          await failureOf(write(config, [[{ id: 1, small: 1, word: 'a' }, bad]])),
+        ).toMatchObject({ kind: 'data' });
+      expect(await query(`SELECT * FROM ${name}`)).toEqual([]);
+    });
+
+    test('a key that is there twice ends the run, and is no record that is left out', async () => {
+      const name = table();
+      await exec(`CREATE TABLE ${name} (id INT PRIMARY KEY)`);
+      const failure = await failureOf(
+        write({ table_name: name, write_method }, [[{ id: 1 }, { id: 2 }, { id: 1 }]]),
+      );
+      expect(failure.message).toMatch(/Duplicate entry/);
+      expect(await query(`SELECT * FROM ${name}`)).toEqual([]);
+    });
+
+    test('texts, instants, bytes and bits arrive as they are', async () => {
+      const name = table();
+      await exec(`CREATE TABLE ${name} (a TEXT, b DATETIME(3), c BLOB, d BIT(8), e TINYINT(1))`);
+      const schema: RecordSchema = {
+        fields: [{ name: 'c', type: { kind: 'binary' }, nullable: true }],
+        others: true,
+      };
+      const record = {
+        a: "it's \\N \t\n\r\u0000\u001a 🐘",
+        b: '2024-05-06T09:08:09.5+02:00',
+        c: 'AP8KJw==',
+        d: 200,
+        e: true,
+      };
+      await write({ table_name: name, write_method }, [[record]], { schema });
+      expect(
+        await query(
+          `SELECT a, CAST(b AS CHAR) AS b, HEX(c) AS c, CAST(d AS UNSIGNED) AS d, e FROM ${name}`,
+        ),
+      ).toEqual([{ a: record.a, b: '2024-05-06 07:08:09.500', c: '00FF0A27', d: 200, e: 1 }]);
+    });
+  });
+
+  test('a server that takes no streams is sent statements, and the log tells it', async () => {
+    const name = table();
+    await exec(`SET GLOBAL local_infile = 0; CREATE TABLE ${name} (id INT)`);
+    try {
+      const context = testContext('/');
+      await write({ table_name: name, write_method: 'load' }, [[{ id: 1 }]], { context });
+      expect(await query(`SELECT * FROM ${name}`)).toEqual([{ id: 1 }]);
+    } finally {
+      await exec('SET GLOBAL local_infile = 1');
+    }
+  });
+
+  test.each([['PRIMARY KEY (id, part)'], ['UNIQUE (word(2))'], ['KEY (id)']])(
+    'an upsert is refused where the key is not that of an index: %s',
+    async (index) => {
+      const name = table();
+      await exec(`CREATE TABLE ${name} (id INT, part INT, word VARCHAR(9), ${index})`);
+      const failure = await failureOf(
+        write({ table_name: name, write_mode: 'upsert', key: ['id'] }, [[{ id: 1 }]]),
+      );
+      expect(failure.message).toMatch(/no primary or unique index on exactly \(id\)/);
+    },
+  );
+
+  test('an upsert never changes the row that another unique index finds', async () => {
+    const name = table();
+    await exec(
+      `CREATE TABLE ${name} (id INT PRIMARY KEY, mail VARCHAR(9) UNIQUE, v INT); INSERT INTO ${name} VALUES (1, 'a', 1), (2, 'b', 2)`,
+    );
+    const config = { table_name: name, write_mode: 'upsert', key: ['id'] };
+    const failure = await failureOf(write(config, [[{ id: 3, mail: 'a', v: 3 }]]));
+    expect(failure.message).toMatch(/unique index .* that another row has/);
+    await write(config, [[{ id: 2, mail: 'c', v: 4 }]]);
+    expect(await query(`SELECT * FROM ${name} ORDER BY id`)).toEqual([
+      { id: 1, mail: 'a', v: 1 },
+      { id: 2, mail: 'c', v: 4 },
+    ]);
+  });
+
+  test('a table with triggers is not overwritten', async () => {
+    const name = table();
+    await exec(
+      `CREATE TABLE ${name} (id INT); INSERT INTO ${name} VALUES (7); CREATE TRIGGER tr_${name} BEFORE INSERT ON ${name} FOR EACH ROW SET @x = 1`,
+    );
+    const failure = await failureOf(
+      write({ table_name: name, write_mode: 'overwrite' }, [[{ id: 1 }]]),
+    );
+    expect(failure.message).toMatch(/the trigger tr_\w+ would be lost/);
+    expect(await query(`SELECT * FROM ${name}`)).toEqual([{ id: 7 }]);
+  });
+
+  test('text keys of a table that it makes are told apart letter by letter', async () => {
+    const name = table();
+    const config = { table_name: name, write_mode: 'upsert', key: ['k'] };
+    await write(config, [[{ k: 'a' }, { k: 'A' }]]);
+    expect(await query(`SELECT COUNT(*) AS n FROM ${name}`)).toEqual([{ n: 2 }]);
+  });
+
+  test('a probe tells which right is missing', async () => {
+    const name = table();
+    await exec(
+      `CREATE TABLE ${name} (id INT PRIMARY KEY); CREATE USER IF NOT EXISTS 'low'@'%' IDENTIFIED BY 'pw'; GRANT SELECT ON ${name} TO 'low'@'%'`,
+    );
+    const url = new URL(database.url);
+    url.username = 'low';
+    url.password = 'pw';
+    const config = configOf({ connection_url: url.href, table_name: name });
+    expect(await mysqlSink.probe?.(config, testContext('/'))).toMatchObject([
+      { name: 'auth', status: 'pass' },
+      { name: 'schema', status: 'fail', reason: expect.stringMatching(/no right to INSERT/) },
+    ]);
+    await exec(`GRANT INSERT ON ${name} TO 'low'@'%'`);
+    expect(await mysqlSink.probe?.(config, testContext('/'))).toMatchObject([
+      { status: 'pass' },
+      { status: 'pass' },
+    ]);
+    expect(await query(`SELECT * FROM ${name}`)).toEqual([]);
+  });
+});

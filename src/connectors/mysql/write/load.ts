@@ -1,0 +1,103 @@
+/**
+ * LOAD DATA LOCAL from a stream. With LOCAL the server only warns of values and keys that it does not
+ * take, so rows count as written when it warned of nothing.
+ */
+import { Readable } from 'node:stream';
+import type { Connection } from 'mysql2';
+import { askMysql } from '../../../lib/sql/mysql.ts';
+import { backticked } from '../../../lib/sql/mysql-address.ts';
+import { codesOf } from '../../../lib/sql/mysql-errors.ts';
+import type { JsonValue } from '../../../lib/text/json.ts';
+import type { Encoder, Slot } from './encode.ts';
+
+/** Codes of servers that do not take files of this side. */
+const NOT_ALLOWED: ReadonlySet<number> = new Set([1148, 3948, 3950, 4166]);
+
+export function isNotAllowed(error: unknown): boolean {
+  return NOT_ALLOWED.has(codesOf(error).number);
+}
+
+export interface LoadColumn {
+  readonly name: string;
+  readonly slot: Slot;
+}
+
+/** Whether the server took all rows as they are. */
+export async function loadRows(
+  connection: Connection,
+  {
+    table,
+    columns,
+    bytes,
+    count,
+  }: {
+    readonly table: string;
+    readonly columns: readonly LoadColumn[];
+    readonly bytes: Uint8Array;
+    readonly count: number;
+  },
+): Promise<boolean> {
+  const answer = await askMysql(connection, loadStatement(table, columns), {
+    infileStreamFactory: () => Readable.from(pieces(bytes)),
+  });
+  return answer.warnings === 0 && answer.changed === count;
+}
+
+/** The server holds a whole packet in memory. */
+const PIECE_BYTES = 256 * 1024;
+
+function* pieces(bytes: Uint8Array): Generator<Buffer, void> {
+  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (let from = 0; from < whole.length; from += PIECE_BYTES)
+    yield whole.subarray(from, from + PIECE_BYTES);
+}
+
+function loadStatement(table: string, columns: readonly LoadColumn[]): string {
+  const places = columns.map(({ name, slot }, index) =>
+    isPlain(slot) ? backticked(name) : `@svc${index}`,
+  );
+  const sets = columns.flatMap(({ name, slot }, index) => {
+    if (isPlain(slot)) return [];
+    const value = slot === 'hex' ? `UNHEX(@svc${index})` : `CAST(@svc${index} AS UNSIGNED)`;
+    return [`${backticked(name)} = ${value}`];
+  });
+  return `LOAD DATA LOCAL INFILE 'page' INTO TABLE ${backticked(table)} CHARACTER SET utf8mb4
+    FIELDS TERMINATED BY '\\t' ESCAPED BY '\\\\' LINES TERMINATED BY '\\n' (${places.join(', ')})${sets.length === 0 ? '' : ` SET ${sets.join(', ')}`}`;
+}
+
+function isPlain(slot: Slot): boolean {
+  return slot === 'text' || slot === 'number';
+}
+
+const NEEDS_ESCAPE = /[\\\n\r\t\0]/;
+const ESCAPES: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\0': '\\0',
+};
+
+/** A text as a field of the file. */
+export function fieldOf(text: string | null): string {
+  if (text === null) return '\\N';
+  return NEEDS_ESCAPE.test(text)
+    ? text.replaceAll(/[\\\n\r\t\0]/g, (char) => ESCAPES[char] ?? char)
+    : text;
+}
+
+/** Rows as the lines of the file. */
+export function linesOf(
+  rows: readonly (readonly JsonValue[])[],
+  encoders: readonly Encoder[],
+): Buffer {
+  let text = '';
+  for (const row of rows) {
+    for (let index = 0; index < encoders.length; index += 1) {
+      if (index > 0) text += '\t';
+      text += fieldOf(encoders[index]?.encode(row[index] ?? null) ?? null);
+    }
+    text += '\n';
+  }
+  return Buffer.from(text);
+}

@@ -1,0 +1,93 @@
+/** The connection of a sink: one task at a time, and a new connection after one that broke. */
+import type { Connection } from 'mysql2';
+import { requireOpen } from '../../../kit/sink.ts';
+import { askMysql, connectMysql, killStatement } from '../../../lib/sql/mysql.ts';
+import { isBroken, mysqlError } from '../../../lib/sql/mysql-errors.ts';
+import { untilAborted } from '../../../lib/sql/until-aborted.ts';
+
+/**
+ * Values that a column does not take are errors; zero is a value of automatic columns; years, months
+ * and days of zero are what a column of the same kind may hold.
+ */
+const WRITING = [
+  `SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00'`,
+  'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+  `SET net_read_timeout = 31536000`,
+];
+
+export class WriteSession {
+  readonly #url: string;
+  readonly #signal: AbortSignal;
+  #connection: Connection | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(url: string, signal: AbortSignal) {
+    this.#url = url;
+    this.#signal = signal;
+  }
+
+  /** Runs one task, which ends with the signal unless it has to be done in any case. */
+  run<T>(
+    doing: string,
+    work: (connection: Connection) => Promise<T>,
+    { always = false }: { readonly always?: boolean } = {},
+  ): Promise<T> {
+    const signal = always ? undefined : this.#signal;
+    const task = this.#last.then(() => this.#run(doing, work, signal));
+    this.#last = task.catch(() => {});
+    return task;
+  }
+
+  /** The same in a transaction. */
+  transaction<T>(doing: string, work: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.run(doing, async (connection) => {
+      await askMysql(connection, 'START TRANSACTION');
+      try {
+        const result = await work(connection);
+        await askMysql(connection, 'COMMIT');
+        return result;
+      } catch (error) {
+        // A connection that cannot roll back is closed, and the server rolls back.
+        await askMysql(connection, 'ROLLBACK').catch(() => this.#forget());
+        throw error;
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#last;
+    this.#forget();
+  }
+
+  async #run<T>(
+    doing: string,
+    work: (connection: Connection) => Promise<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    signal?.throwIfAborted();
+    requireOpen(this.#isClosed);
+    const connection = (this.#connection ??= await connectMysql({
+      url: this.#url,
+      session: WRITING,
+      signal,
+      sendsFiles: true,
+    }));
+    try {
+      return await untilAborted(work(connection), {
+        signal,
+        cancel: () => killStatement(connection, this.#url),
+      });
+    } catch (error) {
+      const isStopped = signal?.aborted === true;
+      if (isStopped || isBroken(error)) this.#forget();
+      throw isStopped && error === signal.reason ? error : mysqlError(error, doing);
+    }
+  }
+
+  #forget(): void {
+    this.#connection?.destroy();
+    this.#connection = undefined;
+  }
+}

@@ -1,0 +1,64 @@
+/** Commit tokens: one row for each scope, written in the transaction of the page they belong to. */
+import type { Connection } from 'mysql2';
+import { askMysql } from '../../../lib/sql/mysql.ts';
+import { codesOf } from '../../../lib/sql/mysql-errors.ts';
+import { fnv1a64 } from '../../../lib/text/fnv.ts';
+import { TOKEN_TABLE, type CommitToken } from '../../_sql/driver.ts';
+import { sqlLiteral } from '../read/literals.ts';
+
+const NO_SUCH_TABLE = 1146;
+const SCOPE_LETTERS = 255;
+const MARK = '__h:';
+const HASH_DIGITS = 16;
+
+export const MAKE_TOKENS = `CREATE TABLE IF NOT EXISTS ${TOKEN_TABLE} (
+  scope VARCHAR(${SCOPE_LETTERS}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY,
+  token LONGTEXT CHARACTER SET utf8mb4 NOT NULL, updated_at DATETIME(6) NOT NULL) ENGINE = InnoDB`;
+
+/** A longer scope is its beginning and a digest. */
+export function storedScope(scope: string): string {
+  if (scope.length <= SCOPE_LETTERS) return scope;
+  return `${scope.slice(0, SCOPE_LETTERS - MARK.length - HASH_DIGITS)}${MARK}${fnv1a64(scope)}`;
+}
+
+export async function storeToken(
+  connection: Connection,
+  { scope, token }: CommitToken,
+): Promise<void> {
+  await askMysql(
+    connection,
+    `INSERT INTO ${TOKEN_TABLE} (scope, token, updated_at)
+     VALUES (${sqlLiteral(storedScope(scope))}, ${sqlLiteral(token)}, CURRENT_TIMESTAMP(6))
+     ON DUPLICATE KEY UPDATE token = VALUES(token), updated_at = VALUES(updated_at)`,
+  );
+}
+
+/** Waits for a commit in progress, as it locks the row. */
+export async function lastToken(
+  connection: Connection,
+  scope: string,
+): Promise<string | undefined> {
+  try {
+    const { rows } = await askMysql(
+      connection,
+      `SELECT token FROM ${TOKEN_TABLE} WHERE scope = ${sqlLiteral(storedScope(scope))} FOR UPDATE`,
+    );
+    return rows[0] === undefined ? undefined : String(rows[0][0]);
+  } catch (error) {
+    if (codesOf(error).number === NO_SUCH_TABLE) return undefined;
+    throw error;
+  }
+}
+
+/** Sets the token of a scope, or removes it. */
+export async function resetToken(
+  connection: Connection,
+  scope: string,
+  token: string | undefined,
+): Promise<void> {
+  if (token !== undefined) return storeToken(connection, { scope, token });
+  await askMysql(
+    connection,
+    `DELETE FROM ${TOKEN_TABLE} WHERE scope = ${sqlLiteral(storedScope(scope))}`,
+  );
+}

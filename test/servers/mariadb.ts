@@ -1,0 +1,126 @@
+/**
+ * MariaDB for tests. `HEADGATE_TEST_MYSQL_URL` names a server to use (of MySQL or MariaDB); otherwise
+ * `mariadbd` is started in a folder of its own. Where neither is there, `mariadbOrReason` says so and
+ * suites are skipped with that reason.
+ */
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createConnection, type Connection } from 'mysql2/promise';
+import { freePort } from './test-servers.ts';
+
+export interface MariadbServer {
+  /** Of its first user, without a database. */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+export type MariadbOrReason =
+  | { readonly start: () => Promise<MariadbServer>; readonly reason?: undefined }
+  | { readonly reason: string; readonly start?: undefined };
+
+/** Throws instead where `HEADGATE_REQUIRE_SERVERS` asks for it. */
+export function mariadbOrReason(): MariadbOrReason {
+  const url = process.env['HEADGATE_TEST_MYSQL_URL'];
+  if (url !== undefined) return { start: async () => ({ url, stop: async () => {} }) };
+  const binary = ['mariadbd', '/usr/sbin/mariadbd'].find(
+    (name) => spawnSync(name, ['--version']).status === 0,
+  );
+  if (binary !== undefined) return { start: () => startMariadb(binary) };
+  const reason = 'no MariaDB: set HEADGATE_TEST_MYSQL_URL, or install mariadb-server';
+  const required = (process.env['HEADGATE_REQUIRE_SERVERS'] ?? '').split(',');
+  if (required.includes('mariadb'))
+    throw new Error(`HEADGATE_REQUIRE_SERVERS names mariadb, but there is ${reason}`);
+  return { reason };
+}
+
+export const PASSWORD = 'Tr0ub4dor%26';
+
+/** The settings make it small; what it promises about durability stays as it is. */
+async function startMariadb(binary: string): Promise<MariadbServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-mariadb-'));
+  const user = userInfo().username;
+  const options = ['--no-defaults', `--datadir=${folder}`, `--user=${user}`];
+  execFileSync(
+    'mariadb-install-db',
+    [...options, '--auth-root-authentication-method=normal', '--skip-test-db'],
+    { stdio: 'pipe' },
+  );
+  const port = await freePort();
+  const child = spawn(
+    binary,
+    [
+      ...options,
+      `--port=${port}`,
+      '--bind-address=127.0.0.1',
+      `--socket=${join(folder, 'server.sock')}`,
+      '--local-infile=1',
+      '--innodb-buffer-pool-size=64M',
+      '--innodb-log-file-size=64M',
+      '--max-connections=300',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)));
+  const stop = async (): Promise<void> => {
+    const ended = new Promise((done) => child.once('exit', done));
+    if (child.exitCode === null && child.kill('SIGKILL')) await ended;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  // A run that is stopped leaves no server behind.
+  process.once('exit', () => {
+    child.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`the MariaDB of the tests ended:\n${said}`);
+    const root = await createConnection({ host: '127.0.0.1', port, user: 'root' }).catch(
+      () => undefined,
+    );
+    if (root === undefined) {
+      await pause(50);
+      continue;
+    }
+    await root.query(`CREATE USER 'tester'@'%' IDENTIFIED BY '${decodeURIComponent(PASSWORD)}'`);
+    await root.query(`GRANT ALL ON *.* TO 'tester'@'%' WITH GRANT OPTION`);
+    await root.end();
+    return { url: `mysql://tester:${PASSWORD}@127.0.0.1:${port}/`, stop };
+  }
+}
+
+let server: Promise<MariadbServer> | undefined;
+let databases = 0;
+
+export interface FreshMariadb {
+  readonly name: string;
+  readonly url: string;
+  readonly client: Connection;
+  drop(): Promise<void>;
+}
+
+/** An empty database of its own, on a server that runs as long as this process. */
+export async function freshMariadb(): Promise<FreshMariadb> {
+  const found = mariadbOrReason();
+  if (found.start === undefined) throw new Error(found.reason);
+  server ??= found.start();
+  const { url } = await server;
+  const name = `t${process.pid}_${(databases += 1)}`;
+  const client = await createConnection({
+    uri: url,
+    multipleStatements: true,
+    supportBigNumbers: true,
+  });
+  await client.query(`CREATE DATABASE \`${name}\`; USE \`${name}\``);
+  return {
+    name,
+    url: `${url}${name}`,
+    client,
+    async drop() {
+      await client.query(`DROP DATABASE \`${name}\``);
+      await client.end();
+    },
+  };
+}
