@@ -124,7 +124,8 @@ export function sqlFieldsSuite(
     },
   );
 
-  test.runIf(ignoresCase)('long names are kept whole', async () => {
+  const refusesLong = harness.definition.type === 'mysql';
+  test.runIf(ignoresCase && !refusesLong)('long names are kept whole', async () => {
     const [long, table] = ['n'.repeat(300), harness.table()];
     await run(auto(table), [[{ [long]: 1, [`${long}2`]: 2 }]]);
     expect(await rows(table)).toEqual([{ [long]: 1, [`${long}2`]: 2 }]);

@@ -113,7 +113,7 @@ export async function freshMariadb(): Promise<FreshMariadb> {
     multipleStatements: true,
     supportBigNumbers: true,
   });
-  await client.query(`CREATE DATABASE \`${name}\`; USE \`${name}\``);
+  await client.query(`CREATE DATABASE \`${name}\` CHARACTER SET utf8mb4; USE \`${name}\``);
   return {
     name,
     url: `${url}${name}`,

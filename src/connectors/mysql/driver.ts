@@ -80,15 +80,13 @@ function refuseOtherKey(
   indexes: readonly (readonly string[])[],
 ): void {
   if (indexes.some((columns) => isSameSet(columns, key))) return;
+  const create = `CREATE UNIQUE INDEX ${backticked(`${table}_key`)} ON ${backticked(table)} (${nameList(key)})`;
   const known = indexes.map((columns) => `(${columns.join(', ')})`).join(', ');
   throw new ConnectorError(
     'data',
-    `\`${table}\` has no primary or unique index on exactly (${key.join(', ')}), which an upsert needs`,
+    `\`${table}\` has no unique index on (${key.join(', ')}), which an upsert needs`,
     {
-      hint:
-        known === ''
-          ? `ALTER TABLE ${backticked(table)} ADD UNIQUE (${nameList(key)})`
-          : `it has ${known}; use one of them as \`key\`, or add an index`,
+      hint: known === '' ? create : `it has one on ${known}; use that as \`key\`, or ${create}`,
     },
   );
 }

@@ -6,14 +6,13 @@ import { inOneCase } from '../../lib/sql/sql-name.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { failed, tableFinding } from '../_sql/probe-table.ts';
 import type { MysqlSinkConfig } from './config.ts';
-import { READING } from './read/reader.ts';
 import { readColumns, type TableColumn } from './write/schema.ts';
 
 /** Whether a run could connect, and write to the table with the rights of its user. */
 export async function probeMysql(config: MysqlSinkConfig): Promise<ProbeFinding[]> {
   let connection: Connection;
   try {
-    connection = await connectMysql({ url: config.connection_url, session: READING });
+    connection = await connectMysql({ url: config.connection_url, session: [] });
   } catch (error) {
     const hint = 'check host, port, user, password and database of `connection_url`';
     return [{ name: 'auth', status: 'fail', reason: messageOf(error), hint }];
@@ -54,7 +53,10 @@ function statementsFor(
 ): (readonly [right: string, statement: string])[] {
   const table = backticked(name);
   const column = backticked(columns[0]?.name ?? '');
-  const insert = ['INSERT', `INSERT INTO ${table} (${column}) VALUES (NULL)`] as const;
+  const insert = [
+    'INSERT',
+    `INSERT INTO ${table} (${column}) SELECT NULL FROM DUAL WHERE FALSE`,
+  ] as const;
   const update = ['UPDATE', `UPDATE ${table} SET ${column} = ${column} WHERE FALSE`] as const;
   const remove = ['DELETE', `DELETE FROM ${table} WHERE FALSE`] as const;
   switch (mode) {

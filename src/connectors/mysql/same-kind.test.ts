@@ -3,11 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run } from '../../../test/fakes/engine.ts';
 import { planOfTree } from '../../../test/fakes/verify.ts';
-import {
-  freshMariadb,
-  mariadbOrReason,
-  type FreshMariadb,
-} from '../../../test/servers/mariadb.ts';
+import { freshMariadb, mariadbOrReason, type FreshMariadb } from '../../../test/servers/mariadb.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 
 /** Each type with SQL values of it. */
@@ -35,7 +31,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   'TIMESTAMP(3) NULL': ["'2024-05-06 07:08:09.123'", "'1970-01-01 00:00:01'"],
   'VARCHAR(20)': ["'1.10'", "''", "'null'", "' 12'", "'it''s'", "'a\\\\b\\tc\\nd\\re'", "'\\0'"],
   'CHAR(5)': ["'x'", "''"],
-  LONGTEXT: ["'\\\\N'", "'🐘 é'", "'{\"a\": 1}'", "'\\f\\b\\Z'", "REPEAT('x', 70000)"],
+  LONGTEXT: ["'\\\\N'", "'🐘 é'", '\'{"a": 1}\'', "'\\f\\b\\Z'", "REPEAT('x', 70000)"],
   'VARBINARY(20)': ["X'00ff0a095c27'", "''", "X'414141'"],
   LONGBLOB: ["X'00'", "REPEAT(X'ff0a', 40000)"],
   JSON: ['\'{"b": 1.0,  "a": 9007199254740993}\'', "'null'", '\'"x"\'', "'1.10'", "'[]'"],

@@ -1,28 +1,44 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sqlSinkSuite } from '../../../test/conformance/sql-sink.ts';
 import { testContext, type TestContext } from '../../../test/fakes/env.ts';
+import { readAll } from '../../../test/fakes/read-all.ts';
 import { failureOf } from '../../../test/fakes/failure.ts';
-import {
-  freshMariadb,
-  mariadbOrReason,
-  type FreshMariadb,
-} from '../../../test/servers/mariadb.ts';
+import { freshMariadb, mariadbOrReason, type FreshMariadb } from '../../../test/servers/mariadb.ts';
 import { check } from '../../kit/schema.ts';
+import { backticked } from '../../lib/sql/mysql-address.ts';
+import { sqlPieces } from '../_sql/sql-text.ts';
 import { Page } from '../../kit/page.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
-import { mysqlSink } from './index.ts';
+import { mysqlSink, mysqlSource } from './index.ts';
 
 const { reason } = mariadbOrReason();
+const NO_SERVER = { url: '' } as FreshMariadb;
 
-let database: FreshMariadb;
+const database = reason === undefined ? await freshMariadb() : NO_SERVER;
 let tables = 0;
 const table = (): string => `t${(tables += 1)}`;
 const exec = async (sql: string): Promise<void> => void (await database.client.query(sql));
 
+/** The client of the tests makes no objects with all names that columns may have. */
 async function query(sql: string): Promise<JsonObject[]> {
-  const [rows] = await database.client.query(sql);
-  return (rows as JsonObject[]).map((row) => ({ ...row }));
+  const checked = check(mysqlSource.config, {
+    connection_url: database.url,
+    query: inMysql(sql),
+  });
+  if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+  const pages = await readAll(await mysqlSource.open(checked.value, testContext('/')), {});
+  return pages.flatMap((page) => page.records() as JsonObject[]);
+}
+
+/** The shared suite writes names and types as the standard does. */
+function inMysql(sql: string): string {
+  return sqlPieces(sql)
+    .map(({ kind, text }) => {
+      if (kind === 'identifier') return backticked(text.slice(1, -1).replaceAll('""', '"'));
+      return kind === 'code' ? text.replaceAll(' AS text)', ' AS CHAR)') : text;
+    })
+    .join('');
 }
 
 function configOf(config: JsonObject) {
@@ -42,7 +58,8 @@ async function write(
 ): Promise<void> {
   const sink = await mysqlSink.open(configOf(config), context);
   try {
-    for (const page of pages) await sink.write(Page.ofRecords(page, { schema }), { partial: false });
+    for (const page of pages)
+      await sink.write(Page.ofRecords(page, { schema }), { partial: false });
     await sink.flush();
     await sink.finish('success');
   } finally {
@@ -52,7 +69,6 @@ async function write(
 
 describe.skipIf(reason !== undefined)(`the mysql sink ${reason ?? ''}`, () => {
   beforeAll(async () => {
-    database = await freshMariadb();
     // The shared suite quotes names as the standard does.
     await exec("SET SESSION sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES'), time_zone = '+00:00'");
   });
@@ -61,9 +77,7 @@ describe.skipIf(reason !== undefined)(`the mysql sink ${reason ?? ''}`, () => {
   describe.each(['insert', 'load'])('by %s', (write_method) => {
     sqlSinkSuite({
       definition: mysqlSink,
-      get connection() {
-        return { connection_url: database.url, write_method };
-      },
+      connection: { connection_url: database.url, write_method },
       table,
       exec,
       query,
@@ -113,7 +127,7 @@ describe.skipIf(reason !== undefined)(`the mysql sink ${reason ?? ''}`, () => {
         await query(
           `SELECT a, CAST(b AS CHAR) AS b, HEX(c) AS c, CAST(d AS UNSIGNED) AS d, e FROM ${name}`,
         ),
-      ).toEqual([{ a: record.a, b: '2024-05-06 07:08:09.500', c: '00FF0A27', d: 200, e: 1 }]);
+      ).toEqual([{ a: record.a, b: '2024-05-06 07:08:09.500', c: '00FF0A27', d: 200, e: true }]);
     });
   });
 
@@ -137,7 +151,7 @@ describe.skipIf(reason !== undefined)(`the mysql sink ${reason ?? ''}`, () => {
       const failure = await failureOf(
         write({ table_name: name, write_mode: 'upsert', key: ['id'] }, [[{ id: 1 }]]),
       );
-      expect(failure.message).toMatch(/no primary or unique index on exactly \(id\)/);
+      expect(failure.message).toMatch(/no unique index on \(id\)/);
     },
   );
 

@@ -25,6 +25,8 @@ interface Packet {
 /** The command of the client that reads a result; `row` is called for each row. */
 interface ReadingCommand {
   row: (packet: Packet, connection: Connection) => unknown;
+  readField: () => unknown;
+  readonly fieldsEOF: unknown;
   on(event: string, listener: (value: unknown) => void): ReadingCommand;
 }
 
@@ -56,6 +58,8 @@ export function startResult(
     }
     added();
   };
+  // A command is not told that its connection broke.
+  connection.on('error', ended);
   // The text of a number of 32 bits has too few digits to be that number.
   const start = columns.some((column) => column.isFloat) ? startBinary : startText;
   start(connection, sql, { frames, columns, guarded })
@@ -91,7 +95,7 @@ interface Target {
 function startText(
   connection: Connection,
   sql: string,
-  { frames, guarded }: Target,
+  { frames, columns, guarded }: Target,
 ): ReadingCommand {
   const command = connection.query({ sql }) as unknown as ReadingCommand;
   const { row: finish } = Object.getPrototypeOf(command) as ReadingCommand;
@@ -100,6 +104,11 @@ function startText(
     guarded(() => frames.addPacket(packet.buffer, packet.offset, packet.end));
     return row;
   };
+  // The columns are known; the client would make a parser of them, which not all names allow.
+  let fields = 0;
+  const readField = (): unknown =>
+    (fields += 1) === columns.length ? command.fieldsEOF : readField;
+  command.readField = readField;
   command.row = row;
   return command;
 }

@@ -47,13 +47,20 @@ export function encoderOf({ name, sqlType }: LiveColumn, type: RecordType | unde
     return { name, slot: 'hex', encode: (value) => hexText(name, value) };
   if (sqlType.startsWith('bit'))
     return { name, slot: 'bits', encode: (value) => numberText(value) };
+  if (sqlType.startsWith('year')) return { name, slot: 'text', encode: yearText };
   if (NUMBERS.test(sqlType)) return { name, slot: 'number', encode: numberText };
   return { name, slot: 'text', encode: plainText };
 }
 
 const DOCUMENTS: ReadonlySet<string> = new Set(['json', 'list', 'struct', 'map']);
 const BYTES = /binary|blob|^(?:geometry|point|linestring|polygon|multi\w+)/;
-const NUMBERS = /^(?:\w*int\b|decimal|float|double|year)/;
+const NUMBERS = /^(?:\w*int\b|decimal|float|double)/;
+const YEAR_DIGITS = 4;
+
+/** The server takes fewer digits for a year of this century or the last one. */
+function yearText(value: JsonValue): string | null {
+  return numberText(value)?.padStart(YEAR_DIGITS, '0') ?? null;
+}
 
 function plainText(value: JsonValue): string | null {
   if (value === null || typeof value === 'string') return value;
