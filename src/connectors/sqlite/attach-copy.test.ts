@@ -237,6 +237,7 @@ describe('rows that go from file to file', () => {
       batch_size: fc.constantFrom(1, 3, 1000),
       limit: fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined }),
     });
+    type OneMove = typeof moves extends fc.Arbitrary<infer One> ? One : never;
     let passed = 0;
     const [origin, target] = [database(''), database('')];
     await fc.assert(
@@ -271,7 +272,14 @@ describe('rows that go from file to file', () => {
           if (asRows.records === 0) passed += asRows.written;
         },
       ),
-      { numRuns: 80 },
+      {
+        numRuns: 80,
+        examples: ['REAL', 'NUMERIC', 'INTEGER'].map((type): [OneMove] => {
+          const rows: SQLInputValue[][] = [['9223372036854775809'], ['0.12345678901234567891']];
+          const made = { names: ['a'], from: ['TEXT'], into: [type], rows, lacking: false };
+          return [{ table: made, batch_size: 1, limit: undefined }];
+        }),
+      },
     );
     expect(passed).toBeGreaterThan(100);
   });

@@ -105,6 +105,9 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
           table,
           live: live.map(({ name }) => name),
           real: live.filter(({ sqlType }) => isReal(sqlType)).map(({ name }) => name),
+          numeric: live
+            .filter((column) => roundingOf(column) !== undefined)
+            .map(({ name }) => name),
           key: options.key,
           finish,
         });

@@ -17,6 +17,8 @@ export interface AttachCopyOptions {
   readonly live: readonly string[];
   /** Those of them that store every number as REAL. */
   readonly real: readonly string[];
+  /** Those that make numbers of texts that spell one. */
+  readonly numeric: readonly string[];
   /** Empty when rows are appended. */
   readonly key: readonly string[];
   /** Does what else belongs into the transaction. */
@@ -107,7 +109,10 @@ function isSameFile(one: string, other: string): boolean {
   return a.ino === b.ino && a.dev === b.dev;
 }
 
-interface Target extends Pick<AttachCopyOptions, 'table' | 'key' | 'real'> {
+/** A double holds every decimal number of so many digits. */
+const EXACT_DIGITS = 15;
+
+interface Target extends Pick<AttachCopyOptions, 'table' | 'key' | 'real' | 'numeric'> {
   /** Those that the rows fill. */
   readonly columns: readonly string[];
 }
@@ -146,14 +151,26 @@ class RowMove {
     );
   }
 
-  /** REAL would round larger integers: as records they are refused. */
+  /**
+   * REAL would round larger integers, and numbers are made of texts with fewer digits than these
+   * may have: as records such values are counted or refused.
+   */
   keepsDigits(): boolean {
-    const real = this.#target.columns.filter((name) => this.#target.real.includes(name));
-    if (real.length === 0) return true;
-    const large = real.map((name) => {
-      const value = this.#raw(name);
-      return `(typeof(${value}) = 'integer' AND ${value} NOT BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER})`;
-    });
+    const { columns, real, numeric } = this.#target;
+    const large = columns
+      .filter((name) => real.includes(name))
+      .map((name) => {
+        const value = this.#raw(name);
+        return `(typeof(${value}) = 'integer' AND ${value} NOT BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER})`;
+      });
+    const long = columns
+      .filter((name) => numeric.includes(name) && this.#holdsTexts(name))
+      .map((name) => {
+        const value = this.#raw(name);
+        return `(typeof(${value}) = 'text' AND length(${value}) > ${EXACT_DIGITS} AND ${value} GLOB '*[0-9]*' AND ${value} NOT GLOB '*[A-DF-Za-df-z]*')`;
+      });
+    large.push(...long);
+    if (large.length === 0) return true;
     const found = this.#db
       .prepare(`${this.#with} SELECT 1 FROM q WHERE ${large.join(' OR ')} LIMIT 1`)
       .get(...this.#values);
@@ -175,6 +192,12 @@ class RowMove {
       .prepare(`${this.#with} SELECT count(*) AS own FROM (${distinct})`)
       .get(...this.#values);
     return found?.['own'] === count;
+  }
+
+  /** Columns of numbers hold no text that spells one. */
+  #holdsTexts(name: string): boolean {
+    const declared = this.#rows.source.columns.find((one) => one.name === name)?.declared ?? '';
+    return declared === '' || (/char|clob|text|blob|any/i.test(declared) && !/int/i.test(declared));
   }
 
   /** As records all values but 0 are equal there. */
