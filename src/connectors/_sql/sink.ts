@@ -3,7 +3,7 @@
  * driver run the statements.
  */
 import { ConnectorError } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/text/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import { fieldOf, type RecordSchema } from '../../kit/record-schema.ts';
@@ -43,7 +43,7 @@ export function createSqlSink(
   const config = context.role === 'dlq' ? asAppending(written) : written;
   const log = context.env.log.at('headgate::sink::sql');
   const recording = createRecording(config, driver, log);
-  const table = createTableAccess(config, driver, recording);
+  const table = createTableAccess(config, { driver, recording, role: context.role });
   const spec = keyedSpec(config, 'text');
   const key = spec?.key ?? [];
   const mapping = config.column_mapping;
@@ -268,10 +268,15 @@ interface TableAccess extends SchemaAccess {
   isTaken(): Promise<boolean>;
 }
 
+interface TableUse {
+  readonly driver: SqlDriver;
+  readonly recording: Recording;
+  readonly role: SinkContext['role'];
+}
+
 function createTableAccess(
   config: SqlSinkConfig,
-  driver: SqlDriver,
-  recording: Recording,
+  { driver, recording, role }: TableUse,
 ): TableAccess {
   const table = config.table_name;
   const overwrite = config.write_mode === 'overwrite';
@@ -302,7 +307,9 @@ function createTableAccess(
     schema: RecordSchema | undefined,
   ): Promise<void> => {
     if (!config.create_table || config.write_mode === 'delete') throw noTable(table);
-    const columns = columnsOf(config, { records, schema, rules: driver.names });
+    // Dead letters have fields that those of the first page lack.
+    const all = role === 'dlq' ? [emptyRecord(schema), ...records] : records;
+    const columns = columnsOf(config, { records: all, schema, rules: driver.names });
     await driver.createTable(target, columns, {
       key: config.write_mode === 'upsert' ? config.key : [],
       records,
@@ -379,6 +386,10 @@ function noTable(table: string): ConnectorError {
   return new ConnectorError('missing', `there is no table \`${table}\``, {
     hint: 'create it, or leave `create_table` on',
   });
+}
+
+function emptyRecord(schema: RecordSchema | undefined): JsonObject {
+  return Object.fromEntries((schema?.fields ?? []).map(({ name }) => [name, null]));
 }
 
 interface PageFields {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Columns } from '../../kit/columns.ts';
 import type { Page } from '../../kit/page.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import { batchSize, boolean } from '../../kit/schema.ts';
 import {
   APPEND_ONLY,
@@ -16,6 +17,7 @@ import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import type { WrittenFile } from '../../lib/files/written-file.ts';
 import { AppendingFile } from '../_files/output/appending-file.ts';
+import { tellOldFileStays } from '../_files/output/no-records.ts';
 import { ReplacingFile, hasPartToEnd } from '../_files/output/replacing-file.ts';
 import { chooseCodec, type Codec } from '../_files/compression/compression.ts';
 import { byteCode, compression, filePath, onFailure } from '../_files/config.ts';
@@ -109,17 +111,27 @@ class CsvSink implements Sink {
     this.#context.signal.throwIfAborted();
     const cells = this.#config.delimiter < NO_ASCII ? page.columns : undefined;
     await (cells === undefined
-      ? this.#writeRecords(requireObjects(page.records(), 'csv'))
+      ? this.#writeRecords(requireObjects(page.records(), 'csv'), page.schema)
       : this.#writeCells(cells));
     return { written: page.count, rejected: [] };
   }
 
-  async #writeRecords(records: readonly JsonObject[]): Promise<void> {
-    const { file, columns, header } = (this.#open ??= await this.#start(() => columnsOf(records)));
+  async #writeRecords(
+    records: readonly JsonObject[],
+    schema: RecordSchema | undefined,
+  ): Promise<void> {
+    const fields = (): string[] => this.#fieldsOf(records, schema);
+    const { file, columns, header } = (this.#open ??= await this.#start(fields));
     this.#checkFields(columnsOf(records), columns);
     const rows = records.map((record) => this.#format.row(cellsOf(record, columns)));
     await file.write(Buffer.from(header + rows.join('')));
     this.#open.header = '';
+  }
+
+  /** Dead letters have fields that those of the first page lack. */
+  #fieldsOf(records: readonly JsonObject[], schema: RecordSchema | undefined): string[] {
+    if (this.#context.role !== 'dlq' || schema === undefined) return columnsOf(records);
+    return [...new Set([...schema.fields.map(({ name }) => name), ...columnsOf(records)])];
   }
 
   async #writeCells(cells: Columns): Promise<void> {
@@ -139,6 +151,7 @@ class CsvSink implements Sink {
     const isEmpty = this.#open === undefined && reason === 'success' && !this.#appends;
     if (isEmpty && (await hasPartToEnd(this.#path, this.#context)))
       this.#open = await this.#start(() => []);
+    else if (isEmpty) tellOldFileStays(this.#path, this.#context);
     const file = this.#open?.file;
     if (file instanceof ReplacingFile) await file.finish(reason);
     else await file?.flush();

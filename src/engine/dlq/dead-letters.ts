@@ -6,6 +6,7 @@ import { RunError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
+import type { RecordField, RecordSchema } from '../../kit/record-schema.ts';
 import type { FinishReason, Sink } from '../../kit/sink.ts';
 import type { DlqPlan } from '../../blocks/dlq/plan.ts';
 import { wrapConnectorError } from '../failure.ts';
@@ -33,6 +34,33 @@ const PAGE_REASONS: readonly DeadReason[] = [
   'transform',
   'parse',
 ];
+
+const field = (name: string, kind: 'json' | 'utf8' | 'int64'): RecordField => ({
+  name,
+  type: { kind },
+  nullable: true,
+});
+
+/** The first page does not have all fields, and destinations with columns have no others. */
+const ENVELOPE: RecordSchema = {
+  fields: [
+    field('error', 'json'),
+    field('reason', 'utf8'),
+    field('payload', 'json'),
+    field('types', 'utf8'),
+    field('spellings', 'json'),
+    field('ts_ms', 'int64'),
+    field('sink', 'utf8'),
+    field('pipeline', 'utf8'),
+    field('row', 'utf8'),
+    field('record_index', 'int64'),
+    field('record_number', 'int64'),
+    field('position', 'json'),
+    field('payload_base64', 'utf8'),
+    field('parent_key', 'utf8'),
+  ],
+  others: true,
+};
 
 export interface DeadLetterContext {
   readonly env: Env;
@@ -73,7 +101,8 @@ export class DeadLetters {
     const { env, plan, sink } = this.#context;
     const now = env.clock.now().getTime();
     const started = env.clock.elapsedMs();
-    const envelopes = Page.ofRecords(dead.map((record) => this.#envelope(record, now)));
+    const letters = dead.map((record) => this.#envelope(record, now));
+    const envelopes = Page.ofRecords(letters, { schema: ENVELOPE });
     const { skipped = 0 } = await sink
       .write(envelopes, { partial: false })
       .catch((error: unknown) => {
