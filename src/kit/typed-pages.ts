@@ -52,7 +52,7 @@ export function typedSource(
     pages: ({ limit: most, ...request }) =>
       pagesWithTypes(
         (limit) => source.pages(limit === undefined ? request : { ...request, limit }),
-        { ...options, limit: most },
+        { ...options, rejects: options.rejects === true && request.rejects === true, limit: most },
       ),
     close: () => source.close(),
   };

@@ -15,6 +15,7 @@ import {
 import { stringifyJson } from '../../lib/text/json.ts';
 import type { WrittenFile } from '../../lib/files/written-file.ts';
 import { AppendingFile } from '../_files/output/appending-file.ts';
+import { tellOldFileStays } from '../_files/output/no-records.ts';
 import { ReplacingFile, hasPartToEnd } from '../_files/output/replacing-file.ts';
 import { chooseCodec, codecOfName } from '../_files/compression/compression.ts';
 import { compression, encryption, filePath, onFailure } from '../_files/config.ts';
@@ -138,6 +139,7 @@ class JsonlSink implements Sink {
   async finish(reason: FinishReason): Promise<void> {
     const isEmpty = this.#file === undefined && reason === 'success' && !this.#appends;
     if (isEmpty && (await hasPartToEnd(this.#path, this.#context))) this.#file = await this.#open();
+    else if (isEmpty) tellOldFileStays(this.#path, this.#context);
     if (this.#file instanceof ReplacingFile) await this.#file.finish(reason);
     else await this.#file?.flush();
   }

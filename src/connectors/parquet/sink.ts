@@ -22,6 +22,7 @@ import { onDisk } from '../_files/io-error.ts';
 import { ColumnLearner } from '../_files/typed/column-kinds.ts';
 import { PARQUET_CODECS, type ParquetFile } from '../_files/parquet/parquet-file.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
+import { tellOldFileStays } from '../_files/output/no-records.ts';
 import { removeLeftovers } from '../_files/output/temporary-path.ts';
 import { probeFolder } from '../_files/output/probe-folder.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
@@ -238,7 +239,12 @@ class ParquetSink implements Sink {
       this.#config.on_failure === 'keep_old' &&
       this.#single !== undefined &&
       existsSync(this.#single);
-    if (!isKept) return this.#endFile();
+    if (!isKept) {
+      const isEmpty = this.#waiting.length === 0 && this.#written.length === 0;
+      if (isEmpty && reason === 'success' && this.#single !== undefined)
+        tellOldFileStays(this.#single, this.#context);
+      return this.#endFile();
+    }
     this.#waiting = [];
     this.#written.length = 0;
     await this.#output?.discard();

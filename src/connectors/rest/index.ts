@@ -1,4 +1,5 @@
 import { typedSource } from '../../kit/typed-pages.ts';
+import { rejectingLane } from '../../kit/rejected-record.ts';
 import { defineSource } from '../../kit/source.ts';
 import { bareUrl, joinUrl } from '../_http/url.ts';
 import { keepsPosition, restConfig, type RestConfig } from './config/config.ts';
@@ -50,7 +51,9 @@ export const restSource = defineSource<RestConfig>({
     replay: 'none',
     bookmarks: keepsPosition(config),
     encodings: [],
+    ...(config.on_error === 'dlq' ? rejectingLane([]) : {}),
   }),
+  quarantines: ({ on_error: onError }) => onError === 'dlq',
   datasetUri: (config) => bareUrl(joinUrl(config.base_url, shapeOf(config).path)),
   declares: ({ columns }) => columns,
   infersTypes: ({ infer_types: infers }) => infers,
@@ -60,6 +63,7 @@ export const restSource = defineSource<RestConfig>({
       name: config.base_url,
       fromText: config.response_format === 'csv' || config.response_format === 'excel',
       infersFromText: config.response_format === 'csv',
+      rejects: config.on_error === 'dlq',
       log: context.env.log,
     }),
   discover: discoverEntities,

@@ -30,6 +30,9 @@ interface Checked {
     | { readonly lower: { readonly into: string }; readonly upper: { readonly into: string } }
     | undefined;
   readonly persist_cursor: boolean;
+  readonly columns?: unknown;
+  readonly infer_types: boolean;
+  readonly on_error: 'error' | 'dlq';
   readonly partitions: readonly Readonly<Record<string, JsonValue>>[];
 }
 
@@ -46,6 +49,13 @@ export function checkConfig(
   checkFormat(config, report);
   checkReplication(config, report);
   checkCursor(config, report);
+  if (config.on_error === 'dlq' && config.columns === undefined && !config.infer_types)
+    report(
+      'on_error',
+      'invalid_value',
+      '`on_error: dlq` has nothing to do: without types every record of an answer can be read',
+      'declare `columns`, or set `infer_types: true`',
+    );
 }
 
 function checkAddress(config: Checked, report: Report): void {

@@ -1,5 +1,6 @@
 import { declaredColumns, inferTypes } from '../../../kit/declared-columns.ts';
 import { z } from 'zod';
+import { onReadError } from '../../../kit/rejected-record.ts';
 import { boolean, integer, json, number, optional, text } from '../../../kit/schema.ts';
 import { byteCode } from '../../_files/config.ts';
 import { auth } from '../../_http/auth.ts';
@@ -104,6 +105,9 @@ const reading = () => ({
   }),
   columns: declaredColumns(),
   infer_types: inferTypes(),
+  on_error: onReadError(
+    'A record of which a value does not fit its type (`columns`, `infer_types`)',
+  ),
   batch_size: optional(integer({ min: 0, max: 1_000_000 })).meta({
     description:
       'Most records of a page; 0: everything up to the next bookmark in one page; unset: one answer is one page.',

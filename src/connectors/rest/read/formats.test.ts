@@ -5,6 +5,8 @@ import { sourceContext } from '../../../../test/fakes/env.ts';
 import { startHttpServer, type HttpServer } from '../../../../test/fakes/http-server.ts';
 import { check } from '../../../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
+import { RECORDS_LANE, type Page } from '../../../kit/page.ts';
+import type { RestConfig } from '../config/config.ts';
 import { restSource } from '../index.ts';
 import { run } from '../../../../test/fakes/rest-source.ts';
 
@@ -82,6 +84,27 @@ describe('files as answers', () => {
       { id: 2, price: null },
     ]);
     await expect(run({ ...base(), columns })).rejects.toThrow('`price` in record 1 of');
+  });
+
+  it('gives records aside of which a value does not fit its type', async () => {
+    const answer = { body: '[{"id":1},{"id":"x"},{"id":3}]' };
+    server.respond([answer, answer]);
+    const config = { ...base(), columns: { id: 'int64' }, on_error: 'dlq' };
+    const checked = check<RestConfig>(restSource.config, config);
+    if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+    expect(restSource.quarantines?.(checked.value)).toBe(true);
+    const source = await restSource.open(checked.value, sourceContext());
+    const pages: Page[] = [];
+    for await (const page of source.pages({ lane: RECORDS_LANE, rejects: true })) pages.push(page);
+    await source.close();
+    expect(pages.flatMap((page) => page.records())).toEqual([{ id: 1 }, { id: 3 }]);
+    expect(pages.flatMap(({ rejected }) => rejected)).toMatchObject([
+      { payload: { id: 'x' }, index: 1, message: expect.stringContaining('`id` in record 2') },
+    ]);
+    // Where nobody takes them, the run fails as before.
+    await expect(run(config)).rejects.toThrow('`id` in record 2');
+    const without = check(restSource.config, { ...base(), on_error: 'dlq' });
+    expect(without.ok ? [] : without.issues.map(({ path }) => path)).toEqual(['on_error']);
   });
 
   it('infers types of cells and of values', async () => {
