@@ -113,12 +113,19 @@ function startText(
   return command;
 }
 
+const PARSED: ReadonlySet<string> = new Set(['GEOMETRY', 'VECTOR']);
+
 function startBinary(
   connection: Connection,
   sql: string,
   { frames, columns, guarded }: Target,
 ): ReadingCommand {
-  const command = connection.execute({ sql, rowsAsArray: true }) as unknown as ReadingCommand;
+  const command = connection.execute({
+    sql,
+    rowsAsArray: true,
+    // The client would make objects of geometries and vectors.
+    typeCast: (field, next) => (PARSED.has(field.type) ? field.buffer() : next()),
+  }) as unknown as ReadingCommand;
   return command.on('result', (row) =>
     guarded(() => {
       const values = row as readonly unknown[];
