@@ -38,6 +38,11 @@ export interface SinkContext extends PartContext {
   readonly role: 'main' | 'dlq';
   /** The run (submission) this invocation belongs to. */
   readonly runId: string;
+  /**
+   * How often servers that share the run have begun it; absent where no other one takes it over. A
+   * sink with a watermark commits nothing for an execution when a later one has begun.
+   */
+  readonly claim?: number | undefined;
   readonly retry?: RetryPolicy;
   /** `nothing` when absent. */
   readonly progress?: Progress;

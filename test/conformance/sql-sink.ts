@@ -338,6 +338,40 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     expect(await rows(table)).toEqual([{ id: 1 }, { id: 2 }]);
   });
 
+  test('a page of an execution that another one has followed is not stored', async () => {
+    const table = harness.table();
+    const scope = `p::${table}`;
+    await run(keyed(table), [[{ id: 0 }]]);
+    const execution = (runId: string, claim: number): Promise<Sink> =>
+      open(keyed(table), testContext('/', { runId, claim }));
+    const first = await execution('run', 1);
+    await first.tokens?.last(scope);
+    await first.tokens?.write(Page.ofRecords([{ id: 1 }]), scope, '00000000000000000001');
+    await first.close();
+    const second = await execution('run', 2);
+    expect(await second.tokens?.last(scope)).toBe('00000000000000000001');
+    await second.close();
+
+    const stale = await execution('run', 1);
+    const late = async (): Promise<unknown> =>
+      stale.tokens?.write(Page.ofRecords([{ id: 2 }]), scope, '00000000000000000002');
+    expect((await failure(late())).message).toContain('another server took over the run');
+    expect((await failure(stale.tokens?.last(scope) ?? Promise.resolve())).message).toContain(
+      'another server took over the run',
+    );
+    await stale.close();
+
+    const again = await execution('run', 2);
+    await again.tokens?.last(scope);
+    await again.tokens?.write(Page.ofRecords([{ id: 3 }]), scope, '00000000000000000002');
+    await again.close();
+    const next = await execution('next', 1);
+    expect(await next.tokens?.last(scope)).toBe('00000000000000000002');
+    await next.tokens?.write(Page.ofRecords([{ id: 4 }]), scope, '00000000000000000003');
+    await next.close();
+    expect((await rows(table)).map((row) => Number(row['id']))).toEqual([0, 1, 3, 4]);
+  });
+
   test('held pages are stored with the next token or not at all, whatever is flushed', async () => {
     const table = harness.table();
     const scope = `p::${table}`;

@@ -1,3 +1,4 @@
+import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Page } from '../../kit/page.ts';
 import type { RecordSchema, RecordType } from '../../kit/record-schema.ts';
@@ -21,6 +22,14 @@ export type NewColumn = AddedColumn;
 export interface CommitToken {
   readonly scope: string;
   readonly token: string;
+  /** Absent where no other server takes the run over. */
+  readonly execution?: Execution | undefined;
+}
+
+/** One execution of a run that several servers share. */
+export interface Execution {
+  readonly runId: string;
+  readonly claim: number;
 }
 
 /** Rows that fill the same columns. */
@@ -119,7 +128,11 @@ export interface SqlDriver {
   settle?(): Promise<void>;
   /** Returns the number of removed rows. Absent where sweeps are not supported. */
   sweep?(sweep: TableSweep): Promise<number>;
-  lastToken(scope: string): Promise<string | undefined>;
+  /**
+   * With an execution the scope is its own from then on: commits of earlier ones of the same run, and
+   * of other runs, are refused.
+   */
+  lastToken(scope: string, execution?: Execution): Promise<string | undefined>;
   evolve(table: string, change: SchemaChange): Promise<void>;
   /** The part of the table that an overwrite replaces; absent when it replaces all. */
   readonly part?: string;
@@ -179,5 +192,27 @@ export interface RollbackDriver {
   atOnce<T>(table: string, work: (session: RollbackSession) => Promise<T>): Promise<T>;
 }
 
-/** Table of the commit tokens, with one row per scope. */
+/** Table of the commit tokens, with one row per scope, and one that names its execution. */
 export const TOKEN_TABLE = '_svc_commit_token';
+
+/** No state key, and so no scope, starts with a dot. */
+export function executionScope(scope: string): string {
+  return `.execution:${scope}`;
+}
+
+export function executionText({ runId, claim }: Execution): string {
+  return `${runId} ${claim}`;
+}
+
+/** Whether the scope belongs to a later execution of the same run, as the stored text says. */
+export function isLater(stored: string | undefined, { runId, claim }: Execution): boolean {
+  const [run, number] = (stored ?? '').split(' ');
+  return run === runId && Number(number) > claim;
+}
+
+export function takenOverError(scope: string): ConnectorError {
+  return new ConnectorError(
+    'refused',
+    `another server took over the run: nothing more is committed for \`${scope}\` here`,
+  );
+}

@@ -153,11 +153,18 @@ export function createSqlSink(
           schema: { current: () => table.current(), ignoresCase: driver.names.ignoresCase },
         }
       : sink;
-  const held = driver.settle === undefined ? heldInMemory(write) : heldByDriver(write);
+  const { runId, claim } = context;
+  const execution = claim === undefined ? undefined : { runId, claim };
+  const committing: Write = (page, { commit, ...options }) =>
+    write(page, {
+      ...options,
+      ...(commit === undefined ? {} : { commit: { ...commit, execution } }),
+    });
+  const held = driver.settle === undefined ? heldInMemory(committing) : heldByDriver(committing);
   const tokens: TokenWriter = {
     last: (scope) => {
       tokensInUse = true;
-      return driver.lastToken(scope);
+      return driver.lastToken(scope, execution);
     },
     hold(page) {
       tokensInUse = true;

@@ -16,8 +16,13 @@ import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
 import {
+  executionScope,
+  executionText,
+  isLater,
+  takenOverError,
   TOKEN_TABLE,
   type CommitToken,
+  type Execution,
   type LiveColumn,
   type RowSet,
   type SqlDriver,
@@ -66,7 +71,11 @@ export async function openDuckdbDriver(
         return execute(`CREATE TABLE IF NOT EXISTS ${quoteName(table)} (${lines.join(', ')})`);
       }),
     apply: (change) => run(`writing to \`${change.table}\``, () => apply(connection, change)),
-    lastToken: (scope) => run('reading the commit token', () => lastToken(connection, scope)),
+    lastToken: (scope, execution) =>
+      run('reading the commit token', async () => {
+        if (execution !== undefined) await takeScope(connection, scope, execution);
+        return lastToken(connection, scope);
+      }),
     evolve: (table, change) =>
       run(`changing the table \`${table}\``, () =>
         inTransaction(connection, () => evolve(connection, table, change)),
@@ -217,7 +226,30 @@ function deletion({ table, key }: TableChange, keys: string): string {
   return `DELETE FROM ${quoteName(table)} AS t USING temp.${keys} AS l WHERE ${equal.join(' AND ')}`;
 }
 
-async function storeToken(
+/** From now on only this execution commits in the scope. */
+async function takeScope(
+  connection: DuckDBConnection,
+  scope: string,
+  execution: Execution,
+): Promise<void> {
+  const name = executionScope(scope);
+  await inTransaction(connection, async () => {
+    if (isLater(await lastToken(connection, name), execution)) throw takenOverError(scope);
+    await putToken(connection, { scope: name, token: executionText(execution) });
+  });
+}
+
+async function storeToken(connection: DuckDBConnection, commit: CommitToken): Promise<void> {
+  const { scope, execution } = commit;
+  if (
+    execution !== undefined &&
+    (await lastToken(connection, executionScope(scope))) !== executionText(execution)
+  )
+    throw takenOverError(scope);
+  await putToken(connection, commit);
+}
+
+async function putToken(
   connection: DuckDBConnection,
   { scope, token }: CommitToken,
 ): Promise<void> {

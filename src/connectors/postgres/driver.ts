@@ -41,7 +41,7 @@ import {
   fromArrays,
   insertInto,
 } from './write/statements.ts';
-import { lastToken, storeToken } from './write/tokens.ts';
+import { lastToken, storeToken, takeScope } from './write/tokens.ts';
 import { logReplaced, rollbackSession } from './write/rollback.ts';
 import { WriteTransaction, type Transaction } from './write/write-transaction.ts';
 import { hideStoredRow, placeArrival, placeRefusal } from './write/refused-value.ts';
@@ -181,8 +181,19 @@ export async function openPostgresDriver(
           one,
         ),
       ),
-    lastToken: (scope) =>
-      run('reading the commit token', (client) => lastToken(client, qualified(TOKEN_TABLE), scope)),
+    async lastToken(scope, execution) {
+      if (execution !== undefined) {
+        await makeTokens();
+        await withClient(
+          pool,
+          { doing: 'taking over the commit token', signal: context.signal },
+          (client) => takeScope(client, qualified(TOKEN_TABLE), { scope, execution }),
+        );
+      }
+      return run('reading the commit token', (client) =>
+        lastToken(client, qualified(TOKEN_TABLE), scope),
+      );
+    },
     evolve: (table, change) =>
       run(`changing the table \`${table}\``, (client) => {
         targets.delete(table);

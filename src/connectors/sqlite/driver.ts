@@ -16,8 +16,13 @@ import type { Page } from '../../kit/page.ts';
 import { fieldOf, type RecordSchema } from '../../kit/record-schema.ts';
 import { isBase64 } from '../../kit/typed-values.ts';
 import {
+  executionScope,
+  executionText,
+  isLater,
+  takenOverError,
   TOKEN_TABLE,
   type CommitToken,
+  type Execution,
   type LiveColumn,
   type RowSet,
   type SqlDriver,
@@ -117,7 +122,11 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
       run(`removing rows of \`${one.table}\``, () =>
         sweep(db, one, { pauseEvery, signal: context.signal }),
       ),
-    lastToken: (scope) => run('reading the commit token', () => lastToken(db, scope)),
+    lastToken: (scope, execution) =>
+      run('reading the commit token', () => {
+        if (execution !== undefined) takeScope(db, scope, execution);
+        return lastToken(db, scope);
+      }),
     evolve: (table, change) =>
       run(`changing the table \`${table}\``, () => {
         const present = new Set(readColumns(db, table)?.map((column) => column.name));
@@ -368,7 +377,23 @@ async function sweep(
   }
 }
 
-function storeToken(db: DatabaseSync, { scope, token }: CommitToken): void {
+/** From now on only this execution commits in the scope. */
+function takeScope(db: DatabaseSync, scope: string, execution: Execution): void {
+  const name = executionScope(scope);
+  inTransaction(db, () => {
+    if (isLater(lastToken(db, name), execution)) throw takenOverError(scope);
+    putToken(db, { scope: name, token: executionText(execution) });
+  });
+}
+
+function storeToken(db: DatabaseSync, commit: CommitToken): void {
+  const { scope, execution } = commit;
+  if (execution !== undefined && lastToken(db, executionScope(scope)) !== executionText(execution))
+    throw takenOverError(scope);
+  putToken(db, commit);
+}
+
+function putToken(db: DatabaseSync, { scope, token }: CommitToken): void {
   db.exec(
     `CREATE TABLE IF NOT EXISTS ${TOKEN_TABLE} (scope TEXT PRIMARY KEY, token TEXT NOT NULL, updated_at TEXT NOT NULL)`,
   );

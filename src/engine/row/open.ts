@@ -204,7 +204,15 @@ async function openOutput(
   const main = await openSink(
     request,
     row.sink,
-    { ...context, ...sinkRetryOf(row), runId: request.runId, role: 'main', progress, startsAfter },
+    {
+      ...context,
+      ...sinkRetryOf(row),
+      runId: request.runId,
+      claim: request.claim,
+      role: 'main',
+      progress,
+      startsAfter,
+    },
     closers,
   );
   const labels = { pipeline: context.pipeline, row: row.id, connector: row.sink.type };

@@ -4,7 +4,14 @@
  */
 import type { ClientBase } from 'pg';
 import { codeOf } from '../../../lib/sql/postgres.ts';
-import type { CommitToken } from '../../_sql/driver.ts';
+import {
+  executionScope,
+  executionText,
+  isLater,
+  takenOverError,
+  type CommitToken,
+  type Execution,
+} from '../../_sql/driver.ts';
 
 const NO_SUCH_TABLE = '42P01';
 
@@ -14,14 +21,57 @@ const TOKEN_LOCK = 'SELECT pg_advisory_xact_lock(hashtext($1))';
 export async function storeToken(
   client: ClientBase,
   tokens: string,
-  { scope, token }: CommitToken,
+  { scope, token, execution }: CommitToken,
 ): Promise<void> {
   await client.query(TOKEN_LOCK, [`headgate token ${scope}`]);
+  if (execution !== undefined) await holdScope(client, tokens, { scope, execution });
   await client.query(
     `INSERT INTO ${tokens} (scope, token, updated_at) VALUES ($1, $2, now())
      ON CONFLICT (scope) DO UPDATE SET token = excluded.token, updated_at = excluded.updated_at`,
     [scope, token],
   );
+}
+
+interface HeldScope {
+  readonly scope: string;
+  readonly execution: Execution;
+}
+
+/** Whoever takes the scope over waits for this transaction, or it finds that somebody did. */
+async function holdScope(
+  client: ClientBase,
+  tokens: string,
+  { scope, execution }: HeldScope,
+): Promise<void> {
+  const { rowCount } = await client.query(
+    `SELECT FROM ${tokens} WHERE scope = $1 AND token = $2 FOR SHARE`,
+    [executionScope(scope), executionText(execution)],
+  );
+  if (rowCount !== 1) throw takenOverError(scope);
+}
+
+/** From now on only this execution commits in the scope. */
+export async function takeScope(
+  client: ClientBase,
+  tokens: string,
+  { scope, execution }: HeldScope,
+): Promise<void> {
+  const [name, text] = [executionScope(scope), executionText(execution)];
+  for (;;) {
+    const { rows } = await client.query<{ token: string }>(
+      `SELECT token FROM ${tokens} WHERE scope = $1`,
+      [name],
+    );
+    const before = rows[0]?.token;
+    if (isLater(before, execution)) throw takenOverError(scope);
+    // Only in the place of what was just read.
+    const { rowCount } = await client.query(
+      `INSERT INTO ${tokens} AS held (scope, token, updated_at) VALUES ($1, $2, now())
+       ON CONFLICT (scope) DO UPDATE SET token = excluded.token, updated_at = excluded.updated_at WHERE held.token = $3`,
+      [name, text, before ?? text],
+    );
+    if (rowCount === 1) return;
+  }
 }
 
 export async function lastToken(
