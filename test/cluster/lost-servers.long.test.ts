@@ -1,0 +1,277 @@
+/** Servers that are killed, frozen and cut off while they execute runs, and what becomes of those. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { tcpProxy, type TcpProxy } from '../fakes/tcp-proxy.ts';
+import { childrenOf, workshop, type Program } from '../e2e/serve-program.ts';
+import { receiver, type Receiver } from './receiver.ts';
+import { ROWS, WatchedDatabase } from './watched-database.ts';
+
+const WAIT = { timeout: 40_000, interval: 50 };
+const database = await WatchedDatabase.open();
+const shop = workshop();
+let proxy: TcpProxy;
+let callbacks: Receiver;
+let running: Program[] = [];
+
+beforeAll(async () => {
+  const { hostname, port } = new URL(database.url);
+  proxy = await tcpProxy({ host: hostname, port: Number(port) });
+  callbacks = await receiver();
+  const [first] = await start(1);
+  await database.watchRuns();
+  await first?.stop();
+  running = [];
+});
+afterEach(async () => {
+  proxy.heal();
+  for (const program of running.splice(0)) killAll(program);
+});
+afterAll(async () => {
+  await shop.dispose();
+  callbacks.close();
+  await proxy.close();
+  await database.close();
+});
+
+async function start(
+  count: number,
+  args: readonly string[] = [],
+  history = database.url,
+): Promise<Program[]> {
+  const settings = [
+    '--cluster',
+    '--max-concurrent-runs',
+    '2',
+    '--callback-allow-host',
+    '127.0.0.1',
+  ];
+  const started = await Promise.all(
+    Array.from({ length: count }, () =>
+      shop.start({ args: ['--history', history, ...settings, ...args] }),
+    ),
+  );
+  running.push(...started);
+  return started;
+}
+
+/** The server, whatever started it, and its workers. */
+const processesOf = ({ process: { pid = 0 } }: Program): number[] => [pid, ...childrenOf(pid)];
+function signalAll(program: Program, signal: NodeJS.Signals): void {
+  for (const pid of processesOf(program))
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It has ended.
+    }
+}
+const killAll = (program: Program): void => signalAll(program, 'SIGKILL');
+
+/** Submits a run, and waits until it has moved some rows; gives who executes it, and who does not. */
+async function begin(
+  name: string,
+  servers: readonly Program[],
+): Promise<{ id: string; holder: Program; others: Program[] }> {
+  const document = await database.document(name);
+  const [first] = servers;
+  if (first === undefined) throw new Error('no server');
+  const id = await first.submit(document, { callback: { url: callbacks.url } });
+  await vi.waitFor(async () => expect(await database.count(name)).toBeGreaterThan(200), WAIT);
+  const owner = (await database.seen(id)).at(-1)?.owner;
+  const selves = await Promise.all(
+    servers.map(async (server) => {
+      const { members } = (await server.call('GET', '/v1/cluster')).json() as {
+        members: { instance_id: string; is_self: boolean }[];
+      };
+      return members.find(({ is_self }) => is_self)?.instance_id;
+    }),
+  );
+  const holder = servers[selves.indexOf(owner)];
+  if (holder === undefined) throw new Error('nobody executes it');
+  return { id, holder, others: servers.filter((server) => server !== holder) };
+}
+
+async function expectSound(id: string, table: string): Promise<void> {
+  await database.expectMoved(table);
+  await database.expectSoundRuns();
+  await vi.waitFor(() => expect(callbacks.of(id)).toEqual(['run.completed']));
+}
+
+test(
+  'a run goes on elsewhere within five seconds when its server is killed',
+  { timeout: 90_000 },
+  async () => {
+    const { id, holder, others } = await begin('killed', await start(2));
+    const before = await database.count('killed');
+    const killedAt = Date.now();
+    killAll(holder);
+    const [other] = others;
+    const record = await vi.waitFor(async () => {
+      const found = await other?.get(id);
+      expect(found?.status).toBe('completed');
+      return found;
+    }, WAIT);
+    expect(record).toMatchObject({ attempt: 1 });
+    // It went on after its bookmark.
+    expect(record?.records_written).toBeLessThan(ROWS - before + 200);
+    const again = (await database.seen(id)).find(
+      ({ attempt, status }) => attempt === 1 && status === 'running',
+    );
+    expect((again?.at ?? 0) - killedAt).toBeLessThan(5000);
+    await expectSound(id, 'killed');
+    const log = await other?.call('GET', `/v1/runs/${id}/logs?format=text`);
+    expect(log?.text.match(/pipeline run starting/g)).toHaveLength(2);
+  },
+);
+
+test(
+  'a server of another machine is waited for no longer than its lease',
+  { timeout: 90_000 },
+  async () => {
+    const { id, holder, others } = await begin('silent', await start(2));
+    // Its process is there: only the lease says that it is lost.
+    const stoppedAt = Date.now();
+    signalAll(holder, 'SIGSTOP');
+    const [other] = others;
+    await vi.waitFor(async () => expect((await other?.get(id))?.status).toBe('completed'), WAIT);
+    const again = (await database.seen(id)).find(({ attempt }) => attempt === 1);
+    expect((again?.at ?? 0) - stoppedAt).toBeLessThan(5500);
+    // It wakes up when all is done, and can change nothing.
+    signalAll(holder, 'SIGCONT');
+    await vi.waitFor(() => expect(holder.output()).toMatch(/lost touch|another server/), WAIT);
+    await sleep(1000);
+    expect(await holder.get(id)).toMatchObject({ status: 'completed', attempt: 1 });
+    await expectSound(id, 'silent');
+  },
+);
+
+test(
+  'a server that was frozen wakes up in the middle, and changes nothing of the run',
+  { timeout: 90_000 },
+  async () => {
+    for (const [n, who] of ['all', 'server'].entries()) {
+      const table = `frozen_${n}`;
+      const { id, holder, others } = await begin(table, await start(2));
+      const [server = 0] = processesOf(holder);
+      if (who === 'all') signalAll(holder, 'SIGSTOP');
+      // Its worker goes on.
+      else process.kill(server, 'SIGSTOP');
+      await vi.waitFor(
+        async () =>
+          expect((await database.seen(id)).at(-1)).toMatchObject({ attempt: 1, status: 'running' }),
+        WAIT,
+      );
+      await sleep(500);
+      signalAll(holder, 'SIGCONT');
+      const [other] = others;
+      await vi.waitFor(async () => expect((await other?.get(id))?.status).toBe('completed'), WAIT);
+      await sleep(500);
+      await expectSound(id, table);
+      for (const program of running.splice(0)) killAll(program);
+    }
+  },
+);
+
+test(
+  'a database that is away for a moment is waited for, and one that is away for longer ends no run',
+  { timeout: 120_000 },
+  async () => {
+    const through = new URL(database.url);
+    through.port = String(proxy.port);
+    const servers = await start(2, [], through.href);
+    for (const [n, awayMs] of [1000, 8000].entries()) {
+      const table = `away_${n}`;
+      const { id, others } = await begin(table, servers);
+      proxy.cut();
+      await sleep(awayMs);
+      proxy.heal();
+      const [other] = others;
+      await vi.waitFor(async () => expect((await other?.get(id))?.status).toBe('completed'), WAIT);
+      if (awayMs < 2000) expect(await other?.get(id)).toMatchObject({ attempt: 0 });
+      await expectSound(id, table);
+    }
+  },
+);
+
+test(
+  'a run whose servers are lost again and again fails, and nobody is called back',
+  { timeout: 90_000 },
+  async () => {
+    const servers = await start(3, ['--cluster-max-attempts', '1']);
+    const { id, holder, others } = await begin('poison', servers);
+    killAll(holder);
+    await vi.waitFor(
+      async () =>
+        expect((await database.seen(id)).at(-1)).toMatchObject({ attempt: 1, status: 'running' }),
+      WAIT,
+    );
+    const owner = (await database.seen(id)).at(-1)?.owner;
+    for (const other of others) {
+      const { members } = (await other.call('GET', '/v1/cluster')).json() as {
+        members: { instance_id: string; is_self: boolean }[];
+      };
+      if (members.some((member) => member.is_self && member.instance_id === owner)) killAll(other);
+    }
+    await vi.waitFor(
+      async () => expect((await database.seen(id)).at(-1)?.status).toBe('failed'),
+      WAIT,
+    );
+    const alive = others.find(
+      ({ process: { exitCode, signalCode } }) => (exitCode ?? signalCode) === null,
+    );
+    const record = await alive?.get(id);
+    expect(record).toMatchObject({ status: 'failed', attempt: 1 });
+    expect(record?.error).toContain('reclaimed 1 times and is given up');
+    await sleep(1000);
+    expect(callbacks.of(id)).toEqual([]);
+    await database.expectSoundRuns();
+  },
+);
+
+test(
+  'servers are replaced one after the other under load, and no run fails, is lost or repeated',
+  { timeout: 150_000 },
+  async () => {
+    let servers = await start(3, ['--shutdown-handover']);
+    const { id: long } = await begin('rolling', servers);
+    const ids: string[] = [];
+    let isOver = false;
+    const submitting = (async () => {
+      for (let n = 0; !isOver; n += 1) {
+        const [, last = servers[0]] = servers;
+        const config = {
+          version: 1,
+          name: `load-${n % 5}`,
+          pipeline: {
+            source: {
+              type: 'postgres',
+              config: { connection_url: database.url, query: 'SELECT 1 AS id' },
+            },
+            sink: { type: 'jsonl', config: { path: shop.path(`load-${n}.jsonl`) } },
+          },
+        };
+        const answer = await last
+          ?.call('POST', '/v1/runs', { config: JSON.stringify(config) })
+          .catch(() => undefined);
+        if (answer?.status === 202) ids.push((answer.json() as { run_id: string }).run_id);
+        await sleep(40);
+      }
+    })();
+    for (let n = 0; n < 3; n += 1) {
+      const [old, ...rest] = servers;
+      const [fresh] = await start(1, ['--shutdown-handover']);
+      servers = fresh === undefined ? rest : [...rest, fresh];
+      expect(await old?.stop()).toBe(0);
+      await sleep(500);
+    }
+    isOver = true;
+    await submitting;
+    expect(ids.length).toBeGreaterThan(50);
+    const [any] = servers;
+    for (const id of [long, ...ids])
+      await vi.waitFor(
+        async () => expect(await any?.get(id)).toMatchObject({ status: 'completed', attempt: 0 }),
+        WAIT,
+      );
+    await expectSound(long, 'rolling');
+  },
+);
