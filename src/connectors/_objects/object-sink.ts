@@ -1,10 +1,8 @@
 /** What the sinks of objects have in common: objects appear whole, when the run has succeeded. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
-import type { ProbeFinding } from '../../kit/probe.ts';
 import {
   APPEND_ONLY,
   requireOpen,
@@ -14,14 +12,14 @@ import {
   type SinkDefinition,
   type WriteResult,
 } from '../../kit/sink.ts';
-import { ConnectorError, messageOf } from '../../lib/errors.ts';
-import { filesRoot } from '../../lib/files/file-access.ts';
+import { messageOf } from '../../lib/errors.ts';
 import type { ObjectStore, ObjectUpload } from '../../lib/objects/object-store.ts';
-import { onDisk } from '../_files/io-error.ts';
 import { PartRecords, type Part } from '../_files/write/part-records.ts';
 import { renderPart } from '../_files/write/render-part.ts';
 import { partKey, WrittenObjects } from './written-objects.ts';
 import { contentTypeOf } from './content-type.ts';
+import { probeStore } from './probe-store.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { isCapped, keyPattern, writingOf, type ObjectWriting } from './sink-fields.ts';
 
 export interface SinkOfObjects<C extends ObjectWriting> {
@@ -48,7 +46,8 @@ export function sinkOfObjects<C extends ObjectWriting>(
       }
       return new ObjectSink(config, context, await kind.openStore(config, context));
     },
-    probe: (config, context) => probeStore(kind, config, context),
+    probe: (config, context) =>
+      probeStore(() => kind.openStore(config, context), config.prefix, context.signal),
   };
 }
 
@@ -194,51 +193,4 @@ class ObjectSink implements Sink {
       });
     }
   }
-}
-
-/** Readable by this user alone; where documents may only use one folder, in that. */
-function temporaryFolder(): Promise<string> {
-  const base = filesRoot() ?? tmpdir();
-  return onDisk('write into', base, () => mkdtemp(join(base, '.headgate-objects-')));
-}
-
-/** Without writing: what was begun is given up again. */
-async function probeStore<C extends ObjectWriting>(
-  kind: SinkOfObjects<C>,
-  config: C,
-  context: SinkContext,
-): Promise<ProbeFinding[]> {
-  const store = await kind.openStore(config, context);
-  try {
-    await store.tryWrite(`${config.prefix}headgate-probe`, context.signal);
-    return [
-      { name: 'network', status: 'pass' },
-      { name: 'auth', status: 'pass' },
-    ];
-  } catch (error) {
-    return findings(error);
-  } finally {
-    store.close();
-  }
-}
-
-function findings(error: unknown): ProbeFinding[] {
-  const failed = {
-    status: 'fail' as const,
-    reason: messageOf(error),
-    ...(error instanceof ConnectorError && error.hint !== undefined ? { hint: error.hint } : {}),
-  };
-  const answered = error instanceof ConnectorError && error.status !== undefined;
-  if (answered)
-    return [
-      { name: 'network', status: 'pass' },
-      { name: 'auth', ...failed },
-    ];
-  const isLogin = error instanceof ConnectorError && error.kind === 'auth';
-  return isLogin
-    ? [{ name: 'auth', ...failed }]
-    : [
-        { name: 'network', ...failed },
-        { name: 'auth', status: 'skip', reason: 'the store was not reached' },
-      ];
 }

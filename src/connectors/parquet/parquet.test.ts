@@ -348,15 +348,16 @@ describe('the parquet sink', () => {
       const checked = check(parquetSink.config, value);
       return checked.ok ? [] : checked.issues.map((issue) => `${issue.code} ${issue.path}`);
     };
-    expect(codes({ destination: { type: 's3', bucket: 'b' } })).toEqual([
-      'not_available destination.type',
-    ]);
+    const plain = { type: 's3', bucket: 'b', endpoint_url: 'http://minio:9000' };
+    expect(codes({ destination: plain })).toEqual(['invalid_value destination.endpoint_url']);
+    expect(codes({ destination: { ...plain, allow_http: true } })).toEqual([]);
     expect(
       codes({ destination: { type: 'local_path', path: 'x' }, schema: { type: 'explicit' } }),
     ).toEqual(['not_available schema.type']);
-    expect(
-      check(parquetSource.config, { source: { type: 's3', bucket: 'b', key: 'k' } }),
-    ).toMatchObject({ ok: false });
+    for (const what of [{}, { key: 'k', prefix: 'p' }])
+      expect(
+        check(parquetSource.config, { source: { type: 's3', bucket: 'b', ...what } }),
+      ).toMatchObject({ ok: false });
   });
 
   it('writes nothing when there is nothing', async () => {

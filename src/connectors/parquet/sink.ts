@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
-import { batchSize, boolean, finding, integer, optional, text } from '../../kit/schema.ts';
+import { batchSize, finding, integer, optional } from '../../kit/schema.ts';
 import {
   APPEND_ONLY,
   defineSink,
@@ -13,10 +13,9 @@ import {
   type WriteResult,
 } from '../../kit/sink.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
-import { ConnectorError } from '../../lib/errors.ts';
 import { fileToWrite, type WrittenFile } from '../../lib/files/written-file.ts';
 import { requireObjects } from '../_files/csv/csv-writer.ts';
-import { filePath, onFailure } from '../_files/config.ts';
+import { onFailure } from '../_files/config.ts';
 import { createParquetFile } from '../_files/parquet/create-parquet.ts';
 import { onDisk } from '../_files/io-error.ts';
 import { ColumnLearner } from '../_files/typed/column-kinds.ts';
@@ -26,43 +25,10 @@ import { tellOldFileStays } from '../_files/output/no-records.ts';
 import { removeLeftovers } from '../_files/output/temporary-path.ts';
 import { probeFolder } from '../_files/output/probe-folder.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
-
-const destination = z.lazy(() =>
-  z
-    .discriminatedUnion('type', [
-      z.strictObject({
-        type: z.literal('local_path').meta({ description: 'A file or a folder on this machine.' }),
-        path: filePath(
-          'A name ending in .parquet is one file; anything else is a folder that gets one file per flush.',
-        ),
-      }),
-      z
-        .strictObject({
-          type: z
-            .literal('s3')
-            .meta({ description: 'Objects in a bucket; not possible in this version.' }),
-          bucket: text().meta({ description: 'Name of the bucket.' }),
-          prefix: z.string().default('').meta({ description: 'What the keys start with.' }),
-          region: optional(text()).meta({ description: 'Region of the bucket.' }),
-          endpoint_url: optional(text()).meta({
-            description: 'Address of a store that speaks the same protocol.',
-          }),
-          allow_http: boolean()
-            .default(false)
-            .meta({ description: 'Whether the address may be plain http.' }),
-        })
-        .superRefine((_value, ctx) => {
-          const hint = 'write to a local folder and copy the files';
-          ctx.addIssue(
-            finding('not_available', 'writing Parquet to s3 is not available in this version', {
-              path: ['type'],
-              hint,
-            }),
-          );
-        }),
-    ])
-    .meta({ description: 'Where the files go.' }),
-);
+import { openBucket } from '../_objects/s3-place.ts';
+import { probeStore } from '../_objects/probe-store.ts';
+import { ObjectDelivery, type Bucket } from './deliver-object.ts';
+import { destination } from './sink-destination.ts';
 
 const schema = z.lazy(() =>
   z
@@ -125,6 +91,7 @@ export const parquetSink = defineSink<ParquetSinkConfig>({
       compression: 'zstd',
       max_rows_per_file: 1_000_000,
     },
+    { destination: { type: 's3', bucket: 'lake', prefix: 'orders/', region: 'eu-north-1' } },
   ],
   capabilities: (value) => ({
     ...APPEND_ONLY,
@@ -138,7 +105,7 @@ export const parquetSink = defineSink<ParquetSinkConfig>({
   },
   localPath: singleFile,
   readBack: ({ destination: to }) => {
-    if (to.type !== 'local_path') return undefined;
+    if (to.type === 's3') return { type: 'parquet', config: { source: objectsOf(to) } };
     const { path } = to;
     const source: JsonObject = isFileName(path)
       ? { type: 'local_path', path }
@@ -150,9 +117,28 @@ export const parquetSink = defineSink<ParquetSinkConfig>({
     const path = join(folder, to.type === 'local_path' ? basename(to.path) : 'parquet');
     return { ...value, destination: { type: 'local_path' as const, path } };
   },
-  open: async (value, context) => new ParquetSink(value, context),
-  probe: (value, context) => probeFolder(join(folderOf(value, context), 'probe')),
+  open: async (value, context) => {
+    const { destination: to } = value;
+    return new ParquetSink(
+      value,
+      context,
+      to.type === 's3' ? await ObjectDelivery.open(to, context) : undefined,
+    );
+  },
+  probe: (value, context) => {
+    const { destination: to } = value;
+    return to.type === 's3'
+      ? probeStore(() => openBucket(to, context), to.prefix, context.signal)
+      : probeFolder(join(folderOf(to.path, context), 'probe'));
+  },
 });
+
+function objectsOf(place: Bucket): JsonObject {
+  const told = Object.entries(place).filter(
+    ([name, value]) => name !== 'allow_http' && value !== undefined,
+  );
+  return Object.fromEntries(told) as JsonObject;
+}
 
 /** The one file of a run, when there is just one. */
 function singleFile(value: ParquetSinkConfig): string | undefined {
@@ -166,11 +152,9 @@ function isFileName(path: string): boolean {
   return path.endsWith('.parquet');
 }
 
-function folderOf({ destination: to }: ParquetSinkConfig, context: SinkContext): string {
-  if (to.type === 's3')
-    throw new ConnectorError('refused', 'writing Parquet to s3 is not available in this version');
-  const path = resolvePath(context.env.cwd, to.path);
-  return isFileName(to.path) ? dirname(path) : path;
+function folderOf(to: string, context: SinkContext): string {
+  const path = resolvePath(context.env.cwd, to);
+  return isFileName(to) ? dirname(path) : path;
 }
 
 function recordsOf(page: Page): readonly JsonObject[] {
@@ -178,21 +162,35 @@ function recordsOf(page: Page): readonly JsonObject[] {
 }
 
 class ParquetSink implements Sink {
+  readonly outputs?: () => readonly WrittenFile[];
   readonly #config: ParquetSinkConfig;
   readonly #context: SinkContext;
   readonly #folder: string;
+  /** Present where files become objects. */
+  readonly #delivery: ObjectDelivery | undefined;
   readonly #single: string | undefined;
   /** Records waiting until enough are there to learn the columns from. */
   #waiting: JsonObject[] = [];
   #learner = new ColumnLearner();
   #output: ParquetFile | undefined;
+  /** Of the output. */
+  #path: string | undefined;
+  /** The file that is whole, and perhaps not delivered. */
+  #complete: string | undefined;
   readonly #written: WrittenFile[] = [];
   #isClosed = false;
 
-  constructor(value: ParquetSinkConfig, context: SinkContext) {
+  constructor(
+    value: ParquetSinkConfig,
+    context: SinkContext,
+    delivery: ObjectDelivery | undefined,
+  ) {
     this.#config = value;
     this.#context = context;
-    this.#folder = folderOf(value, context);
+    this.#delivery = delivery;
+    if (delivery === undefined) this.outputs = () => this.#written;
+    const { destination: to } = value;
+    this.#folder = to.type === 's3' ? (delivery?.folder ?? '') : folderOf(to.path, context);
     // Dead letters are durable at every flush and stay when a later run has some: one file cannot
     // do either.
     const single = context.role === 'dlq' ? undefined : singleFile(value);
@@ -259,19 +257,21 @@ class ParquetSink implements Sink {
     this.#isClosed = true;
     await this.#output?.discard();
     this.#output = undefined;
+    await this.#delivery?.close();
   }
 
   async #endFile(): Promise<void> {
     if (this.#output === undefined && this.#waiting.length > 0) await this.#start();
     const output = this.#output;
-    if (output === undefined) return;
-    await output.finish();
-    this.#output = undefined;
-    this.#learner = new ColumnLearner();
-  }
-
-  outputs(): readonly WrittenFile[] {
-    return this.#written;
+    if (output !== undefined) {
+      await output.finish();
+      this.#output = undefined;
+      this.#learner = new ColumnLearner();
+      this.#complete = this.#path;
+    }
+    // What could not be sent is sent by the next flush.
+    if (this.#complete !== undefined) await this.#delivery?.deliver(this.#complete);
+    this.#complete = undefined;
   }
 
   async #start(): Promise<void> {
@@ -279,7 +279,8 @@ class ParquetSink implements Sink {
     await onDisk('create the folder', this.#folder, () => makeFolder(this.#folder));
     if (this.#single !== undefined && existsSync(this.#single))
       await removeLeftovers(this.#folder, (name) => name === basename(path));
-    this.#written.push(fileToWrite(path, { append: false }));
+    this.#path = path;
+    if (this.#delivery === undefined) this.#written.push(fileToWrite(path, { append: false }));
     this.#output = await createParquetFile({
       path,
       columns: this.#learner.columns,

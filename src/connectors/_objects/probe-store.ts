@@ -1,0 +1,45 @@
+import type { ProbeFinding } from '../../kit/probe.ts';
+import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import type { ObjectStore } from '../../lib/objects/object-store.ts';
+
+/** Without writing: what was begun is given up again. */
+export async function probeStore(
+  openStore: () => Promise<ObjectStore>,
+  prefix: string,
+  signal: AbortSignal,
+): Promise<ProbeFinding[]> {
+  let store: ObjectStore | undefined;
+  try {
+    store = await openStore();
+    await store.tryWrite(`${prefix}headgate-probe`, signal);
+    return [
+      { name: 'network', status: 'pass' },
+      { name: 'auth', status: 'pass' },
+    ];
+  } catch (error) {
+    return findings(error);
+  } finally {
+    store?.close();
+  }
+}
+
+function findings(error: unknown): ProbeFinding[] {
+  const failed = {
+    status: 'fail' as const,
+    reason: messageOf(error),
+    ...(error instanceof ConnectorError && error.hint !== undefined ? { hint: error.hint } : {}),
+  };
+  const answered = error instanceof ConnectorError && error.status !== undefined;
+  if (answered)
+    return [
+      { name: 'network', status: 'pass' },
+      { name: 'auth', ...failed },
+    ];
+  const isLogin = error instanceof ConnectorError && error.kind === 'auth';
+  return isLogin
+    ? [{ name: 'auth', ...failed }]
+    : [
+        { name: 'network', ...failed },
+        { name: 'auth', status: 'skip', reason: 'the store was not reached' },
+      ];
+}
