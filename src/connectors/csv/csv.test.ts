@@ -9,7 +9,7 @@ import { schemaText } from '../../kit/type-text.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import { parseData, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
-import { testContext } from '../../../test/fakes/env.ts';
+import { testContext, testEnv } from '../../../test/fakes/env.ts';
 import { failureOf } from '../../../test/fakes/failure.ts';
 import { csvSink, csvSource } from './index.ts';
 
@@ -63,6 +63,38 @@ describe('the csv source', () => {
     );
     for (const path of ['p.csv', 'g.csv.gz', 'z.csv.zst'])
       expect(await readAll({ path })).toEqual(rows);
+  });
+
+  it.each<[string, Buffer, string, string]>([
+    ['gzip', gzipSync('a\n1\n'), 'compressed with gzip', 'compression: gzip'],
+    ['zstd', zstdCompressSync('a\n1\n'), 'compressed with zstd', 'compression: zstd'],
+    ['UTF-16', Buffer.from('\ufeffa\n1\n', 'utf16le'), 'UTF-16 text', 'encoding: utf-16le'],
+    ['UTF-16 without a mark', Buffer.from('a\n1\n', 'utf16le'), 'UTF-16 text', 'utf-16le'],
+    ['UTF-16 the other way', Buffer.from('a\n1\n', 'utf16le').swap16(), 'UTF-16', 'utf-16be'],
+    ['a workbook', Buffer.from('PK\u0003\u0004xl'), 'a ZIP archive', 'the source `excel`'],
+  ])('recognises a file that is no text: %s', async (_name, bytes, message, hint) => {
+    await writeFile(join(folder, 'f.csv'), bytes);
+    await expect(readAll({ path: 'f.csv' })).rejects.toMatchObject({
+      message: expect.stringContaining(`f.csv is ${message}`) as string,
+      hint: expect.stringContaining(hint) as string,
+    });
+    const told = { encoding: hint.replace('encoding: ', '') };
+    if (hint.includes('utf-16'))
+      expect(await readAll({ path: 'f.csv', ...told })).toEqual([{ a: '1' }]);
+  });
+
+  it('says when the lines that are left out are the whole file', async () => {
+    const warnings = async (skipped: number): Promise<string[]> => {
+      const context = testContext(folder);
+      const env = testEnv({ cwd: folder });
+      const config = sourceConfig({ path: 's.csv', skip_rows: skipped });
+      const source = await csvSource.open(config, { ...context, env });
+      for await (const page of source.pages({ lane: RECORDS_LANE })) page.release();
+      return env.lines.map(({ line }) => line);
+    };
+    await writeFile(join(folder, 's.csv'), 'a\n1\n2');
+    expect(await warnings(1)).toEqual([]);
+    for (const skipped of [3, 10]) expect((await warnings(skipped))[0]).toContain('it has no row');
   });
 
   it('fails on compressed files that are cut off or something else', async () => {

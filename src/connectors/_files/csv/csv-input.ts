@@ -3,6 +3,7 @@ import { TextDecoder } from 'node:util';
 import { CARRIAGE_RETURN, LINE_FEED } from '../../../kit/csv-dialect.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { Log } from '../../../lib/log.ts';
+import { textBlocks } from './other-formats.ts';
 
 type Blocks = AsyncIterable<Uint8Array>;
 
@@ -28,11 +29,11 @@ export interface OpenedText {
 }
 
 export async function openText(stored: Blocks, input: TextInput): Promise<OpenedText> {
-  const text = asUtf8(stored, input.encoding, input.name);
-  const { line, blocks } = await peek(
-    input.skipped === 0 ? text : withoutLines(text, input.skipped),
-  );
-  const firstByte = text === stored && input.skipped === 0 ? 0 : undefined;
+  const decoder = new TextDecoder(input.encoding, { fatal: true });
+  const isUtf8 = decoder.encoding === 'utf-8';
+  const text = isUtf8 ? textBlocks(stored, input.name) : decoded(stored, decoder, input.name);
+  const { line, blocks } = await peek(input.skipped === 0 ? text : withoutLines(text, input));
+  const firstByte = isUtf8 && input.skipped === 0 ? 0 : undefined;
   return { delimiter: delimiterOf(line, input), firstByte, blocks };
 }
 
@@ -59,12 +60,7 @@ export function isEncoding(name: string): boolean {
   }
 }
 
-/** UTF-8 of a text in another encoding; UTF-8 itself is passed on as it is. */
-function asUtf8(blocks: Blocks, encoding: string, name: string): Blocks {
-  const decoder = new TextDecoder(encoding, { fatal: true });
-  return decoder.encoding === 'utf-8' ? blocks : decoded(blocks, decoder, name);
-}
-
+/** UTF-8 of a text in another encoding. */
 async function* decoded(
   blocks: Blocks,
   decoder: TextDecoder,
@@ -99,8 +95,12 @@ async function* decoded(
  * Empties the first lines. Their line ends stay, so that messages count lines as the file does;
  * empty lines are no rows.
  */
-async function* withoutLines(blocks: Blocks, lines: number): AsyncGenerator<Uint8Array> {
-  let left = lines;
+async function* withoutLines(
+  blocks: Blocks,
+  { skipped, name, log }: TextInput,
+): AsyncGenerator<Uint8Array> {
+  let left = skipped;
+  let hasMore = false;
   for await (const block of blocks) {
     let at = 0;
     while (left > 0) {
@@ -110,8 +110,15 @@ async function* withoutLines(blocks: Blocks, lines: number): AsyncGenerator<Uint
       at = end + 1;
       yield Buffer.from([LINE_FEED]);
     }
-    if (left === 0 && at < block.length) yield at === 0 ? block : block.subarray(at);
+    if (left > 0 || at >= block.length) continue;
+    hasMore = true;
+    yield at === 0 ? block : block.subarray(at);
   }
+  if (!hasMore)
+    log.warn('the file ends with the lines that are left out, so it has no row', {
+      path: name,
+      skip_rows: skipped,
+    });
 }
 
 interface Peeked {
