@@ -234,9 +234,9 @@ test(
     let servers = await start(3, ['--shutdown-handover']);
     const { id: long } = await begin('rolling', servers);
     const ids: string[] = [];
-    let isOver = false;
+    const over = new AbortController();
     const submitting = (async () => {
-      for (let n = 0; !isOver; n += 1) {
+      for (let n = 0; !over.signal.aborted; n += 1) {
         const [, last = servers[0]] = servers;
         const config = {
           version: 1,
@@ -263,7 +263,7 @@ test(
       expect(await old?.stop()).toBe(0);
       await sleep(500);
     }
-    isOver = true;
+    over.abort();
     await submitting;
     expect(ids.length).toBeGreaterThan(50);
     const [any] = servers;

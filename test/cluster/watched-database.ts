@@ -46,11 +46,12 @@ export class WatchedDatabase {
   readonly #drop: () => Promise<void>;
 
   static async open(): Promise<WatchedDatabase> {
-    const { url, drop } = await freshDatabase();
+    const database = await freshDatabase();
+    const { url } = database;
     const client = new Client({ connectionString: url });
     await client.connect();
     await client.query(SOURCE);
-    return new WatchedDatabase(url, client, drop);
+    return new WatchedDatabase(url, client, () => database.drop());
   }
 
   private constructor(url: string, client: Client, drop: () => Promise<void>) {
