@@ -1,6 +1,6 @@
 /** Composes the control plane from its options: history, workers, run service, HTTP server. */
 import { hash } from 'node:crypto';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, hostname } from 'node:os';
 import type { RunningServer, ServeHistory, ServeOptions } from './cli/serve-options.ts';
 import { DESCRIBED_BLOCKS } from './blocks/index.ts';
 import { secretAsker } from './document/tokens/ask-secrets.ts';
@@ -116,7 +116,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const history = await openHistory(historyAddress(options.history), env, { mayBeAway: true });
   const clustered = options.cluster !== undefined;
   const catalog = createCatalog(history.catalog, env);
-  const ledger = { env, store: history.outputs };
+  const ledger = { env, store: history.outputs, machine: clustered ? hostname() : undefined };
   const entry = programFile('worker');
   const threads = threadsToSpare(availableParallelism(), options.maxConcurrentRuns);
   const executor = createWorkerPool({

@@ -7,14 +7,21 @@ import type { OutputNews } from '../../wire/outcome.ts';
 
 const DAY_MS = 86_400_000;
 
-function outputId(path: string): string {
-  return hash('sha256', path).slice(0, 16);
+/** Servers of several machines may share a ledger: the same path is another file on each of them. */
+function outputId(path: string, machine: string | undefined): string {
+  return hash('sha256', machine === undefined ? path : `${machine}\n${path}`).slice(0, 16);
+}
+
+/** Whether the file is one of this machine. */
+export function isHere({ id, path }: StoredOutput, machine: string | undefined): boolean {
+  return id === outputId(path, machine);
 }
 
 /** A file that several rows wrote is listed once, as the last of them left it. */
 export function writtenBy(
   runId: string,
   { pipeline, invocations, local_outputs: said }: OutputNews,
+  machine?: string,
 ): StoredOutput[] {
   const written = new Map<string, StoredOutput>();
   for (const { row_id: row, sink: kind, outputs, started_at, finished_at } of invocations) {
@@ -23,7 +30,7 @@ export function writtenBy(
     for (const { path, before } of outputs.files) {
       const known = written.get(path);
       written.set(path, {
-        id: outputId(path),
+        id: outputId(path, machine),
         path,
         ...uri,
         kind,

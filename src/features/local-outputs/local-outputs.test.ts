@@ -58,6 +58,7 @@ async function ran(
   runId: string,
   files: readonly Written[],
   said?: RunOutcome['local_outputs'],
+  machine?: string,
 ): Promise<void> {
   const invocations: unknown[] = [];
   for (const {
@@ -85,7 +86,7 @@ async function ran(
     invocations: invocations as InvocationOutcome[],
     ...(said === undefined ? {} : { local_outputs: said }),
   };
-  await recordOutputs(runId, outcome, { env: env(), store });
+  await recordOutputs(runId, outcome, { env: env(), store, machine });
 }
 
 const idOf = async (name: string): Promise<string> => {
@@ -94,6 +95,18 @@ const idOf = async (name: string): Promise<string> => {
 };
 const clean = (request: Partial<CleanupRequest>, overrides: Partial<LocalOutputOptions> = {}) =>
   service(overrides).cleanUp({ dry_run: false, confirm: false, ...request });
+
+it('a file of another machine is listed, and neither deleted nor shown here', async () => {
+  await ran('r1', [{ name: 'a.jsonl' }], undefined, 'one');
+  const id = await idOf('a.jsonl');
+  const there = { machine: 'two' };
+  expect((await clean({ run_id: 'r1' }, there)).outputs).toEqual([]);
+  for (const refused of [service(there).remove(id), service(there).show(id, undefined, signal)])
+    await expect(refused).rejects.toMatchObject({ code: 'conflict' });
+  await ran('r2', [{ name: 'a.jsonl' }], undefined, 'two');
+  expect(await service().list({ include_expired: true, limit: 9 })).toHaveLength(2);
+  expect((await clean({ run_id: 'r1' }, { machine: 'one' })).deleted).toBe(1);
+});
 
 describe('the ledger', () => {
   it('knows what was written, by whom, and until when it is kept', async () => {

@@ -8,7 +8,7 @@ import type { Jobs } from '../../runs/service/jobs.ts';
 import type { RunListener } from '../../runs/service/run-listener.ts';
 import type { CleanupRequest, OutputRecord, SweepReport } from '../../wire/local-outputs.ts';
 import type { OutputNews, RunOutcome } from '../../wire/outcome.ts';
-import { expiryOf, presented, writtenBy } from './ledger.ts';
+import { expiryOf, isHere, presented, writtenBy } from './ledger.ts';
 import { RECORDED } from './metrics.ts';
 import { previewOutput, rowLimitOf, type PreviewLimits, type ShownOutput } from './preview.ts';
 import { cleanUp, sweep, type SweepServices } from './sweep.ts';
@@ -81,14 +81,18 @@ export function createLocalOutputs(options: LocalOutputOptions): LocalOutputs {
 
 async function find(
   id: string,
-  { store }: Pick<LocalOutputOptions, 'store'>,
+  { store, machine }: Pick<LocalOutputOptions, 'store' | 'machine'>,
 ): Promise<StoredOutput> {
   const [output] = await store.listOutputs({ ids: [id], include_deleted: true, limit: 1 });
   if (output === undefined) throw new RefusedError('not_found', 'there is no such output');
+  if (!isHere(output, machine))
+    throw new RefusedError('conflict', 'the file lies on the machine of another server', {
+      hint: 'ask the server that executed the run',
+    });
   return output;
 }
 
-type Ledger = Pick<LocalOutputOptions, 'env' | 'store'> &
+type Ledger = Pick<LocalOutputOptions, 'env' | 'store' | 'machine'> &
   Partial<Pick<LocalOutputOptions, 'retentionDays'>>;
 
 /** Records what a run wrote. */
@@ -121,10 +125,10 @@ export async function recordOutputs(
 export async function noteOutputs(
   runId: string,
   news: OutputNews,
-  { env, store }: Ledger,
+  { env, store, machine }: Ledger,
 ): Promise<readonly StoredOutput[]> {
   try {
-    const written = writtenBy(runId, news);
+    const written = writtenBy(runId, news, machine);
     const isTracked = news.local_outputs?.track !== false;
     if (written.length > 0)
       await (isTracked

@@ -14,7 +14,7 @@ import type {
   SweepScope,
   SweptOutput,
 } from '../../wire/local-outputs.ts';
-import { isExpired, isOlderThan } from './ledger.ts';
+import { isExpired, isHere, isOlderThan } from './ledger.ts';
 import { BYTES_DELETED, DELETED, SKIPPED, SWEEPS } from './metrics.ts';
 
 export interface SweepServices {
@@ -26,6 +26,8 @@ export interface SweepServices {
   /** A file touched within this time is in use; 0 turns the rule off. */
   readonly graceSecs: number;
   readonly isRunning: (runId: string) => Promise<boolean>;
+  /** Name of this machine, where servers of others use the same ledger. */
+  readonly machine?: string | undefined;
 }
 
 interface Sweep {
@@ -38,14 +40,16 @@ export async function cleanUp(
   request: CleanupRequest,
   services: SweepServices,
 ): Promise<SweepReport> {
-  const { store, clock, retentionDays } = services;
+  const { store, clock, retentionDays, machine } = services;
   const now = clock.now();
   const { scope, query, meant } = selectionOf(
     request,
     (output) => isExpired(output, retentionDays, now),
     now,
   );
-  const outputs = (await store.listOutputs({ ...query, include_deleted: false })).filter(meant);
+  const outputs = (await store.listOutputs({ ...query, include_deleted: false })).filter(
+    (output) => meant(output) && isHere(output, machine),
+  );
   return sweep({ scope, dryRun: request.dry_run, outputs }, services);
 }
 
