@@ -367,5 +367,5 @@ function kindOf(name: string, status: number | undefined): ConnectorErrorKind {
   if (status === 429 || name === 'SlowDown') return 'rate_limited';
   if (name === 'TimeoutError' || name === 'RequestTimeout') return 'timeout';
   if (status === undefined) return 'connection';
-  return status >= 500 ? 'http_5xx' : 'data';
+  return status >= 500 ? 'http_5xx' : 'refused';
 }

@@ -57,7 +57,7 @@ export async function removeLeftovers(
     if (target === undefined || !belongs(outermost(target))) continue;
     const path = join(folder, name);
     const isLeft = host === HOST ? isDead(name, Number(pid)) : await isOld(path);
-    if (isLeft) await rm(path, { force: true }).catch(() => {});
+    if (isLeft) await rm(path, { force: true, recursive: true }).catch(() => {});
   }
 }
 
