@@ -2,6 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SinkContext } from '../../kit/context.ts';
+import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Page } from '../../kit/page.ts';
 import {
   APPEND_ONLY,
@@ -16,6 +17,7 @@ import { messageOf } from '../../lib/errors.ts';
 import type { ObjectStore, ObjectUpload } from '../../lib/objects/object-store.ts';
 import { PartRecords, type Part } from '../_files/write/part-records.ts';
 import { renderPart } from '../_files/write/render-part.ts';
+import { isPlainLines } from '../_files/write/writing-blocks.ts';
 import { partKey, WrittenObjects } from './written-objects.ts';
 import { contentTypeOf } from './content-type.ts';
 import { probeStore } from './probe-store.ts';
@@ -58,6 +60,11 @@ function capabilitiesOf(config: ObjectWriting): SinkCapabilities {
     writeMode: config.write_mode,
     atomicity: isCapped(config) ? 'best_effort' : 'atomic',
     flushDurable: false,
+    // A bound of bytes looks at each record.
+    encodings:
+      isPlainLines(writingOf(config)) && config.max_bytes_per_file === undefined
+        ? [JSON_LINES.name]
+        : [],
   };
 }
 

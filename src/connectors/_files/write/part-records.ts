@@ -8,7 +8,7 @@ import { requireObjects } from '../csv/csv-writer.ts';
 import { ColumnLearner } from '../typed/column-kinds.ts';
 import type { RenderOptions } from './render.ts';
 import { Spool } from './spool.ts';
-import { NEEDS_OBJECTS, type FileWriting } from './writing-blocks.ts';
+import { isPlainLines, NEEDS_OBJECTS, type FileWriting } from './writing-blocks.ts';
 
 /** When another file is started. */
 export interface PartCaps {
@@ -49,6 +49,22 @@ export class PartRecords {
   }
 
   async add(page: Page): Promise<void> {
+    if (page.form.form === 'bytes' && isPlainLines(this.#options.writing))
+      await this.#addLines(page);
+    else await this.#addRecords(page);
+  }
+
+  async #addLines(page: Page): Promise<void> {
+    for (let from = 0; from < page.count;) {
+      const { spool } = await this.open();
+      const room = (this.#options.caps.max_records_per_file ?? Infinity) - spool.records;
+      const some = page.slice(from, Math.min(page.count, from + room));
+      await spool.addLines(some.block(JSON_LINES), some.count);
+      from += some.count;
+    }
+  }
+
+  async #addRecords(page: Page): Promise<void> {
     const records = this.#accepted(page);
     let from = 0;
     while (from < records.length) {

@@ -12,7 +12,7 @@ import { encryptLine } from '../json/json-lines-file.ts';
 import type { ColumnKind } from '../typed/column-kinds.ts';
 import type { Schema as AvroSchema } from '../avro/avro-values.ts';
 import { createParquetFile } from '../parquet/create-parquet.ts';
-import { encryptsLines, type FileWriting } from './writing-blocks.ts';
+import { encryptsLines, isPlainLines, type FileWriting } from './writing-blocks.ts';
 import type { Spool } from './spool.ts';
 import { xmlElement } from '../xml/write-xml.ts';
 
@@ -37,6 +37,7 @@ export async function* render(spool: Spool, options: RenderOptions): AsyncGenera
   if (format === 'xlsx') yield await spreadsheet(spool, options);
   else if (format === 'parquet') yield* parquet(spool, options);
   else if (format === 'avro') yield* avro(spool, options);
+  else if (isPlainLines(options.writing)) yield* spool.lines(options.signal);
   else for await (const text of textOf(spool, options)) if (text !== '') yield Buffer.from(text);
 }
 

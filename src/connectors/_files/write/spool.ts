@@ -43,10 +43,19 @@ export class Spool {
   async add(records: readonly JsonValue[]): Promise<void> {
     if (records.length === 0) return;
     const lines = records.map((record) => `${this.#lineOf(record)}\n`);
-    const block = Buffer.from(lines.join(''));
-    await this.#file.write(block);
-    this.records += records.length;
-    this.bytes += block.length;
+    await this.addLines(Buffer.from(lines.join('')), records.length);
+  }
+
+  /** Lines of JSON that are added as they are; not where all records are objects. */
+  async addLines(lines: Uint8Array, count: number): Promise<void> {
+    await this.#file.write(lines);
+    this.records += count;
+    this.bytes += lines.length;
+  }
+
+  /** The lines as they were added; not where all records are objects. */
+  lines(signal: AbortSignal): AsyncIterable<Uint8Array> {
+    return readBlocks({ path: this.path, codec: 'none', signal });
   }
 
   /** The records, batch by batch. */

@@ -132,3 +132,8 @@ export function encryptsLines({ encryption, codec, format }: FileWriting): boole
     (format === 'json_lines' || format === 'raw_text')
   );
 }
+
+/** Whether a file is the JSON Lines of its records, before it is compressed or encrypted. */
+export function isPlainLines(writing: FileWriting): boolean {
+  return writing.format === 'json_lines' && !writing.json_lines.pretty && !encryptsLines(writing);
+}
