@@ -9,8 +9,8 @@ const START_MS = 60_000;
 
 export function describeSink(definition: SinkDefinition, fixture: SinkFixture): void {
   const name = fixture.name === undefined ? '' : ` (${fixture.name})`;
-  const reason = fixture.missing === undefined ? '' : ` [${fixture.missing}]`;
-  describe.skipIf(fixture.missing !== undefined)(`sink ${definition.type}${name}${reason}`, () => {
+  const missing = fixture.missing === undefined ? '' : ` [${fixture.missing}]`;
+  describe.skipIf(fixture.missing !== undefined)(`sink ${definition.type}${name}${missing}`, () => {
     beforeAll(() => fixture.start?.(), START_MS);
     afterAll(() => fixture.stop?.());
     it('opts out of clauses that exist', () => {

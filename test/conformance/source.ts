@@ -17,9 +17,9 @@ const START_MS = 60_000;
 
 export function describeSource(definition: SourceDefinition, fixture: SourceFixture): void {
   const name = fixture.name === undefined ? '' : ` (${fixture.name})`;
-  const reason = fixture.missing === undefined ? '' : ` [${fixture.missing}]`;
+  const missing = fixture.missing === undefined ? '' : ` [${fixture.missing}]`;
   describe.skipIf(fixture.missing !== undefined)(
-    `source ${definition.type}${name}${reason}`,
+    `source ${definition.type}${name}${missing}`,
     () => {
       beforeAll(() => fixture.start?.(), START_MS);
       afterAll(() => fixture.stop?.());
