@@ -6,6 +6,7 @@ import { fileSink, fileSource } from './file/index.ts';
 import { graphqlSource } from './graphql/index.ts';
 import { httpSink } from './http/index.ts';
 import { jsonlSink, jsonlSource } from './jsonl/index.ts';
+import { kafkaSink, kafkaSource } from './kafka/index.ts';
 import { mysqlSink, mysqlSource } from './mysql/index.ts';
 import { parquetSink, parquetSource } from './parquet/index.ts';
 import { postgresSink, postgresSource } from './postgres/index.ts';
@@ -23,6 +24,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   fileSource,
   graphqlSource,
   jsonlSource,
+  kafkaSource,
   mysqlSource,
   parquetSource,
   postgresSource,
@@ -40,6 +42,7 @@ export const SINKS: readonly SinkDefinition[] = [
   fileSink,
   httpSink,
   jsonlSink,
+  kafkaSink,
   mysqlSink,
   parquetSink,
   postgresSink,

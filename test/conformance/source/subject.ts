@@ -43,6 +43,8 @@ export interface SeenRun {
 
 /** What a source may take to end once it is asked to. */
 export const STOP_MS = 1000;
+/** What a server on a busy machine may take until the first record comes. */
+const LATE_MS = 4000;
 /** A source that is still at it then is stuck. */
 const STUCK_MS = 20_000;
 
@@ -168,7 +170,7 @@ export class SourceSubject {
     const { unbounded } = this.capabilities;
     if (unbounded === undefined) return within(STUCK_MS, pending, 'gives a page or ends');
     const ended = new AbortController();
-    const quietMs = unbounded.idleFlushMs + (isComplete ? 5 : 500);
+    const quietMs = unbounded.idleFlushMs + (isComplete ? 5 : LATE_MS);
     const quiet = sleep(quietMs, undefined, { signal: ended.signal });
     quiet.catch(() => {});
     pending.catch(() => {});

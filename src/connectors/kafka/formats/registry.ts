@@ -1,0 +1,103 @@
+/** Schemas of a Confluent registry, each asked for once. */
+import { LRUCache } from 'lru-cache';
+import type { PartContext } from '../../../kit/context.ts';
+import { ConnectorError, messageOf } from '../../../lib/errors.ts';
+import { kindOfStatus } from '../../../lib/http/status-kind.ts';
+import { isObject, parseJson, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import { shownUrl } from '../../_http/url.ts';
+import type { RegistryConfig } from './config.ts';
+
+export type SchemaType = 'AVRO' | 'JSON' | 'PROTOBUF';
+
+export interface RegisteredSchema {
+  readonly type: SchemaType;
+  readonly schema: JsonValue;
+}
+
+const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json';
+
+export class SchemaRegistry {
+  readonly #config: RegistryConfig;
+  readonly #context: Pick<PartContext, 'env' | 'signal'>;
+  readonly #schemas: LRUCache<number, RegisteredSchema>;
+
+  constructor(config: RegistryConfig, context: Pick<PartContext, 'env' | 'signal'>) {
+    this.#config = config;
+    this.#context = context;
+    this.#schemas = new LRUCache({ max: config.cache_capacity });
+    if (config.auth !== undefined) context.env.redactor.register(config.auth.password);
+  }
+
+  async schemaOf(id: number): Promise<RegisteredSchema> {
+    const known = this.#schemas.get(id);
+    if (known !== undefined) return known;
+    const found = await this.#ask(`/schemas/ids/${id}`);
+    const { schema, schemaType = 'AVRO', references = [] } = found;
+    if (typeof schema !== 'string') throw this.#failure(`the schema ${id} is no text`);
+    if (Array.isArray(references) && references.length > 0)
+      throw this.#failure(`the schema ${id} refers to others, which cannot be read`);
+    const read: RegisteredSchema = { type: schemaType as SchemaType, schema: schemaValue(schema) };
+    this.#schemas.set(id, read);
+    return read;
+  }
+
+  /** The id of the schema of the subject; a new version where it is not known there yet. */
+  async register(subject: string, type: SchemaType, schema: string): Promise<number> {
+    const body = { schema, ...(type === 'AVRO' ? {} : { schemaType: type }) };
+    const { id } = await this.#ask(`/subjects/${encodeURIComponent(subject)}/versions`, body);
+    if (typeof id !== 'number') throw this.#failure(`it gives no id for \`${subject}\``);
+    return id;
+  }
+
+  async #ask(path: string, body?: JsonObject): Promise<JsonObject> {
+    const { url, request_timeout: seconds } = this.#config;
+    const { env, signal } = this.#context;
+    const limit = AbortSignal.timeout(seconds * 1000);
+    const response = await env
+      .fetch(`${url.replace(/\/+$/, '')}${path}`, {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { accept: MEDIA_TYPE, 'content-type': MEDIA_TYPE, ...this.#login() },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.any([signal, limit]),
+      })
+      .catch((error: unknown) => {
+        signal.throwIfAborted();
+        const inner = error instanceof Error ? (error.cause ?? error) : error;
+        const kind = limit.aborted ? 'timeout' : 'connection';
+        throw this.#failure(messageOf(inner), kind);
+      });
+    const text = await response.text();
+    if (!response.ok) {
+      throw this.#failure(
+        `it answers ${response.status}: ${text.slice(0, 200)}`,
+        kindOfStatus(response.status),
+      );
+    }
+    const found = parseJson(text);
+    if (!isObject(found)) throw this.#failure('its answer is no mapping');
+    return found;
+  }
+
+  #login(): { authorization?: string } {
+    const { auth } = this.#config;
+    if (auth === undefined) return {};
+    const login = Buffer.from(`${auth.username}:${auth.password}`).toString('base64');
+    return { authorization: `Basic ${login}` };
+  }
+
+  #failure(message: string, kind: ConnectorError['kind'] = 'data'): ConnectorError {
+    const where = shownUrl(this.#config.url);
+    return new ConnectorError(kind, `the schema registry ${where} cannot be used: ${message}`, {
+      hint: 'check `schema_registry`',
+    });
+  }
+}
+
+/** The name of a primitive type may stand there without quotes. */
+function schemaValue(text: string): JsonValue {
+  try {
+    return parseJson(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,287 @@
+/**
+ * Messages of partitions from given offsets on. It is no member of a group: all partitions are its
+ * own, so what it reads depends on the offsets alone.
+ */
+import type { Consumer } from '@platformatic/kafka';
+import type { SourceContext } from '../../../kit/context.ts';
+import { kafkaError } from '../../../lib/kafka/kafka.ts';
+import type { ClientSettings } from '../client/client-settings.ts';
+
+/** A message as the broker gives it. */
+export interface LogMessage {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: bigint;
+  /** Milliseconds; 0 when there is none. */
+  readonly timestamp: number;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly headers: readonly (readonly [Buffer | null, Buffer | null])[];
+}
+
+export interface Position {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: bigint;
+}
+
+interface Log {
+  readonly topic: string;
+  readonly partition: number;
+  /** The next offset to ask for. */
+  next: bigint;
+  /** The offset behind the last message that was taken. */
+  taken: bigint;
+  /** Where the partition ends, as far as it was told. */
+  end: bigint | undefined;
+  /** Messages that were fetched and not taken. */
+  waiting: number;
+}
+
+export interface LogReaderOptions {
+  readonly consumer: Consumer;
+  readonly settings: Pick<ClientSettings, 'fetch' | 'readsUncommitted'>;
+  readonly context: Pick<SourceContext, 'env' | 'signal'>;
+  /** Where to go on when an offset is not there any more, or not yet. */
+  readonly outOfRange: (at: Position, range: OffsetRange) => bigint;
+}
+
+export interface OffsetRange {
+  readonly start: bigint;
+  readonly end: bigint;
+}
+
+type Fetched = Awaited<ReturnType<Consumer['fetch']>>;
+type FetchedPartition = Fetched['responses'][number]['partitions'][number];
+
+/** Bits of the attributes of a batch. */
+const LOG_APPEND_TIME = 0b1000;
+const CONTROL = 0b10_0000;
+
+const READ_UNCOMMITTED = 0;
+const READ_COMMITTED = 1;
+const EARLIEST = -2n;
+const LATEST = -1n;
+
+export class LogReader {
+  readonly #options: LogReaderOptions;
+  readonly #logs = new Map<string, Log>();
+  /** One request at a time for each broker. */
+  readonly #fetching = new Map<number, Promise<void>>();
+  #messages: LogMessage[] = [];
+  #at = 0;
+  #failure: unknown;
+  #topicNames = new Map<string, string>();
+  #isStale = false;
+
+  constructor(options: LogReaderOptions, positions: readonly Position[]) {
+    this.#options = options;
+    for (const { topic, partition, offset } of positions)
+      this.#logs.set(keyOf(topic, partition), {
+        topic,
+        partition,
+        next: offset,
+        taken: offset,
+        end: undefined,
+        waiting: 0,
+      });
+    options.consumer.topics.trackAll(...new Set(positions.map(({ topic }) => topic)));
+  }
+
+  /** The next message, or `undefined` when none has come within the time. */
+  async next(waitMs: number): Promise<LogMessage | undefined> {
+    const { env, signal } = this.#options.context;
+    for (let left = waitMs; ;) {
+      const message = this.take();
+      if (message !== undefined) return message;
+      signal.throwIfAborted();
+      await this.#startFetches();
+      if (left <= 0) return undefined;
+      const from = env.clock.elapsedMs();
+      const enough = new AbortController();
+      const waits = AbortSignal.any([signal, enough.signal]);
+      await Promise.race([...this.#fetching.values(), env.clock.sleep(left, waits)]);
+      enough.abort();
+      if (this.#failure !== undefined) throw this.#takeFailure();
+      left -= Math.max(1, env.clock.elapsedMs() - from);
+      if (left <= 0) return this.take();
+    }
+  }
+
+  /** Where everything stands behind the messages that were taken, or in front of the last of them. */
+  positions(before?: LogMessage): Position[] {
+    return [...this.#logs.values()]
+      .map(({ topic, partition, taken }) => {
+        const isThere = before?.topic === topic && before.partition === partition;
+        return { topic, partition, offset: isThere ? before.offset : taken };
+      })
+      .sort((a, b) =>
+        a.topic === b.topic ? a.partition - b.partition : a.topic < b.topic ? -1 : 1,
+      );
+  }
+
+  /** Messages behind these positions; `undefined` as long as not every end is known. */
+  behind(positions: readonly Position[]): number | undefined {
+    let sum = 0n;
+    for (const { topic, partition, offset } of positions) {
+      const end = this.#logs.get(keyOf(topic, partition))?.end;
+      if (end === undefined) return undefined;
+      if (end > offset) sum += end - offset;
+    }
+    return Number(sum);
+  }
+
+  /** Whether every partition was read up to the end that it had then. */
+  hasReached(ends: readonly Position[]): boolean {
+    return ends.every(({ topic, partition, offset }) => {
+      const log = this.#logs.get(keyOf(topic, partition));
+      return log === undefined || log.taken >= offset;
+    });
+  }
+
+  /** What has come already. */
+  take(): LogMessage | undefined {
+    const message = this.#messages[this.#at];
+    if (message === undefined) return undefined;
+    this.#at += 1;
+    if (this.#at === this.#messages.length) {
+      this.#messages = [];
+      this.#at = 0;
+    }
+    const log = this.#logs.get(keyOf(message.topic, message.partition));
+    if (log !== undefined) {
+      log.waiting -= 1;
+      // Behind the last one there may be marks of transactions, which are no messages.
+      log.taken = log.waiting === 0 ? log.next : message.offset + 1n;
+    }
+    return message;
+  }
+
+  #takeFailure(): unknown {
+    const failure = this.#failure;
+    this.#failure = undefined;
+    return failure;
+  }
+
+  /** Nothing is asked for while there is something to take: that bounds the memory. */
+  async #startFetches(): Promise<void> {
+    const { consumer, settings } = this.#options;
+    const metadata = await this.#metadata();
+    const byNode = new Map<number, Log[]>();
+    for (const log of this.#logs.values()) {
+      const leader = metadata.topics.get(log.topic)?.partitions[log.partition]?.leader ?? -1;
+      byNode.set(leader, [...(byNode.get(leader) ?? []), log]);
+    }
+    for (const [node, logs] of byNode) {
+      if (this.#fetching.has(node)) continue;
+      const { minBytes, maxBytes, partitionBytes, maxWaitMs } = settings.fetch;
+      const topics = new Map<string, { topicId: string; partitions: object[] }>();
+      for (const { topic, partition, next } of logs) {
+        const topicId = metadata.topics.get(topic)?.id ?? '';
+        const entry = topics.get(topic) ?? { topicId, partitions: [] };
+        entry.partitions.push({
+          partition,
+          fetchOffset: next,
+          partitionMaxBytes: partitionBytes,
+          currentLeaderEpoch: -1,
+          lastFetchedEpoch: -1,
+        });
+        topics.set(topic, entry);
+      }
+      const request = {
+        node,
+        minBytes,
+        maxBytes,
+        maxWaitTime: maxWaitMs,
+        isolationLevel: settings.readsUncommitted ? READ_UNCOMMITTED : READ_COMMITTED,
+        topics: [...topics.values()] as Parameters<Consumer['fetch']>[0]['topics'],
+      };
+      const work = consumer
+        .fetch(request)
+        .then((found) => this.#add(found))
+        .catch((error: unknown) => this.#recover(error))
+        .catch((error: unknown) => {
+          this.#failure ??= error;
+        })
+        .finally(() => this.#fetching.delete(node));
+      this.#fetching.set(node, work);
+    }
+  }
+
+  async #metadata() {
+    const topics = [...new Set([...this.#logs.values()].map(({ topic }) => topic))];
+    const forceUpdate = this.#isStale;
+    const found = await this.#options.consumer.metadata({ topics, forceUpdate });
+    this.#isStale = false;
+    this.#topicNames = new Map([...found.topics].map(([name, { id }]) => [id, name]));
+    return found;
+  }
+
+  #add({ responses }: Fetched): void {
+    for (const { topicId, partitions } of responses) {
+      const topic = this.#topicNames.get(topicId);
+      for (const found of partitions) {
+        const log = this.#logs.get(keyOf(topic ?? '', found.partitionIndex));
+        if (log !== undefined) this.#addPartition(log, found);
+      }
+    }
+  }
+
+  #addPartition(log: Log, found: FetchedPartition): void {
+    const end = this.#options.settings.readsUncommitted
+      ? found.highWatermark
+      : found.lastStableOffset;
+    if (end >= 0n) log.end = end;
+    for (const batch of found.records ?? []) {
+      const last = batch.firstOffset + BigInt(batch.lastOffsetDelta);
+      if (last < log.next) continue;
+      const isControl = (batch.attributes & CONTROL) !== 0;
+      const appended = (batch.attributes & LOG_APPEND_TIME) !== 0 ? batch.maxTimestamp : undefined;
+      for (const record of isControl ? [] : batch.records) {
+        const offset = batch.firstOffset + BigInt(record.offsetDelta);
+        if (offset < log.next) continue;
+        const timestamp = Number(appended ?? batch.firstTimestamp + record.timestampDelta);
+        this.#messages.push({
+          topic: log.topic,
+          partition: log.partition,
+          offset,
+          timestamp: Math.max(0, timestamp),
+          key: record.key,
+          value: record.value,
+          headers: record.headers,
+        });
+        log.waiting += 1;
+      }
+      log.next = last + 1n;
+    }
+    if (log.waiting === 0) log.taken = log.next;
+  }
+
+  /** An offset that is not there is told with those that are; any other failure is told as it is. */
+  async #recover(error: unknown): Promise<void> {
+    this.#isStale = true;
+    const failure = kafkaError(error, 'messages cannot be fetched');
+    if (!failure.message.includes('OFFSET_OUT_OF_RANGE')) throw failure;
+    for (const log of this.#logs.values()) {
+      const range = await this.#rangeOf(log);
+      if (log.next >= range.start && log.next <= range.end) continue;
+      const at = { topic: log.topic, partition: log.partition, offset: log.next };
+      log.next = this.#options.outOfRange(at, range);
+      if (log.waiting === 0) log.taken = log.next;
+    }
+  }
+
+  async #rangeOf({ topic, partition }: Log): Promise<OffsetRange> {
+    const { consumer } = this.#options;
+    const at = async (timestamp: bigint): Promise<bigint> => {
+      const partitions = { [topic]: [partition] };
+      const found = await consumer.listOffsets({ topics: [topic], partitions, timestamp });
+      return found.get(topic)?.[partition] ?? 0n;
+    };
+    return { start: await at(EARLIEST), end: await at(LATEST) };
+  }
+}
+
+export function keyOf(topic: string, partition: number): string {
+  return `${topic}\0${partition}`;
+}

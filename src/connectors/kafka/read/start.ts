@@ -1,0 +1,104 @@
+/** Where a read begins: behind its bookmark, at what the group has committed, or at an end. */
+import type { Consumer } from '@platformatic/kafka';
+import { ConnectorError } from '../../../lib/errors.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import type { KafkaSourceConfig } from '../config.ts';
+import { keyOf, type Position } from './log-reader.ts';
+
+const EARLIEST = -2n;
+const LATEST = -1n;
+
+export interface Start {
+  readonly positions: readonly Position[];
+  /** Some of them are only "behind what is there now", which a later read would not find again. */
+  readonly isAnchor: boolean;
+}
+
+export async function startOf(
+  consumer: Consumer,
+  { topics, auto_offset_reset: reset }: KafkaSourceConfig,
+  bookmark: JsonValue | undefined,
+): Promise<Start> {
+  const metadata = await consumer.metadata({ topics, forceUpdate: true });
+  const partitions = topics.flatMap((topic) => {
+    const { partitionsCount: count = 0 } = metadata.topics.get(topic) ?? {};
+    if (count === 0) throw new ConnectorError('missing', `Kafka has no topic \`${topic}\``);
+    return Array.from({ length: count }, (_, partition) => ({ topic, partition }));
+  });
+  const marked = markedOffsets(bookmark);
+  const open = partitions.filter(({ topic, partition }) => !marked.has(keyOf(topic, partition)));
+  // A partition that the bookmark does not have was added since: all of it is new.
+  const from = reset === 'earliest' || marked.size > 0 ? EARLIEST : LATEST;
+  const isKnown = open.length === 0;
+  const [committed, ends] = await Promise.all([
+    isKnown ? new Map<string, bigint>() : committedOffsets(consumer, open),
+    isKnown ? undefined : offsetsAt(consumer, topics, from),
+  ]);
+  let isAnchor = false;
+  const positions = partitions.map(({ topic, partition }): Position => {
+    const key = keyOf(topic, partition);
+    const known = marked.get(key) ?? committed.get(key);
+    if (known === undefined && from === LATEST) isAnchor = true;
+    return { topic, partition, offset: known ?? ends?.get(topic)?.[partition] ?? 0n };
+  });
+  return { positions, isAnchor };
+}
+
+export function offsetsAt(consumer: Consumer, topics: readonly string[], timestamp: bigint) {
+  return consumer.listOffsets({ topics: [...topics], timestamp });
+}
+
+async function committedOffsets(
+  consumer: Consumer,
+  open: readonly { readonly topic: string; readonly partition: number }[],
+): Promise<ReadonlyMap<string, bigint>> {
+  const topics = [...new Set(open.map(({ topic }) => topic))].map((topic) => ({
+    topic,
+    partitions: open.filter((one) => one.topic === topic).map(({ partition }) => partition),
+  }));
+  const found = await consumer.listCommittedOffsets({ topics });
+  const offsets = new Map<string, bigint>();
+  for (const { topic, partitions } of topics)
+    for (const partition of partitions) {
+      const offset = found.get(topic)?.[partition] ?? -1n;
+      if (offset >= 0n) offsets.set(keyOf(topic, partition), offset);
+    }
+  return offsets;
+}
+
+export function bookmarkOf(positions: readonly Position[]): JsonObject {
+  return {
+    partition_offsets: positions.map(({ topic, partition, offset }) => ({
+      topic,
+      partition,
+      offset: exact(offset),
+    })),
+  };
+}
+
+/** Integers as JSON holds them: beyond 2^53 as `bigint`. */
+export function exact(value: bigint): number | bigint {
+  return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
+}
+
+function markedOffsets(bookmark: JsonValue | undefined): ReadonlyMap<string, bigint> {
+  return new Map(positionsIn(bookmark).map((one) => [keyOf(one.topic, one.partition), one.offset]));
+}
+
+export function positionsIn(bookmark: JsonValue | undefined): Position[] {
+  if (bookmark === undefined) return [];
+  const listed = isObject(bookmark) ? bookmark['partition_offsets'] : undefined;
+  if (!Array.isArray(listed)) throw unreadable();
+  return listed.map((one) => {
+    const { topic = null, partition = null, offset = null } = isObject(one) ? one : {};
+    const isOffset = typeof offset === 'bigint' || Number.isSafeInteger(offset);
+    if (typeof topic !== 'string' || typeof partition !== 'number' || !isOffset) throw unreadable();
+    return { topic, partition, offset: BigInt(offset as number | bigint) };
+  });
+}
+
+function unreadable(): ConnectorError {
+  return new ConnectorError('data', 'the bookmark is none of the source kafka', {
+    hint: 'remove it from the state store to start over',
+  });
+}
