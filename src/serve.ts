@@ -23,7 +23,7 @@ import type { Access } from './lib/access.ts';
 import type { Env } from './lib/env.ts';
 import { Redactor } from './lib/redact.ts';
 import { AppError, assert } from './lib/errors.ts';
-import { stringifyJson } from './lib/text/json.ts';
+import { parseJson, stringifyJson } from './lib/text/json.ts';
 import { programFile } from './lib/files/program-file.ts';
 import { createRegistry } from './lib/metrics/prometheus.ts';
 import { findVariable, VARIABLES } from './lib/variables.ts';
@@ -46,7 +46,7 @@ import { createRollback } from './features/rollback/rollback-run.ts';
 import { RunEnds } from './runs/service/run-ends.ts';
 import { createRuns } from './runs/service/run-service.ts';
 import type { Caller } from './runs/service/runs.ts';
-import { createSchedules } from './features/schedule/server/schedules.ts';
+import { createSchedules, type PauseChange } from './features/schedule/server/schedules.ts';
 import { createTemplateSync } from './features/templates/sync/sync.ts';
 import { createTemplates } from './features/templates/templates.ts';
 import { createTriggers } from './features/triggers/triggers.ts';
@@ -191,7 +191,11 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     runs,
     ends,
     notifier,
+    onPause: (change) => runs.cluster?.tellOthers('pause', stringifyJson({ ...change })),
   });
+  runs.cluster?.onNews('pause', (change) =>
+    schedules.hearPause(parseJson(change) as unknown as PauseChange),
+  );
   const templates = createTemplates({
     ...services,
     env,

@@ -1,5 +1,5 @@
 /** Several servers on one queue: who executes, who obeys, and what each of them knows. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { freshDatabase } from '../servers/postgres.ts';
 import { headgate } from './headgate.ts';
@@ -15,6 +15,10 @@ const ARGS = ['--history', database.url, '--cluster', '--max-concurrent-runs', '
 
 beforeAll(async () => {
   writeFileSync(shop.path('in.csv'), 'id\n1\n2\n');
+  mkdirSync(shop.path('schedules'));
+  const schedule = { cron: '* * * * * *', timezone: 'UTC' };
+  const often = { ...csvToJsonl(shop.path('in.csv'), shop.path('often.jsonl')), name: 'often' };
+  writeFileSync(shop.path('schedules/often.json'), JSON.stringify({ ...often, schedule }));
   [one, two] = await Promise.all([shop.start({ args: ARGS }), shop.start({ args: ARGS })]);
   await vi.waitFor(async () => {
     for (const program of [one, two])
@@ -144,6 +148,32 @@ test('a server that works alone is refused beside them, and the other way round'
   );
   expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('with --cluster')]);
   expect(code).not.toBe(0);
+});
+
+test('a tick has one run, and a schedule that is paused on one server is paused on all', async () => {
+  const args = [...ARGS, '--schedules', shop.path('schedules')];
+  const [three, four] = await Promise.all([shop.start({ args }), shop.start({ args })]);
+  const runsOf = async (): Promise<readonly { labels: Record<string, string> }[]> =>
+    (await one.list('?name=often&limit=500')).runs;
+  await vi.waitFor(async () => expect((await runsOf()).length).toBeGreaterThan(2), {
+    timeout: 15_000,
+  });
+  expect((await three.call('POST', '/v1/schedules/often/pause')).status).toBe(200);
+  const stateOn = async (program: Program): Promise<unknown> =>
+    ((await program.call('GET', '/v1/schedules/often')).json() as { state: string }).state;
+  await vi.waitFor(async () => expect(await stateOn(four)).toBe('paused'));
+  await new Promise((resolve) => setTimeout(resolve, 1200));
+  const count = (await runsOf()).length;
+  await new Promise((resolve) => setTimeout(resolve, 2500));
+  expect((await runsOf()).length).toBe(count);
+  expect((await four.call('POST', '/v1/schedules/often/resume')).status).toBe(200);
+  await vi.waitFor(async () => expect(await stateOn(three)).toBe('active'));
+  await vi.waitFor(async () => expect((await runsOf()).length).toBeGreaterThan(count), {
+    timeout: 15_000,
+  });
+  for (const program of [three, four]) expect(await program.stop()).toBe(0);
+  const ticks = (await runsOf()).map(({ labels }) => labels['tick']);
+  expect(new Set(ticks).size).toBe(ticks.length);
 });
 
 test('what one server is told to read again, all read', async () => {

@@ -34,7 +34,7 @@ export class Cluster {
   readonly #membership: Membership;
   readonly #stop = new AbortController();
   /** What is done when another server tells something that is not about runs. */
-  readonly #hearers = new Map<string, () => void>();
+  readonly #hearers = new Map<string, (detail: string) => void>();
   #listening: Promise<void> | undefined;
 
   constructor(options: ClusterOptions) {
@@ -114,9 +114,9 @@ export class Cluster {
     this.#tell(`${CANCEL}${runId}`);
   }
 
-  /** Tells the other servers. */
-  tellOthers(news: string): void {
-    this.#tell(`${news} ${this.#options.self.instance_id}`);
+  /** Tells the other servers: a word, and what they have to know beside it. */
+  tellOthers(word: string, detail = ''): void {
+    this.#tell(`${word} ${this.#options.self.instance_id} ${detail}`);
   }
 
   #tell(news: string): void {
@@ -152,8 +152,8 @@ export class Cluster {
   }
 
   /** Calls back when another server told this. */
-  onNews(news: string, hear: () => void): void {
-    this.#hearers.set(news, hear);
+  onNews(word: string, hear: (detail: string) => void): void {
+    this.#hearers.set(word, hear);
   }
 
   #hear(news: string): void {
@@ -161,8 +161,8 @@ export class Cluster {
     else if (news.startsWith(CANCEL))
       this.#options.live.get(news.slice(CANCEL.length))?.stop('cancel');
     else {
-      const [word = '', from] = news.split(' ');
-      if (from !== this.#options.self.instance_id) this.#hearers.get(word)?.();
+      const [word = '', from = '', ...detail] = news.split(' ');
+      if (from !== this.#options.self.instance_id) this.#hearers.get(word)?.(detail.join(' '));
     }
   }
 }

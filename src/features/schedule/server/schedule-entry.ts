@@ -95,16 +95,29 @@ export class ScheduleEntry {
     await this.#save();
   }
 
+  /** The server that was told so has stored it. */
+  hearPause(paused: StoredSchedule['paused']): void {
+    if (this.#document.read === undefined) return;
+    this.#paused = paused;
+    if (paused !== null) this.#scheduler?.pause();
+    else this.#goOn();
+  }
+
   /** One that has ended begins again. */
   async resume(): Promise<void> {
     this.#refuseInvalid();
     this.#paused = null;
-    if (this.#ended === null) this.#scheduler?.resume();
-    else {
-      this.#ended = null;
-      this.#begin(ANEW);
-    }
+    this.#goOn();
     await this.#save();
+  }
+
+  #goOn(): void {
+    if (this.#ended === null) {
+      this.#scheduler?.resume();
+      return;
+    }
+    this.#ended = null;
+    this.#begin(ANEW);
   }
 
   /** Rejects with `RefusedError` while a run of it is active. */

@@ -45,11 +45,16 @@ export interface ScheduleService extends Schedules {
   setFolder(folder: readonly LoadedDocument[]): void;
   /** Looks at the templates: another version may have been launched. */
   lookAtTemplates(): Promise<void>;
+  /** Another server was told to pause or to resume one. */
+  hearPause(change: PauseChange): void;
   /** Starts nothing any more. */
   close(): void;
   /** Resolves when the state of every schedule is stored. */
   settled(): Promise<void>;
 }
+
+/** `paused` is null when it goes on. */
+export interface PauseChange extends Pick<StoredSchedule, 'name' | 'paused'> {}
 
 export interface SchedulesOptions {
   readonly env: Pick<Env, 'clock' | 'log' | 'metrics'>;
@@ -61,6 +66,8 @@ export interface SchedulesOptions {
   readonly runs: Pick<Runs, 'submit' | 'get'>;
   readonly ends: RunEnds;
   readonly audit: Pick<Audit, 'record'>;
+  /** Hears what was paused and resumed here, for servers that have the same schedules. */
+  readonly onPause?: (change: PauseChange) => void;
   readonly notifier: {
     schedulerStuck(plan: NotifiedPlan | undefined, message: string): Promise<void>;
   };
@@ -111,12 +118,14 @@ class Service implements ScheduleService {
 
   async pause(name: string, caller: Caller): Promise<ScheduleView> {
     await this.#find(name).pause(caller);
+    this.#tellPause(name);
     await this.#options.audit.record(actionOf(caller, 'schedule.pause'));
     return this.get(name);
   }
 
   async resume(name: string, caller: Caller): Promise<ScheduleView> {
     await this.#find(name).resume();
+    this.#tellPause(name);
     await this.#options.audit.record(actionOf(caller, 'schedule.resume'));
     return this.get(name);
   }
@@ -164,6 +173,14 @@ class Service implements ScheduleService {
         return log.error('schedules could not be begun', { error: messageOf(error) });
       }
     }
+  }
+
+  #tellPause(name: string): void {
+    this.#options.onPause?.({ name, paused: this.#find(name).view().paused });
+  }
+
+  hearPause({ name, paused }: PauseChange): void {
+    this.#entries.get(name)?.hearPause(paused);
   }
 
   setFolder(folder: readonly LoadedDocument[]): void {
