@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { array, assert, asyncProperty, constantFrom, integer, json, oneof } from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RECORDS_LANE, type Page } from '../../kit/page.ts';
@@ -46,6 +47,17 @@ async function pagesOf(
 }
 
 describe('a jsonl source with on_error: dlq', () => {
+  it.each([
+    ['gzip', gzipSync('{"id":1}\n{"id":2}\n'), 'compressed with gzip'],
+    ['UTF-16', Buffer.from('{"id":1}\n{"id":2}\n', 'utf16le'), 'UTF-16 text'],
+  ])(
+    'does not put a file aside line by line that is no text: %s',
+    async (_name, bytes, message) => {
+      for (const rejects of [true, false])
+        await expect(pagesOf(bytes, {}, rejects)).rejects.toThrow(`in.jsonl is ${message}`);
+    },
+  );
+
   it('goes on behind lines that are no JSON, no text, or hold a number beyond the range', async () => {
     const text = Buffer.concat([
       Buffer.from('{"id":1}\nnot json\n\n{"n":1e999}\n"'),

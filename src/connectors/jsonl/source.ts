@@ -8,6 +8,7 @@ import { batchSize } from '../../kit/schema.ts';
 import { onReadError, rejectingLane } from '../../kit/rejected-record.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
 import { readBlocks } from '../_files/lines/blocks.ts';
+import { textBlocks } from '../_files/lines/other-formats.ts';
 import { chooseCodec } from '../_files/compression/compression.ts';
 import { compression, encryption, filePath, readingKeys } from '../_files/config.ts';
 import { jsonColumnPages } from '../_files/json/json-column-pages.ts';
@@ -74,11 +75,13 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
     pages: ({ lane, limit: wanted, rejects: takesRejected }) => {
       const { env, signal } = context;
       const rejects = value.on_error === 'dlq' && takesRejected === true;
-      const stored = readBlocks({ path: file, codec, signal, borrowed: true });
-      const plain =
-        keys === undefined ? stored : decryptedLines(stored, { name: value.path, keys });
-      const bounds = pageBounds(value.batch_size, context.pageBytes);
       const { path: name } = value;
+      const stored = textBlocks(readBlocks({ path: file, codec, signal, borrowed: true }), {
+        name,
+        hasEncodings: false,
+      });
+      const plain = keys === undefined ? stored : decryptedLines(stored, { name, keys });
+      const bounds = pageBounds(value.batch_size, context.pageBytes);
       const types = { config: value, name, fromText: false, limit: wanted, log: env.log, rejects };
       return pagesWithTypes(
         (limit) => linePages(plain, lane, { name, bounds, limit, signal, rejects }),

@@ -3,7 +3,7 @@ import { TextDecoder } from 'node:util';
 import { CARRIAGE_RETURN, LINE_FEED } from '../../../kit/csv-dialect.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { Log } from '../../../lib/log.ts';
-import { textBlocks } from './other-formats.ts';
+import { textBlocks } from '../lines/other-formats.ts';
 
 type Blocks = AsyncIterable<Uint8Array>;
 
@@ -31,7 +31,9 @@ export interface OpenedText {
 export async function openText(stored: Blocks, input: TextInput): Promise<OpenedText> {
   const decoder = new TextDecoder(input.encoding, { fatal: true });
   const isUtf8 = decoder.encoding === 'utf-8';
-  const text = isUtf8 ? textBlocks(stored, input.name) : decoded(stored, decoder, input.name);
+  const text = isUtf8
+    ? textBlocks(stored, { name: input.name, hasEncodings: true })
+    : decoded(stored, decoder, input.name);
   const { line, blocks } = await peek(input.skipped === 0 ? text : withoutLines(text, input));
   const firstByte = isUtf8 && input.skipped === 0 ? 0 : undefined;
   return { delimiter: delimiterOf(line, input), firstByte, blocks };

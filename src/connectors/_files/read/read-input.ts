@@ -1,3 +1,4 @@
+import { textBlocks } from '../lines/other-formats.ts';
 import type { SourceContext } from '../../../kit/context.ts';
 import type { Page } from '../../../kit/page.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
@@ -86,9 +87,10 @@ async function* delimitedPages(
 function batchesOf(input: Input, reading: Reading): AsyncIterable<Iterable<ReadLine>> {
   switch (input.format) {
     case 'json_lines':
-      return (reading.rejects ? jsonLinesOrRejected : jsonLines)(input.blocks(), {
-        name: input.name,
-      });
+      return (reading.rejects ? jsonLinesOrRejected : jsonLines)(
+        textBlocks(input.blocks(), { name: input.name, hasEncodings: false }),
+        { name: input.name },
+      );
     case 'parquet':
       return unsized(parquetRecords(input, reading));
     case 'avro':

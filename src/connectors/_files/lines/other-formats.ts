@@ -5,6 +5,8 @@ interface OtherFormat {
   readonly is: string;
   readonly starts: (bytes: Uint8Array) => boolean;
   readonly hint: string;
+  /** For sources that read UTF-8 only. */
+  readonly utf8Hint?: string;
 }
 
 const startsWith =
@@ -22,7 +24,11 @@ const hasEmptyBytes =
     bytes[1 - offset] !== 0 &&
     bytes[3 - offset] !== 0;
 
-const utf16 = (encoding: string): string => `set \`encoding: ${encoding}\``;
+const utf16 = (encoding: string) => ({
+  is: 'UTF-16 text',
+  hint: `set \`encoding: ${encoding}\``,
+  utf8Hint: 'convert the file to UTF-8',
+});
 
 const OTHER_FORMATS: readonly OtherFormat[] = [
   { is: 'compressed with gzip', starts: startsWith(0x1f, 0x8b), hint: 'set `compression: gzip`' },
@@ -36,27 +42,35 @@ const OTHER_FORMATS: readonly OtherFormat[] = [
     starts: startsWith(0x50, 0x4b, 0x03, 0x04),
     hint: 'read a workbook with the source `excel`; unpack other archives',
   },
-  { is: 'UTF-16 text', starts: startsWith(0xff, 0xfe), hint: utf16('utf-16le') },
-  { is: 'UTF-16 text', starts: startsWith(0xfe, 0xff), hint: utf16('utf-16be') },
-  { is: 'UTF-16 text', starts: hasEmptyBytes(1), hint: utf16('utf-16le') },
-  { is: 'UTF-16 text', starts: hasEmptyBytes(0), hint: utf16('utf-16be') },
+  { ...utf16('utf-16le'), starts: startsWith(0xff, 0xfe) },
+  { ...utf16('utf-16be'), starts: startsWith(0xfe, 0xff) },
+  { ...utf16('utf-16le'), starts: hasEmptyBytes(1) },
+  { ...utf16('utf-16be'), starts: hasEmptyBytes(0) },
 ];
+
+interface TextFile {
+  /** What messages call the file. */
+  readonly name: string;
+  /** Whether the source reads texts in other encodings when it is told to. */
+  readonly hasEncodings: boolean;
+}
 
 /** The blocks of a file of UTF-8 text; one that is something else is refused. */
 export async function* textBlocks(
   blocks: AsyncIterable<Uint8Array>,
-  name: string,
+  file: TextFile,
 ): AsyncGenerator<Uint8Array> {
   let isFirst = true;
   for await (const block of blocks) {
-    if (isFirst) refuseOtherFormats(block, name);
+    if (isFirst) refuseOtherFormats(block, file);
     isFirst = false;
     yield block;
   }
 }
 
-function refuseOtherFormats(bytes: Uint8Array, name: string): void {
+function refuseOtherFormats(bytes: Uint8Array, { name, hasEncodings }: TextFile): void {
   const found = OTHER_FORMATS.find(({ starts }) => starts(bytes));
   if (found === undefined) return;
-  throw new ConnectorError('data', `${name} is ${found.is}`, { hint: found.hint });
+  const hint = hasEncodings ? found.hint : (found.utf8Hint ?? found.hint);
+  throw new ConnectorError('data', `${name} is ${found.is}`, { hint });
 }
