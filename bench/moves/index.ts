@@ -4,6 +4,7 @@ import { fileMoves } from './files.ts';
 import { historyMoves } from './history.ts';
 import { jsonLinesMoves } from './json-lines.ts';
 import { memoryMoves } from './memory.ts';
+import { mysqlMoves } from './mysql.ts';
 import { postgresMoves } from './postgres.ts';
 import { dueTogether } from './schedules.ts';
 import { serviceMoves } from './service.ts';
@@ -16,6 +17,7 @@ export const MOVES: readonly Move[] = [
   ...fileMoves,
   ...jsonLinesMoves,
   ...postgresMoves,
+  ...mysqlMoves,
   ...sqliteMoves,
   ...startMoves,
   ...serviceMoves,

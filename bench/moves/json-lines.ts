@@ -51,7 +51,7 @@ const governed: Move = {
 export const jsonLinesMoves: readonly Move[] = [governed];
 
 /** Made once; the name tells the number of rows. */
-function peopleLines(folder: string, rows: number): string {
+export function peopleLines(folder: string, rows: number): string {
   const path = join(folder, `people-${rows}.jsonl`);
   if (existsSync(path)) return path;
   const file = openSync(`${path}.part`, 'w');

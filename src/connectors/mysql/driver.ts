@@ -9,7 +9,7 @@ import type { NewColumn, RowSet, SqlDriver, TableChange, TableSweep } from '../_
 import type { MysqlSinkConfig } from './config.ts';
 import { columnLines, MYSQL_TYPES } from './write/column-types.ts';
 import { encodersOf, valueSql } from './write/encode.ts';
-import { isNotAllowed, linesOf, loadRows } from './write/load.ts';
+import { isNotAllowed, loadRows } from './write/load.ts';
 import { replaceTable } from './write/overwrite.ts';
 import { roundingOf } from './write/rounding.ts';
 import {
@@ -256,11 +256,10 @@ interface Writing {
 /** Whether the rows are written; otherwise nothing has changed, and INSERT tells what is wrong. */
 async function load(connection: Connection, { change, set, target }: Writing): Promise<boolean> {
   const { table, schema, finished } = change;
-  const columns = encodersOf(set.columns, schema, finished);
-  const bytes = linesOf(set.rows, columns);
+  const lines = { rows: set.rows, encoders: encodersOf(set.columns, schema, finished) };
   await askMysql(connection, 'SAVEPOINT svc_page');
   try {
-    if (await loadRows(connection, { table, columns, bytes, count: set.rows.length })) return true;
+    if (await loadRows(connection, table, lines)) return true;
   } catch (error) {
     if (!isNotAllowed(error)) throw error;
     target.onRefused();

@@ -131,6 +131,18 @@ describe.skipIf(reason !== undefined)(`the mysql sink ${reason ?? ''}`, () => {
     });
   });
 
+  test('bytes that are no base64 end the run, in the middle of a stream too', async () => {
+    const name = table();
+    await exec(`CREATE TABLE ${name} (b BLOB)`);
+    const schema: RecordSchema = {
+      fields: [{ name: 'b', type: { kind: 'binary' }, nullable: true }],
+    };
+    const page = [...Array.from({ length: 300 }, () => ({ b: 'AP8=' })), { b: '?' }];
+    const failure = await failureOf(write({ table_name: name }, [page], { schema }));
+    expect(failure.message).toMatch(/`b` is not base64/);
+    expect(await query(`SELECT * FROM ${name}`)).toEqual([]);
+  });
+
   test('a server that takes no streams is sent statements, and the log tells it', async () => {
     const name = table();
     await exec(`SET GLOBAL local_infile = 0; CREATE TABLE ${name} (id INT)`);

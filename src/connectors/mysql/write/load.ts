@@ -17,42 +17,43 @@ export function isNotAllowed(error: unknown): boolean {
   return NOT_ALLOWED.has(codesOf(error).number);
 }
 
-export interface LoadColumn {
-  readonly name: string;
-  readonly slot: Slot;
-}
-
-/** Whether the server took all rows as they are. */
+/** Whether the server took all rows as they are. It reads the first ones while others are written. */
 export async function loadRows(
   connection: Connection,
-  {
-    table,
-    columns,
-    bytes,
-    count,
-  }: {
-    readonly table: string;
-    readonly columns: readonly LoadColumn[];
-    readonly bytes: Uint8Array;
-    readonly count: number;
-  },
+  table: string,
+  { rows, encoders }: Lines,
 ): Promise<boolean> {
-  const answer = await askMysql(connection, loadStatement(table, columns), {
-    infileStreamFactory: () => Readable.from(pieces(bytes)),
+  const answer = await askMysql(connection, loadStatement(table, encoders), {
+    infileStreamFactory: () => Readable.from(pieces({ rows, encoders })),
   });
-  return answer.warnings === 0 && answer.changed === count;
+  return answer.warnings === 0 && answer.changed === rows.length;
 }
 
-/** The server holds a whole packet in memory. */
-const PIECE_BYTES = 256 * 1024;
-
-function* pieces(bytes: Uint8Array): Generator<Buffer, void> {
-  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  for (let from = 0; from < whole.length; from += PIECE_BYTES)
-    yield whole.subarray(from, from + PIECE_BYTES);
+export interface Lines {
+  readonly rows: readonly (readonly JsonValue[])[];
+  readonly encoders: readonly Encoder[];
 }
 
-function loadStatement(table: string, columns: readonly LoadColumn[]): string {
+/** Characters of a packet; the server holds a whole one in memory. */
+const PIECE_SIZE = 128 * 1024;
+
+/** Rows as the lines of the file. */
+function* pieces({ rows, encoders }: Lines): Generator<Buffer, void> {
+  let text = '';
+  for (const row of rows) {
+    for (let index = 0; index < encoders.length; index += 1) {
+      if (index > 0) text += '\t';
+      text += fieldOf(encoders[index]?.encode(row[index] ?? null) ?? null);
+    }
+    text += '\n';
+    if (text.length < PIECE_SIZE) continue;
+    yield Buffer.from(text);
+    text = '';
+  }
+  if (text !== '') yield Buffer.from(text);
+}
+
+function loadStatement(table: string, columns: readonly Encoder[]): string {
   const places = columns.map(({ name, slot }, index) =>
     isPlain(slot) ? backticked(name) : `@svc${index}`,
   );
@@ -79,25 +80,9 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /** A text as a field of the file. */
-export function fieldOf(text: string | null): string {
+function fieldOf(text: string | null): string {
   if (text === null) return '\\N';
   return NEEDS_ESCAPE.test(text)
     ? text.replaceAll(/[\\\n\r\t\0]/g, (char) => ESCAPES[char] ?? char)
     : text;
-}
-
-/** Rows as the lines of the file. */
-export function linesOf(
-  rows: readonly (readonly JsonValue[])[],
-  encoders: readonly Encoder[],
-): Buffer {
-  let text = '';
-  for (const row of rows) {
-    for (let index = 0; index < encoders.length; index += 1) {
-      if (index > 0) text += '\t';
-      text += fieldOf(encoders[index]?.encode(row[index] ?? null) ?? null);
-    }
-    text += '\n';
-  }
-  return Buffer.from(text);
 }
