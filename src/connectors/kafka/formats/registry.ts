@@ -1,7 +1,8 @@
 /** Schemas of a Confluent registry, each asked for once. */
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
 import type { PartContext } from '../../../kit/context.ts';
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
+import { lazyLibrary } from '../../../lib/lazy.ts';
 import { kindOfStatus } from '../../../lib/http/status-kind.ts';
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { shownUrl } from '../../_http/url.ts';
@@ -14,6 +15,7 @@ export interface RegisteredSchema {
   readonly schema: JsonValue;
 }
 
+const library = lazyLibrary<typeof import('lru-cache')>('lru-cache');
 const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json';
 
 export class SchemaRegistry {
@@ -24,7 +26,8 @@ export class SchemaRegistry {
   constructor(config: RegistryConfig, context: Pick<PartContext, 'env' | 'signal'>) {
     this.#config = config;
     this.#context = context;
-    this.#schemas = new LRUCache({ max: config.cache_capacity });
+    const { LRUCache: Cache } = library();
+    this.#schemas = new Cache({ max: config.cache_capacity });
     if (config.auth !== undefined) context.env.redactor.register(config.auth.password);
   }
 
