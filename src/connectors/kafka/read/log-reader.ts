@@ -60,6 +60,9 @@ const CONTROL = 0b10_0000;
 
 const READ_UNCOMMITTED = 0;
 const READ_COMMITTED = 1;
+/** So many messages are left when more are asked for. */
+const FEW = 500;
+
 const EARLIEST = -2n;
 const LATEST = -1n;
 
@@ -144,7 +147,9 @@ export class LogReader {
     const message = this.#messages[this.#at];
     if (message === undefined) return undefined;
     this.#at += 1;
-    if (this.#at === this.#messages.length) {
+    const left = this.#messages.length - this.#at;
+    if (left === FEW) void this.#fetchAhead();
+    if (left === 0) {
       this.#messages = [];
       this.#at = 0;
     }
@@ -163,7 +168,14 @@ export class LogReader {
     return failure;
   }
 
-  /** Nothing is asked for while there is something to take: that bounds the memory. */
+  /** The last messages are worked on while the brokers answer. A failure is told by `next`. */
+  async #fetchAhead(): Promise<void> {
+    await this.#startFetches().catch((error: unknown) => {
+      this.#failure ??= error;
+    });
+  }
+
+  /** Called when there is little or nothing left to take: that bounds the memory. */
   async #startFetches(): Promise<void> {
     const { consumer, settings } = this.#options;
     const metadata = await this.#metadata();
