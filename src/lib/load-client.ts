@@ -7,7 +7,7 @@ export async function loadClient<T>(packages: string, load: () => Promise<T>): P
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error;
-    throw new ConnectorError('refused', 'its client is not installed here', {
+    throw new ConnectorError('refused', `its client (${packages}) is not installed here`, {
       hint: `npm install ${packages}`,
       cause: error,
     });

@@ -6,7 +6,8 @@ import type {
 import { ConnectorError, type ConnectorErrorKind } from '../lib/errors.ts';
 import { defineSecretManager, type SecretContext, type SecretManager } from '../kit/secrets.ts';
 import { nameWithField } from './names.ts';
-import { setting, vendorClient, vendorError } from './vendor.ts';
+import { loadClient } from '../lib/load-client.ts';
+import { setting, vendorError } from './vendor.ts';
 
 const PACKAGE = '@aws-sdk/client-secrets-manager';
 const LOGIN_HINT =
@@ -36,7 +37,7 @@ export const awsSecretsManager = defineSecretManager({
     },
   ],
   open: async (context) => {
-    const { SecretsManagerClient: Client, GetSecretValueCommand } = await vendorClient(
+    const { SecretsManagerClient: Client, GetSecretValueCommand } = await loadClient(
       PACKAGE,
       () => import('@aws-sdk/client-secrets-manager'),
     );

@@ -4,7 +4,8 @@ import { ConnectorError, type ConnectorErrorKind } from '../lib/errors.ts';
 import { findVariable, VARIABLES, type Variables } from '../lib/variables.ts';
 import { defineSecretManager, type SecretContext, type SecretManager } from '../kit/secrets.ts';
 import { wholeName } from './names.ts';
-import { setting, vendorClient, vendorError } from './vendor.ts';
+import { loadClient } from '../lib/load-client.ts';
+import { setting, vendorError } from './vendor.ts';
 
 const PACKAGES = '@azure/identity @azure/keyvault-secrets';
 const ADDRESS = VARIABLES.azureKeyVaultUrl;
@@ -30,7 +31,7 @@ export const azureKeyVault = defineSecretManager({
     },
   ],
   open: async (context) => {
-    const [identity, { SecretClient: Client }] = await vendorClient(PACKAGES, () =>
+    const [identity, { SecretClient: Client }] = await loadClient(PACKAGES, () =>
       Promise.all([import('@azure/identity'), import('@azure/keyvault-secrets')]),
     );
     const clients = new Map<string, SecretClient>();

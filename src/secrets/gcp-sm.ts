@@ -3,7 +3,8 @@ import { ConnectorError, type ConnectorErrorKind } from '../lib/errors.ts';
 import { isHttpUrl } from '../lib/http/http-url.ts';
 import { defineSecretManager, type SecretContext, type SecretManager } from '../kit/secrets.ts';
 import { wholeName } from './names.ts';
-import { setting, vendorClient, vendorError } from './vendor.ts';
+import { loadClient } from '../lib/load-client.ts';
+import { setting, vendorError } from './vendor.ts';
 
 const PACKAGE = '@google-cloud/secret-manager';
 const ENDPOINT = 'CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER';
@@ -27,7 +28,7 @@ export const gcpSecretManager = defineSecretManager({
     { name: ENDPOINT, description: 'Other address of the service, as for the gcloud tool.' },
   ],
   open: async (context) => {
-    const { SecretManagerServiceClient: Client } = await vendorClient(
+    const { SecretManagerServiceClient: Client } = await loadClient(
       PACKAGE,
       () => import('@google-cloud/secret-manager'),
     );

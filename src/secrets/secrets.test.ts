@@ -24,7 +24,7 @@ import { azureKeyVault } from './azure-kv.ts';
 import { gcpSecretManager } from './gcp-sm.ts';
 import { SECRET_MANAGERS } from './index.ts';
 import { vault } from './vault.ts';
-import { vendorClient } from './vendor.ts';
+import { loadClient } from '../lib/load-client.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-secrets-'));
 const write = (name: string, text: string): string => {
@@ -296,7 +296,7 @@ describe('azure-kv', () => {
 
 it('a client that is not installed is said to be missing, with the way to get it', async () => {
   const load = (): Promise<unknown> => import(['@nobody', 'client'].join('/'));
-  await expect(vendorClient('@nobody/client', load)).rejects.toMatchObject({
+  await expect(loadClient('@nobody/client', load)).rejects.toMatchObject({
     kind: 'refused',
     hint: 'npm install @nobody/client',
   });

@@ -1,23 +1,6 @@
-/**
- * What the clients of vendors have in common: they may not be installed, and their failures become
- * ours.
- */
+/** What the clients of vendors have in common: their failures become ours. */
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
 import { kindOfStatus } from '../lib/http/status-kind.ts';
-
-/** The module of a package that is an optional dependency. */
-export async function vendorClient<T>(packages: string, load: () => Promise<T>): Promise<T> {
-  try {
-    return await load();
-  } catch (error) {
-    if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND' && codeOf(error) !== 'MODULE_NOT_FOUND')
-      throw error;
-    throw new ConnectorError('refused', 'its client is not installed here', {
-      hint: `npm install ${packages}`,
-      cause: error,
-    });
-  }
-}
 
 /** First variable that is set and not empty. */
 export function setting(
