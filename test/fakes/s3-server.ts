@@ -25,6 +25,8 @@ export interface S3Request {
 export type S3Fault =
   | { readonly status: number; readonly code: string }
   | { readonly resets: true }
+  /** What was asked is done, and nobody hears of it. */
+  | { readonly losesAnswer: true }
   | { readonly breaksAfter: number }
   | { readonly hangs: true };
 
@@ -111,10 +113,10 @@ class Fake {
       return;
     }
     if (fault !== undefined && 'status' in fault) return failed(response, fault.status, fault.code);
-    this.#answer(request, Buffer.concat(parts), {
-      response,
-      breaksAfter: fault?.breaksAfter,
-    });
+    if (fault !== undefined && 'losesAnswer' in fault) message.socket.resetAndDestroy();
+    const breaksAfter =
+      fault !== undefined && 'breaksAfter' in fault ? fault.breaksAfter : undefined;
+    this.#answer(request, Buffer.concat(parts), { response, breaksAfter });
   }
 
   #answer(request: S3Request, body: Buffer, { response, breaksAfter }: Answering): void {
@@ -175,7 +177,10 @@ class Fake {
     const parts = numbers.map((number) => upload.parts.get(number) ?? Buffer.alloc(0));
     if (parts.slice(0, -1).some(({ length }) => length < 5 * 1024 * 1024))
       return failed(response, 400, 'EntityTooSmall');
-    this.put(bucket, upload.key, { body: Buffer.concat(parts), contentType: upload.contentType });
+    const { key, contentType } = upload;
+    const object = this.put(bucket, key, { body: Buffer.concat(parts), contentType });
+    const etag = `"${object.etag.slice(1, -1)}-${parts.length}"`;
+    this.buckets.get(bucket)?.set(key, { ...object, etag });
     this.uploads.delete(id);
     answerXml(
       response,

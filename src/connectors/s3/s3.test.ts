@@ -290,6 +290,16 @@ describe('writing', () => {
     expect(store.uploads.size).toBe(0);
   });
 
+  test('an object is there once when the answer to its last request was lost', async () => {
+    let losing = 1;
+    store.fail(({ method }) =>
+      method === 'POST' && losing-- === 0 ? { losesAnswer: true } : undefined,
+    );
+    await write({ path: 'a.jsonl' }, large());
+    expect(stored()['a.jsonl']?.split('\n')).toHaveLength(21);
+    expect(store.uploads.size).toBe(0);
+  });
+
   test('what was sent is removed when a part cannot be sent', async () => {
     store.fail(({ query }) =>
       query.get('partNumber') === '2' ? { status: 403, code: 'AccessDenied' } : undefined,

@@ -256,16 +256,20 @@ class S3Store implements ObjectStore {
       },
       complete: async () => {
         const UploadId = await id;
-        await this.#ask(failing, signal, () =>
-          this.#client.send(
-            new sdk.CompleteMultipartUploadCommand({
-              ...place,
-              UploadId,
-              MultipartUpload: { Parts: parts },
-            }),
-            { abortSignal: signal },
-          ),
-        );
+        try {
+          await this.#ask(failing, signal, () =>
+            this.#client.send(
+              new sdk.CompleteMultipartUploadCommand({
+                ...place,
+                UploadId,
+                MultipartUpload: { Parts: parts },
+              }),
+              { abortSignal: signal },
+            ),
+          );
+        } catch (error) {
+          if (!(await this.#isComplete(error, key, { parts: parts.length, signal }))) throw error;
+        }
       },
       // Without the signal: what was stopped has to be removed as well.
       remove: async () => {
@@ -277,6 +281,20 @@ class S3Store implements ObjectStore {
         );
       },
     };
+  }
+
+  /**
+   * An upload that is not there any more was completed by a request whose answer was lost, if the
+   * object has as many parts.
+   */
+  async #isComplete(
+    error: unknown,
+    key: string,
+    { parts, signal }: { readonly parts: number; readonly signal: AbortSignal },
+  ): Promise<boolean> {
+    if (!(error instanceof ConnectorError) || error.status !== 404) return false;
+    const object = await this.look(key, signal).catch(() => undefined);
+    return object?.version.replaceAll('"', '').endsWith(`-${parts}`) === true;
   }
 
   /** `failing` is what cannot be done, for messages. */
