@@ -9,6 +9,8 @@ export interface PlanSummary {
   /** Of the resolved document; decides whether a repeated submission is the same request. */
   readonly fingerprint: string;
   readonly warnings: readonly { readonly path: string; readonly message: string }[];
+  /** Rows that may write a record a second time when another server goes on with the run. */
+  readonly repeating?: readonly string[];
   /** The values of its parameters, secret ones masked; present when it has any. */
   readonly params?: JsonObject;
   /** Present when the document says who is told how its runs ended. */

@@ -111,6 +111,9 @@ test('a key is used once, whichever server is asked', async () => {
   );
   expect(new Set(ids).size).toBe(1);
   expect(await one.ended(ids[0] ?? '')).toMatchObject({ status: 'completed', records_written: 2 });
+  expect([one, two].map((program) => program.output()).join('')).toMatch(
+    new RegExp(`records may be written a second time.*run_id=${ids[0]} rows=row-0`),
+  );
   expect(readFileSync(shop.path('key.jsonl'), 'utf8').trim().split('\n')).toHaveLength(2);
 });
 

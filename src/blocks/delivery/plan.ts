@@ -79,7 +79,7 @@ function upsertHint({ resolved, writes, sink }: AssembledRow): string | undefine
 
 const PROMISES: Readonly<Record<Guarantee, string>> = {
   'at-least-once':
-    'No record is lost; after a crash some may be written a second time (at-least-once).',
+    'No record is lost; after a crash, or when another server of a cluster takes the run over, some may be written a second time (at-least-once).',
   'effectively-once (keyed upsert)':
     'No record is lost, and one that is written a second time after a crash only replaces itself (effectively-once, by key).',
   'effectively-once (atomic watermark)':

@@ -65,11 +65,13 @@ export async function prepareDocument(
   });
   refuseFiles(plan, env.cwd, read.document.locate);
   const notified = notifiedPlanOf(plan);
+  const repeating = plan.rows.filter(({ guarantee }) => guarantee === 'at-least-once');
   const summary: PlanSummary = {
     name: plan.name,
     is_named: read.isNamed,
     fingerprint: configFingerprint(read.document.tree),
     warnings: plan.warnings.map(({ path, message }) => ({ path, message })),
+    ...(repeating.length === 0 ? {} : { repeating: repeating.map(({ id }) => id) }),
     ...(Object.keys(read.document.params).length === 0 ? {} : { params: read.document.params }),
     ...(notified === undefined ? {} : { notified }),
     ...(isRange ? { range: rangeSummaryOf(plan) } : {}),

@@ -4,7 +4,11 @@ import { parseRfc3339 } from '../../lib/time/rfc3339.ts';
 import type { DoctorReport } from '../../wire/doctor.ts';
 import type { PlanSummary } from '../../wire/plan-summary.ts';
 import type { Callback, Submission, SubmissionReceipt } from '../../wire/run.ts';
-import { SUBMISSION_VERSION, type StoredSubmissionContent } from '../../wire/submission.ts';
+import {
+  SUBMISSION_VERSION,
+  type Bound,
+  type StoredSubmissionContent,
+} from '../../wire/submission.ts';
 import { isMaskedCallback, maskCallback } from '../callbacks/callback-rules.ts';
 import { requestFingerprint } from '../planning/fingerprint.ts';
 import type { BaseDocument } from './prepared.ts';
@@ -116,4 +120,9 @@ function claimOf(
 
 export function receiptOf(run: StoredRun): SubmissionReceipt {
   return { run_id: run.run_id, status: run.status, submitted_at: run.submitted_at };
+}
+
+/** What a worker is given of it. */
+export function boundOf({ bound }: How): Bound | undefined {
+  return bound === undefined ? undefined : { params: bound.params, env: bound.env };
 }

@@ -7,7 +7,7 @@ import { doctorFailure, type DoctorReport } from '../../wire/doctor.ts';
 import type { ClusterStatus } from '../../wire/cluster.ts';
 import type { RunEvent, RunIdentity } from '../../wire/run-event.ts';
 import type { RunPage, RunRecord, Submission, SubmissionReceipt } from '../../wire/run.ts';
-import type { Bound, SubmittedDocument } from '../../wire/submission.ts';
+import type { SubmittedDocument } from '../../wire/submission.ts';
 import type { CallbackRules } from '../callbacks/callback-rules.ts';
 import { CallbackSender } from '../callbacks/callback-sender.ts';
 import { LogWriter } from '../logs/log-writer.ts';
@@ -25,7 +25,7 @@ import { clusterEnabled } from '../cluster/metrics.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { LiveRuns } from './live-runs.ts';
 import { idempotencyHits, queueGauges } from './metrics.ts';
-import { newRun, receiptOf, type NewRun, type Preparation } from './new-run.ts';
+import { boundOf, newRun, receiptOf, type NewRun, type Preparation } from './new-run.ts';
 import {
   documentHash,
   submittedDocument,
@@ -49,7 +49,7 @@ import type {
   SubmittingAction,
 } from './runs.ts';
 import { readSubmission, SubmissionWriter } from './stored-submission.ts';
-import { checkSettings } from './submission.ts';
+import { checkSettings, logWarnings } from './submission.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 
 /** Probes a document before it runs; failed probes are a report, not an error. */
@@ -432,8 +432,12 @@ class Service implements RunService {
   }
 
   #enter(fresh: NewRun, preparation: Preparation, place: ReturnType<LiveRuns['reserve']>): void {
-    for (const { path, message } of preparation.summary.warnings)
-      this.#options.env.log.warn(message, { run_id: fresh.run.run_id, path });
+    const { log } = this.#options.env;
+    logWarnings(preparation.summary, {
+      log,
+      runId: fresh.run.run_id,
+      isShared: this.cluster !== undefined,
+    });
     if (this.cluster === undefined) return this.#live.enter(fresh, preparation, place);
     // Whoever is free executes it.
     place.release();
@@ -481,10 +485,6 @@ class Service implements RunService {
     const { clock, redactor } = this.#options.env;
     return presentRun(run, redactor, clock.now(), this.#live.get(run.run_id));
   }
-}
-
-function boundOf({ bound }: How): Bound | undefined {
-  return bound === undefined ? undefined : { params: bound.params, env: bound.env };
 }
 
 function isUnavailable(error: unknown): boolean {

@@ -1,6 +1,8 @@
 /** What a submission says besides its document, checked. */
 import { RefusedError } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
 import { parseRfc3339 } from '../../lib/time/rfc3339.ts';
+import type { PlanSummary } from '../../wire/plan-summary.ts';
 import { MAX_CONCURRENCY } from '../../wire/run-status.ts';
 import type { Submission } from '../../wire/run.ts';
 import { validateCallback, type CallbackRules } from '../callbacks/callback-rules.ts';
@@ -30,4 +32,24 @@ export function checkSettings(submission: Submission, callbacks: CallbackRules):
     );
   }
   if (callback != null) validateCallback(callback, callbacks);
+}
+
+/** Rows that a warning names. */
+const MOST_NAMED = 5;
+
+/** What whoever runs the server should know of a document that was accepted. */
+export function logWarnings(
+  { warnings, repeating = [] }: PlanSummary,
+  {
+    log,
+    runId,
+    isShared,
+  }: { readonly log: Log; readonly runId: string; readonly isShared: boolean },
+): void {
+  for (const { path, message } of warnings) log.warn(message, { run_id: runId, path });
+  if (isShared && repeating.length > 0)
+    log.warn(
+      'records may be written a second time if the server of the run is lost; `write_mode: upsert` with a `key` makes that harmless',
+      { run_id: runId, rows: repeating.slice(0, MOST_NAMED).join(', ') },
+    );
 }
