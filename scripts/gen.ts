@@ -23,6 +23,7 @@ import { ROUTES } from '../src/server/routes/index.ts';
 import { RUN_CODES } from '../src/wire/run-codes.ts';
 import { clientTypes } from './gen/client-types.ts';
 import { errorsPage, partPages, type GeneratedFile } from './gen/reference.ts';
+import { withConnectors } from './gen/readme.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 /** Folders that hold generated files only: what is not generated any more is removed. */
@@ -34,6 +35,10 @@ const files: GeneratedFile[] = [
   { path: 'docs/reference/cli.md', text: cliReference(COMMANDS) },
   { path: 'docs/reference/errors.md', text: errorsPage(ISSUES, RUN_CODES) },
   { path: 'docs/reference/openapi.json', text: json(api) },
+  {
+    path: 'README.md',
+    text: withConnectors(readFileSync(join(ROOT, 'README.md'), 'utf8'), parts),
+  },
   await clientTypes(api),
   { path: 'schemas/headgate.schema.json', text: json(editorSchema(parts, GRAMMAR)) },
 ];
