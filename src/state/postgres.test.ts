@@ -10,7 +10,10 @@ afterAll(() => database.drop());
 describe('the postgres state store', () => {
   test('the table is made only when asked to', async () => {
     const config = { url: database.url, table: 'marks' };
-    await expect(openState(postgresState, config)).rejects.toMatchObject({ kind: 'missing' });
+    await expect(openState(postgresState, config)).rejects.toMatchObject({
+      kind: 'missing',
+      hint: expect.stringContaining('ensure_table: true') as string,
+    });
     const stores = await Promise.all(
       [1, 2, 3].map(() => openState(postgresState, { ...config, ensure_table: true })),
     );

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import { ConnectorError } from '../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonObject } from '../lib/text/json.ts';
 import { openPostgresPool, postgresUrlFault, withClient } from '../lib/sql/postgres.ts';
 import { quoteName } from '../lib/sql/sql-name.ts';
@@ -47,10 +48,18 @@ export const postgresState = defineStateStore<z.output<typeof config>>({
       return openTable({ pool, signal }, name);
     } catch (error) {
       await pool.end();
-      throw error;
+      throw ensure_table ? error : withAdvice(error, table);
     }
   },
 });
+
+function withAdvice(error: unknown, table: string): unknown {
+  if (!(error instanceof ConnectorError) || error.kind !== 'missing') return error;
+  return new ConnectorError('missing', `the state table \`${table}\` does not exist`, {
+    hint: 'set `ensure_table: true` in the `config` of the state, and it is made',
+    cause: error,
+  });
+}
 
 /** Two runs may make the table at once; the lock lets the slower one find it made. */
 function createTable(table: string): string {
