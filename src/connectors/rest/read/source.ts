@@ -9,7 +9,7 @@ import { merge } from './merge.ts';
 import { Progress } from '../incremental/position.ts';
 import { keepsPosition } from '../config/config.ts';
 import { BOOKMARK_TOKEN } from '../config/replication-config.ts';
-import { valuesOf } from '../request/request-parts.ts';
+import { valuesOf } from '../../_http/placeholders.ts';
 import { readResult, RunNotes } from './result.ts';
 import type { RestSetup } from '../request/setup.ts';
 import { requestOf } from '../request/shape.ts';

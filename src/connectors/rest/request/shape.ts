@@ -2,7 +2,8 @@
 import { joinUrl } from '../../_http/url.ts';
 import type { RestConfig } from '../config/config.ts';
 import type { Pagination } from '../config/pagination-config.ts';
-import { fillPath, fillText, type BaseRequest, type Values } from './request-parts.ts';
+import { fillPath, fillText, type Values } from '../../_http/placeholders.ts';
+import type { BaseRequest } from './request-parts.ts';
 
 export interface Shape {
   readonly pagination: Pagination;
