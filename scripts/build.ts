@@ -29,6 +29,7 @@ const external = [
   'ioredis',
   'mysql2',
   'undici',
+  'ws',
   'prom-client',
   'avsc',
   'ajv',

@@ -1,0 +1,122 @@
+/** One connection to the server, from its handshake to its end. */
+import { once } from 'node:events';
+import type { WebSocket } from 'ws';
+import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { statusError, transportError } from '../_http/errors.ts';
+import { safeUrl } from '../_http/url.ts';
+
+const HANDSHAKE_MS = 30_000;
+const CLEAN = 1000;
+const TOO_LONG = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
+
+export interface ConnectionOptions {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly maxMessageBytes: number;
+  /** Sent when it stands. */
+  readonly greetings: readonly string[];
+  readonly pingMs: number | undefined;
+  readonly onMessage: (bytes: Buffer) => void;
+  /** Something came, if only an answer to a ping. */
+  readonly onFrame: () => void;
+}
+
+/** The library is loaded by the first connection. */
+export async function connect(options: ConnectionOptions): Promise<Connection> {
+  const { url, headers, maxMessageBytes } = options;
+  const { WebSocket: Client } = await import('ws');
+  const socket = new Client(url, {
+    headers,
+    maxPayload: maxMessageBytes,
+    handshakeTimeout: HANDSHAKE_MS,
+  });
+  return new Connection(socket, options);
+}
+
+export class Connection {
+  readonly #socket: WebSocket;
+  readonly #options: ConnectionOptions;
+  #failure: unknown;
+  #hasOpened = false;
+  #pings: NodeJS.Timeout | undefined;
+
+  constructor(socket: WebSocket, options: ConnectionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    const shown = safeUrl(options.url);
+    socket.on('error', (error) => (this.#failure ??= failureOf(error, shown, options)));
+    socket.on('unexpected-response', (_request, { statusCode: status = 0 }) => {
+      this.#failure ??= statusError({ method: 'GET', url: shown, status, excerpt: '' });
+      socket.terminate();
+    });
+    socket.on('open', () => this.#greet());
+    for (const frame of ['ping', 'pong'] as const) socket.on(frame, () => options.onFrame());
+    socket.on('message', (data) => {
+      options.onFrame();
+      options.onMessage(data as Buffer);
+    });
+  }
+
+  get hasOpened(): boolean {
+    return this.#hasOpened;
+  }
+
+  pause(isPaused: boolean): void {
+    if (isPaused) this.#socket.pause();
+    else this.#socket.resume();
+  }
+
+  /** Undefined when it was closed as it should be; else why it ended. Never rejects. */
+  async ended(): Promise<unknown> {
+    const [code, reason] = (await once(this.#socket, 'close').catch(() => [0])) as [
+      number,
+      Buffer?,
+    ];
+    clearInterval(this.#pings);
+    if (code === CLEAN) return undefined;
+    const why = reason === undefined || reason.length === 0 ? '' : `: ${reason.toString()}`;
+    return (
+      this.#failure ??
+      new ConnectorError(
+        'connection',
+        `${safeUrl(this.#options.url)} closed the connection with code ${code}${why}`,
+        {
+          hint: 'set `reconnect: true` to connect again',
+        },
+      )
+    );
+  }
+
+  /** Says goodbye where there is somebody to hear it. */
+  close(): void {
+    clearInterval(this.#pings);
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.close(CLEAN);
+    this.#socket.terminate();
+  }
+
+  #greet(): void {
+    const { greetings, pingMs } = this.#options;
+    this.#hasOpened = true;
+    for (const text of greetings) this.#socket.send(text);
+    if (pingMs !== undefined) this.#pings = setInterval(() => this.#socket.ping(), pingMs).unref();
+  }
+}
+
+function failureOf(
+  error: Error,
+  shown: string,
+  { maxMessageBytes }: ConnectionOptions,
+): ConnectorError {
+  if ('code' in error && error.code === TOO_LONG)
+    return new ConnectorError(
+      'data',
+      `a message of ${shown} is longer than ${maxMessageBytes} bytes`,
+      {
+        hint: 'raise `max_message_bytes`',
+        cause: error,
+      },
+    );
+  if (messageOf(error).includes('handshake has timed out'))
+    return new ConnectorError('timeout', `${shown} did not answer within ${HANDSHAKE_MS / 1000} s`);
+  return transportError(error, 'GET', shown);
+}

@@ -1,0 +1,188 @@
+import type { CredentialProvider, SourceContext } from '../../kit/context.ts';
+import { pageBounds } from '../../kit/page-bounds.ts';
+import type { Page } from '../../kit/page.ts';
+import type { ReadRequest, Source } from '../../kit/source.ts';
+import { ConnectorError, isTransient, messageOf } from '../../lib/errors.ts';
+import { parseData, type JsonValue } from '../../lib/text/json.ts';
+import { utf8Text } from '../_brokers/payload.ts';
+import { PageCutter } from '../_files/lines/cut-pages.ts';
+import { fillPath, valuesOf } from '../_http/placeholders.ts';
+import { bareUrl, safeUrl } from '../_http/url.ts';
+import type { WebsocketConfig } from './config.ts';
+import { connect, type Connection } from './connection.ts';
+import { MessageQueue } from './message-queue.ts';
+
+/** A page that is not full is given after this long. */
+const FLUSH_MS = 1000;
+
+export class WebsocketSource implements Source {
+  readonly #config: WebsocketConfig;
+  readonly #context: SourceContext;
+  readonly #provider: CredentialProvider;
+  readonly #url: string;
+  readonly #queue: MessageQueue;
+  readonly #over = new AbortController();
+  #connection: Connection | undefined;
+  #wasConnected = false;
+  #lastFailure: unknown;
+  /** Of messages that were taken. */
+  #count = 0;
+  /** Connections in a row that gave no message. */
+  #attempts = 0;
+  #lastFrameMs: number;
+
+  constructor(config: WebsocketConfig, context: SourceContext) {
+    const { env, pageBytes, parent, credentials } = context;
+    this.#config = config;
+    this.#context = context;
+    this.#provider = credentials.resolve(config.auth);
+    this.#url = fillPath(config.url, valuesOf(parent));
+    this.#queue = new MessageQueue(pageBytes, (isFull) => this.#pause(isFull));
+    this.#lastFrameMs = env.clock.elapsedMs();
+  }
+
+  async *pages({ lane, limit = Infinity }: ReadRequest): AsyncGenerator<Page> {
+    const { batch_size: batchSize } = this.#config;
+    const { signal, pageBytes, env } = this.#context;
+    const cutter = new PageCutter(lane, pageBounds(batchSize, pageBytes));
+    const abort = (): void => this.#queue.end({ error: signal.reason });
+    signal.throwIfAborted();
+    signal.addEventListener('abort', abort, { once: true });
+    this.#lastFrameMs = env.clock.elapsedMs();
+    void this.#keepConnected();
+    void this.#endWhenIdle();
+    try {
+      let left = limit;
+      let flush: Promise<unknown> | undefined;
+      while (left > 0) {
+        if (cutter.count === 0) flush = undefined;
+        else if (batchSize > 0) flush ??= env.clock.sleep(FLUSH_MS, this.#over.signal);
+        const messages = await this.#queue.take(flush);
+        if (messages === undefined) break;
+        for (const { value, size } of messages) {
+          if (left === 0) break;
+          if (!cutter.add(value, size)) {
+            yield cutter.take();
+            signal.throwIfAborted();
+            flush = undefined;
+            cutter.add(value, size);
+          }
+          left -= 1;
+        }
+        if (messages.length === 0 && cutter.count > 0) yield cutter.take();
+      }
+      if (cutter.count > 0) yield cutter.take();
+    } finally {
+      signal.removeEventListener('abort', abort);
+      await this.close();
+    }
+  }
+
+  close(): Promise<void> {
+    this.#over.abort();
+    this.#queue.end();
+    this.#connection?.close();
+    return Promise.resolve();
+  }
+
+  /** Connects, and again where the config says so, until there is nothing more to come. */
+  async #keepConnected(): Promise<void> {
+    const {
+      reconnect,
+      reconnect_backoff: pause,
+      max_reconnect_attempts: most = Infinity,
+    } = this.#config;
+    const { env } = this.#context;
+    while (!this.#queue.hasEnded) {
+      const failure = await this.#useConnection().catch((error: unknown) => error);
+      if (this.#queue.hasEnded) return;
+      if (failure === undefined) return this.#queue.end();
+      this.#lastFailure = failure;
+      const mayHelp = failure instanceof ConnectorError && isTransient(failure.kind);
+      this.#attempts += 1;
+      if (!reconnect || !mayHelp || this.#attempts > most)
+        return this.#queue.end({ error: failure });
+      env.log.warn('connecting again', { attempt: this.#attempts, error: messageOf(failure) });
+      await env.clock.sleep(pause * 1000, this.#over.signal);
+    }
+  }
+
+  /** Undefined when the server has closed the connection because it has nothing more to send. */
+  async #useConnection(): Promise<unknown> {
+    const { subscribe_messages: greetings, max_message_bytes: maxMessageBytes } = this.#config;
+    const { ping_interval: ping } = this.#config;
+    const { headers } = await this.#provider.get(this.#context.signal);
+    const connection = await connect({
+      url: this.#url,
+      headers,
+      maxMessageBytes,
+      greetings,
+      pingMs: ping === undefined ? undefined : ping * 1000,
+      onMessage: (bytes) => this.#take(bytes),
+      onFrame: () => (this.#lastFrameMs = this.#context.env.clock.elapsedMs()),
+    });
+    this.#connection = connection;
+    if (this.#queue.hasEnded) connection.close();
+    const failure = await connection.ended();
+    this.#wasConnected ||= connection.hasOpened;
+    return failure;
+  }
+
+  #take(bytes: Buffer): void {
+    const { max_messages: most = Infinity, envelope } = this.#config;
+    const { env } = this.#context;
+    if (this.#queue.hasEnded) return;
+    this.#attempts = 0;
+    const data = this.#valueOf(bytes);
+    if (data === undefined) return;
+    const received = (): string => env.clock.now().toISOString();
+    const value = envelope ? { data, received_at: received(), url: bareUrl(this.#url) } : data;
+    this.#queue.push({ value, size: bytes.length });
+    this.#count += 1;
+    if (this.#count >= most) this.#queue.end();
+  }
+
+  /** Undefined: it is passed over, or ends the read. */
+  #valueOf(bytes: Buffer): JsonValue | undefined {
+    const { message_format: format, on_parse_error: onError } = this.#config;
+    if (format === 'binary') return bytes.toString('base64');
+    const text = utf8Text(bytes);
+    try {
+      if (text !== undefined) return format === 'json' ? parseData(text) : text;
+    } catch {
+      // Told below, without a piece of it.
+    }
+    const { env } = this.#context;
+    const what = `a message of ${safeUrl(this.#url)} is not ${text === undefined ? 'UTF-8 text' : 'JSON'}`;
+    if (onError === 'skip') env.log.warn('a message is passed over', { reason: what });
+    else
+      this.#queue.end({
+        error: new ConnectorError('data', what, {
+          hint: 'set `message_format` to what the server sends, or `on_parse_error: skip`',
+        }),
+      });
+    return undefined;
+  }
+
+  #pause(isFull: boolean): void {
+    this.#lastFrameMs = this.#context.env.clock.elapsedMs();
+    this.#connection?.pause(isFull);
+  }
+
+  /** A server that was never reached is no silent one. */
+  async #endWhenIdle(): Promise<void> {
+    const { idle_timeout: seconds } = this.#config;
+    if (seconds === undefined) return;
+    const { clock } = this.#context.env;
+    const over = this.#over.signal;
+    while (!over.aborted) {
+      const leftMs = this.#lastFrameMs + seconds * 1000 - clock.elapsedMs();
+      if (leftMs > 0 || this.#queue.isFull) await clock.sleep(Math.max(leftMs, 10), over);
+      else {
+        const isReached = this.#wasConnected || this.#connection?.hasOpened === true;
+        const failure = isReached ? undefined : this.#lastFailure;
+        return this.#queue.end(failure === undefined ? {} : { error: failure });
+      }
+    }
+  }
+}
