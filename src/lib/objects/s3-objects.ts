@@ -17,7 +17,8 @@ import {
   type UploadRequest,
 } from './object-store.ts';
 import { blocksOf } from './content-blocks.ts';
-import { PartUpload, type PartTarget } from './part-upload.ts';
+import { PartUpload } from './part-upload.ts';
+import { S3Parts } from './s3-parts.ts';
 
 export interface S3Place {
   readonly bucket: string;
@@ -75,8 +76,8 @@ function credentialsOf({ accessKeyId, secretAccessKey, sessionToken }: S3Keys) {
   };
 }
 
-/** Of several parts; a store may limit them to so many. */
-const MOST_PARTS = 10_000;
+/** What was stopped has to be removed as well. */
+const NEVER = new AbortController().signal;
 
 class S3Store implements ObjectStore {
   readonly address: string;
@@ -188,7 +189,16 @@ class S3Store implements ObjectStore {
   }
 
   upload(key: string, request: UploadRequest): ObjectUpload {
-    return new PartUpload(this.#target(key, request), request);
+    const { contentType, signal } = request;
+    const target = new S3Parts(this.#sdk, this.#client, {
+      place: { Bucket: this.#bucket, Key: key },
+      contentType,
+      signal,
+      ask: (send) => this.#ask(`${this.address}${key} cannot be written`, signal, send),
+      askPatiently: (send) => this.#ask(`${this.address}${key} cannot be removed`, NEVER, send),
+      look: () => this.look(key, signal),
+    });
+    return new PartUpload(target, request);
   }
 
   async remove(key: string, signal: AbortSignal): Promise<void> {
@@ -217,86 +227,6 @@ class S3Store implements ObjectStore {
     this.#client.destroy();
   }
 
-  #target(
-    key: string,
-    { contentType, signal }: Pick<UploadRequest, 'contentType' | 'signal'>,
-  ): PartTarget {
-    const place = { Bucket: this.#bucket, Key: key };
-    const failing = `${this.address}${key} cannot be written`;
-    const sdk = this.#sdk;
-    const parts: S3.CompletedPart[] = [];
-    let id: Promise<string> | undefined;
-    const begin = async (): Promise<string> => {
-      const { UploadId } = await this.#ask(failing, signal, () =>
-        this.#client.send(
-          new sdk.CreateMultipartUploadCommand({ ...place, ContentType: contentType }),
-          { abortSignal: signal },
-        ),
-      );
-      if (UploadId === undefined) throw new ConnectorError('data', `${failing}: it got no id`);
-      return UploadId;
-    };
-    return {
-      mostParts: MOST_PARTS,
-      putWhole: async (Body) => {
-        const whole = { ...place, Body, ContentType: contentType };
-        await this.#ask(failing, signal, () =>
-          this.#client.send(new sdk.PutObjectCommand(whole), { abortSignal: signal }),
-        );
-      },
-      putPart: async (Body, index) => {
-        const UploadId = await (id ??= begin());
-        const PartNumber = index + 1;
-        const { $metadata: _, ...told } = await this.#ask(failing, signal, () =>
-          this.#client.send(new sdk.UploadPartCommand({ ...place, UploadId, PartNumber, Body }), {
-            abortSignal: signal,
-          }),
-        );
-        parts[index] = { PartNumber, ...partOf(told) };
-      },
-      complete: async () => {
-        const UploadId = await id;
-        try {
-          await this.#ask(failing, signal, () =>
-            this.#client.send(
-              new sdk.CompleteMultipartUploadCommand({
-                ...place,
-                UploadId,
-                MultipartUpload: { Parts: parts },
-              }),
-              { abortSignal: signal },
-            ),
-          );
-        } catch (error) {
-          if (!(await this.#isComplete(error, key, { parts: parts.length, signal }))) throw error;
-        }
-      },
-      // Without the signal: what was stopped has to be removed as well.
-      remove: async () => {
-        const UploadId = await id?.catch(() => undefined);
-        if (UploadId === undefined) return;
-        const patient = new AbortController().signal;
-        await this.#ask(failing, patient, () =>
-          this.#client.send(new sdk.AbortMultipartUploadCommand({ ...place, UploadId })),
-        );
-      },
-    };
-  }
-
-  /**
-   * An upload that is not there any more was completed by a request whose answer was lost, if the
-   * object has as many parts.
-   */
-  async #isComplete(
-    error: unknown,
-    key: string,
-    { parts, signal }: { readonly parts: number; readonly signal: AbortSignal },
-  ): Promise<boolean> {
-    if (!(error instanceof ConnectorError) || error.status !== 404) return false;
-    const object = await this.look(key, signal).catch(() => undefined);
-    return object?.version.replaceAll('"', '').endsWith(`-${parts}`) === true;
-  }
-
   /** `failing` is what cannot be done, for messages. */
   async #ask<T>(failing: string, signal: AbortSignal, send: () => Promise<T>): Promise<T> {
     return this.#run(failing, signal, async () => {
@@ -308,24 +238,6 @@ class S3Store implements ObjectStore {
       }
     });
   }
-}
-
-function partOf({
-  ETag,
-  ChecksumCRC32,
-  ChecksumCRC32C,
-  ChecksumCRC64NVME,
-  ChecksumSHA1,
-  ChecksumSHA256,
-}: Omit<S3.UploadPartCommandOutput, '$metadata'>): Omit<S3.CompletedPart, 'PartNumber'> {
-  return {
-    ETag,
-    ChecksumCRC32,
-    ChecksumCRC32C,
-    ChecksumCRC64NVME,
-    ChecksumSHA1,
-    ChecksumSHA256,
-  };
 }
 
 function objectOf({ Key, Size, LastModified, ETag }: S3._Object): StoredObject[] {
