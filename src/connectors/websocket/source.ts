@@ -1,26 +1,21 @@
 import type { CredentialProvider, SourceContext } from '../../kit/context.ts';
-import { pageBounds } from '../../kit/page-bounds.ts';
 import type { Page } from '../../kit/page.ts';
 import type { ReadRequest, Source } from '../../kit/source.ts';
 import { ConnectorError, isTransient, messageOf } from '../../lib/errors.ts';
 import { parseData, type JsonValue } from '../../lib/text/json.ts';
 import { utf8Text } from '../_brokers/payload.ts';
-import { PageCutter } from '../_files/lines/cut-pages.ts';
+import { Arrivals, pagesOf } from '../_http/arrivals.ts';
 import { fillPath, valuesOf } from '../_http/placeholders.ts';
 import { bareUrl, safeUrl } from '../_http/url.ts';
 import type { WebsocketConfig } from './config.ts';
 import { connect, type Connection } from './connection.ts';
-import { MessageQueue } from './message-queue.ts';
-
-/** A page that is not full is given after this long. */
-const FLUSH_MS = 1000;
 
 export class WebsocketSource implements Source {
   readonly #config: WebsocketConfig;
   readonly #context: SourceContext;
   readonly #provider: CredentialProvider;
   readonly #url: string;
-  readonly #queue: MessageQueue;
+  readonly #arrivals: Arrivals;
   readonly #over = new AbortController();
   #connection: Connection | undefined;
   #wasConnected = false;
@@ -37,50 +32,28 @@ export class WebsocketSource implements Source {
     this.#context = context;
     this.#provider = credentials.resolve(config.auth);
     this.#url = fillPath(config.url, valuesOf(parent));
-    this.#queue = new MessageQueue(pageBytes, (isFull) => this.#pause(isFull));
+    this.#arrivals = new Arrivals(pageBytes, (isFull) => this.#pause(isFull));
     this.#lastFrameMs = env.clock.elapsedMs();
   }
 
-  async *pages({ lane, limit = Infinity }: ReadRequest): AsyncGenerator<Page> {
+  async *pages({ lane, limit }: ReadRequest): AsyncGenerator<Page> {
     const { batch_size: batchSize } = this.#config;
     const { signal, pageBytes, env } = this.#context;
-    const cutter = new PageCutter(lane, pageBounds(batchSize, pageBytes));
-    const abort = (): void => this.#queue.end({ error: signal.reason });
     signal.throwIfAborted();
-    signal.addEventListener('abort', abort, { once: true });
     this.#lastFrameMs = env.clock.elapsedMs();
     void this.#keepConnected();
     void this.#endWhenIdle();
+    const { clock } = env;
     try {
-      let left = limit;
-      let flush: Promise<unknown> | undefined;
-      while (left > 0) {
-        if (cutter.count === 0) flush = undefined;
-        else if (batchSize > 0) flush ??= env.clock.sleep(FLUSH_MS, this.#over.signal);
-        const messages = await this.#queue.take(flush);
-        if (messages === undefined) break;
-        for (const { value, size } of messages) {
-          if (left === 0) break;
-          if (!cutter.add(value, size)) {
-            yield cutter.take();
-            signal.throwIfAborted();
-            flush = undefined;
-            cutter.add(value, size);
-          }
-          left -= 1;
-        }
-        if (messages.length === 0 && cutter.count > 0) yield cutter.take();
-      }
-      if (cutter.count > 0) yield cutter.take();
+      yield* pagesOf(this.#arrivals, { lane, limit, batchSize, pageBytes, clock, signal });
     } finally {
-      signal.removeEventListener('abort', abort);
       await this.close();
     }
   }
 
   close(): Promise<void> {
     this.#over.abort();
-    this.#queue.end();
+    this.#arrivals.end();
     this.#connection?.close();
     return Promise.resolve();
   }
@@ -93,15 +66,15 @@ export class WebsocketSource implements Source {
       max_reconnect_attempts: most = Infinity,
     } = this.#config;
     const { env } = this.#context;
-    while (!this.#queue.hasEnded) {
+    while (!this.#arrivals.hasEnded) {
       const failure = await this.#useConnection().catch((error: unknown) => error);
-      if (this.#queue.hasEnded) return;
-      if (failure === undefined) return this.#queue.end();
+      if (this.#arrivals.hasEnded) return;
+      if (failure === undefined) return this.#arrivals.end();
       this.#lastFailure = failure;
       const mayHelp = failure instanceof ConnectorError && isTransient(failure.kind);
       this.#attempts += 1;
       if (!reconnect || !mayHelp || this.#attempts > most)
-        return this.#queue.end({ error: failure });
+        return this.#arrivals.end({ error: failure });
       env.log.warn('connecting again', { attempt: this.#attempts, error: messageOf(failure) });
       await env.clock.sleep(pause * 1000, this.#over.signal);
     }
@@ -122,7 +95,7 @@ export class WebsocketSource implements Source {
       onFrame: () => (this.#lastFrameMs = this.#context.env.clock.elapsedMs()),
     });
     this.#connection = connection;
-    if (this.#queue.hasEnded) connection.close();
+    if (this.#arrivals.hasEnded) connection.close();
     const failure = await connection.ended();
     this.#wasConnected ||= connection.hasOpened;
     return failure;
@@ -131,15 +104,15 @@ export class WebsocketSource implements Source {
   #take(bytes: Buffer): void {
     const { max_messages: most = Infinity, envelope } = this.#config;
     const { env } = this.#context;
-    if (this.#queue.hasEnded) return;
+    if (this.#arrivals.hasEnded) return;
     this.#attempts = 0;
     const data = this.#valueOf(bytes);
     if (data === undefined) return;
     const received = (): string => env.clock.now().toISOString();
     const value = envelope ? { data, received_at: received(), url: bareUrl(this.#url) } : data;
-    this.#queue.push({ value, size: bytes.length });
+    this.#arrivals.push({ value, size: bytes.length });
     this.#count += 1;
-    if (this.#count >= most) this.#queue.end();
+    if (this.#count >= most) this.#arrivals.end();
   }
 
   /** Undefined: it is passed over, or ends the read. */
@@ -156,7 +129,7 @@ export class WebsocketSource implements Source {
     const what = `a message of ${safeUrl(this.#url)} is not ${text === undefined ? 'UTF-8 text' : 'JSON'}`;
     if (onError === 'skip') env.log.warn('a message is passed over', { reason: what });
     else
-      this.#queue.end({
+      this.#arrivals.end({
         error: new ConnectorError('data', what, {
           hint: 'set `message_format` to what the server sends, or `on_parse_error: skip`',
         }),
@@ -177,11 +150,11 @@ export class WebsocketSource implements Source {
     const over = this.#over.signal;
     while (!over.aborted) {
       const leftMs = this.#lastFrameMs + seconds * 1000 - clock.elapsedMs();
-      if (leftMs > 0 || this.#queue.isFull) await clock.sleep(Math.max(leftMs, 10), over);
+      if (leftMs > 0 || this.#arrivals.isFull) await clock.sleep(Math.max(leftMs, 10), over);
       else {
         const isReached = this.#wasConnected || this.#connection?.hasOpened === true;
         const failure = isReached ? undefined : this.#lastFailure;
-        return this.#queue.end(failure === undefined ? {} : { error: failure });
+        return this.#arrivals.end(failure === undefined ? {} : { error: failure });
       }
     }
   }
