@@ -15,6 +15,7 @@ import { restSource } from './rest/index.ts';
 import { s3Sink, s3Source } from './s3/index.ts';
 import { sqliteSink, sqliteSource } from './sqlite/index.ts';
 import { stdoutSink } from './stdout/index.ts';
+import { webhookSource } from './webhook/index.ts';
 import { websocketSource } from './websocket/index.ts';
 import { xmlSource } from './xml/index.ts';
 
@@ -33,6 +34,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   restSource,
   s3Source,
   sqliteSource,
+  webhookSource,
   websocketSource,
   xmlSource,
 ];
