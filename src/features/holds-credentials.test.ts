@@ -53,7 +53,7 @@ test('every field that is marked as secret is looked for', () => {
   walk(editorSchema(parts, GRAMMAR), '');
   expect(names.size).toBeGreaterThan(10);
   const missed = [...names].filter(
-    (name) => !/key|token|url|header|hmac|pass|value|secret|body|salt/.test(name),
+    (name) => !/key|token|url|header|hmac|pass|value|secret|body|salt|client_config/.test(name),
   );
   expect(missed).toEqual([]);
 });

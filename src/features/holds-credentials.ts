@@ -12,7 +12,7 @@ import type { SubmittedDocument } from '../wire/submission.ts';
 
 /** Without any of these words there is no place for a credential: most small documents. */
 const MAY_HOLD =
-  /key|token|url|header|hmac|pass|pwd|value|secret|body|salt|cred|auth|cookie|sign|session|sas|code|:\/\//i;
+  /key|token|url|header|hmac|pass|pwd|value|secret|body|salt|cred|auth|cookie|sign|session|sas|code|client_config|:\/\//i;
 
 let schema: JsonSchema | undefined;
 

@@ -21,7 +21,7 @@ import {
 } from './write/schema.ts';
 import { WriteSession } from './write/session.ts';
 import { insertStatements, keyCondition, nameList, TWO_ROWS } from './write/statements.ts';
-import { lastToken, MAKE_TOKENS, storeToken } from './write/tokens.ts';
+import { lastToken, MAKE_TOKENS, storeToken, takeScope } from './write/tokens.ts';
 
 const NAMES = { ignoresCase: true };
 /** From this many rows on LOAD DATA is faster than INSERT. */
@@ -127,6 +127,14 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
   };
   if (!server.takesFiles && config.write_method !== 'insert' && context.role === 'main')
     onRefused();
+  // Making a table ends a transaction, so this comes before one.
+  const makeTokens = async (): Promise<void> => {
+    if (hasTokens) return;
+    await session.run('making the table of the commit tokens', (connection) =>
+      askMysql(connection, MAKE_TOKENS),
+    );
+    hasTokens = true;
+  };
   return {
     names: NAMES,
     roundingOf,
@@ -139,13 +147,7 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
         createTable(connection, table, { columns, key, isMariadb: server.isMariadb }),
       ),
     async apply(change) {
-      if (change.commit !== undefined && !hasTokens) {
-        // Making a table ends a transaction.
-        await session.run('making the table of the commit tokens', (connection) =>
-          askMysql(connection, MAKE_TOKENS),
-        );
-        hasTokens = true;
-      }
+      if (change.commit !== undefined) await makeTokens();
       await session.transaction(`writing to \`${change.table}\``, async (connection) => {
         const facts = await factsOf(connection, change.table);
         await applyChange(connection, change, { config, server, facts, onRefused });
@@ -155,8 +157,15 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
       session.transaction(`removing rows of \`${one.table}\``, (connection) =>
         sweep(connection, one),
       ),
-    lastToken: (scope) =>
-      session.run('reading the commit token', (connection) => lastToken(connection, scope)),
+    async lastToken(scope, execution) {
+      if (execution !== undefined) {
+        await makeTokens();
+        await session.transaction('taking over the commit token', (connection) =>
+          takeScope(connection, scope, execution),
+        );
+      }
+      return session.run('reading the commit token', (connection) => lastToken(connection, scope));
+    },
     evolve: (table, change) =>
       session.run(`changing the table \`${table}\``, (connection) =>
         evolve(connection, { table, change, isMariadb: server.isMariadb }),

@@ -3,7 +3,15 @@ import type { Connection } from 'mysql2';
 import { askMysql } from '../../../lib/sql/mysql.ts';
 import { codesOf } from '../../../lib/sql/mysql-errors.ts';
 import { fnv1a64 } from '../../../lib/text/fnv.ts';
-import { TOKEN_TABLE, type CommitToken } from '../../_sql/driver.ts';
+import {
+  executionScope,
+  executionText,
+  isLater,
+  takenOverError,
+  TOKEN_TABLE,
+  type CommitToken,
+  type Execution,
+} from '../../_sql/driver.ts';
 import { sqlLiteral } from '../read/literals.ts';
 
 const NO_SUCH_TABLE = 1146;
@@ -23,14 +31,46 @@ export function storedScope(scope: string): string {
 
 export async function storeToken(
   connection: Connection,
-  { scope, token }: CommitToken,
+  { scope, token, execution }: CommitToken,
 ): Promise<void> {
+  if (execution !== undefined) await holdScope(connection, scope, execution);
   await askMysql(
     connection,
     `INSERT INTO ${TOKEN_TABLE} (scope, token, updated_at)
      VALUES (${sqlLiteral(storedScope(scope))}, ${sqlLiteral(token)}, CURRENT_TIMESTAMP(6))
      ON DUPLICATE KEY UPDATE token = VALUES(token), updated_at = VALUES(updated_at)`,
   );
+}
+
+/** Whoever takes the scope over waits for this transaction, or it finds that somebody did. */
+async function holdScope(
+  connection: Connection,
+  scope: string,
+  execution: Execution,
+): Promise<void> {
+  const { rows } = await askMysql(
+    connection,
+    `SELECT 1 FROM ${TOKEN_TABLE} WHERE scope = ${sqlLiteral(storedScope(executionScope(scope)))}
+     AND token = ${sqlLiteral(executionText(execution))} LOCK IN SHARE MODE`,
+  );
+  if (rows.length !== 1) throw takenOverError(scope);
+}
+
+/** From now on only this execution commits in the scope. To be called in a transaction. */
+export async function takeScope(
+  connection: Connection,
+  scope: string,
+  execution: Execution,
+): Promise<void> {
+  const name = executionScope(scope);
+  // So that there is a row to lock.
+  await askMysql(
+    connection,
+    `INSERT IGNORE INTO ${TOKEN_TABLE} (scope, token, updated_at)
+     VALUES (${sqlLiteral(storedScope(name))}, '', CURRENT_TIMESTAMP(6))`,
+  );
+  if (isLater(await lastToken(connection, name), execution)) throw takenOverError(scope);
+  await storeToken(connection, { scope: name, token: executionText(execution) });
 }
 
 /** Waits for a commit in progress, as it locks the row. */
