@@ -93,6 +93,7 @@ async function startMariadb(binary: string): Promise<MariadbServer> {
 
 let server: Promise<MariadbServer> | undefined;
 let databases = 0;
+let inUse = 0;
 
 export interface FreshMariadb {
   readonly name: string;
@@ -101,12 +102,14 @@ export interface FreshMariadb {
   drop(): Promise<void>;
 }
 
-/** An empty database of its own, on a server that runs as long as this process. */
+/** An empty database of its own, on a server that runs until the last of them is dropped. */
 export async function freshMariadb(): Promise<FreshMariadb> {
   const found = mariadbOrReason();
   if (found.start === undefined) throw new Error(found.reason);
+  inUse += 1;
   server ??= found.start();
-  const { url } = await server;
+  const used = await server;
+  const { url } = used;
   const name = `t${process.pid}_${(databases += 1)}`;
   const client = await createConnection({
     uri: url,
@@ -121,6 +124,10 @@ export async function freshMariadb(): Promise<FreshMariadb> {
     async drop() {
       await client.query(`DROP DATABASE \`${name}\``);
       await client.end();
+      inUse -= 1;
+      if (inUse > 0) return;
+      server = undefined;
+      await used.stop();
     },
   };
 }

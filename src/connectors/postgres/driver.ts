@@ -1,12 +1,7 @@
 import type { ClientBase, Pool } from 'pg';
 import { ConnectorError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
-import {
-  codeOf,
-  inPostgresTransaction,
-  openPostgresPool,
-  withClient,
-} from '../../lib/sql/postgres.ts';
+import { codeOf, inPostgresTransaction, withClient } from '../../lib/sql/postgres.ts';
 import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
@@ -41,6 +36,7 @@ import {
   fromArrays,
   insertInto,
 } from './write/statements.ts';
+import { endEarlierExecutions, openExecutionPool } from './write/executions.ts';
 import { lastToken, storeToken, takeScope } from './write/tokens.ts';
 import { logReplaced, rollbackSession } from './write/rollback.ts';
 import { WriteTransaction, type Transaction } from './write/write-transaction.ts';
@@ -58,7 +54,7 @@ export async function openPostgresDriver(
   context: SinkContext,
 ): Promise<SqlDriver> {
   refuseConfiguredNames(config);
-  const pool = await openPostgresPool({ url: config.connection_url, max: config.max_connections });
+  const pool = await openExecutionPool(config, context);
   const qualified = (table: string): string =>
     (config.schema === undefined ? '' : `${quoteName(config.schema)}.`) + quoteName(table);
   const buffer = newPageBuffer();
@@ -115,6 +111,7 @@ export async function openPostgresDriver(
     );
   };
   await checkConnection(pool, context.signal);
+  await endEarlierExecutions(pool, context);
   return {
     names: NAMES,
     roundingOf: columnRounding,

@@ -12,9 +12,9 @@ function outputId(path: string, machine: string | undefined): string {
   return hash('sha256', machine === undefined ? path : `${machine}\n${path}`).slice(0, 16);
 }
 
-/** Whether the file is one of this machine. */
+/** Whether the file is one of this machine, which has a name where others use the same ledger. */
 export function isHere({ id, path }: StoredOutput, machine: string | undefined): boolean {
-  return id === outputId(path, machine);
+  return machine === undefined || id === outputId(path, machine);
 }
 
 /** A file that several rows wrote is listed once, as the last of them left it. */

@@ -98,6 +98,7 @@ export type SessionSettings = Pick<
   | 'statement_timeout'
   | 'query_timeout'
   | 'idle_in_transaction_session_timeout'
+  | 'application_name'
   | 'options'
 >;
 
