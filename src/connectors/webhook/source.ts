@@ -63,7 +63,8 @@ export class WebhookSource implements Source {
     const { max_payloads: most = Infinity } = this.#config;
     const text = utf8Text(body);
     if (text === undefined) return NO_TEXT;
-    await this.#room;
+    // Of those that waited, the first may have taken the room.
+    while (this.#arrivals.isFull && !this.#arrivals.hasEnded) await this.#room;
     if (this.#count >= most) return TAKEN;
     if (this.#arrivals.hasEnded) return CLOSED;
     this.#arrivals.push({ value: valueOf(text), size: body.length });
