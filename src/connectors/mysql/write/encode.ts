@@ -5,6 +5,7 @@ import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 import type { RecordSchema, RecordType } from '../../../kit/record-schema.ts';
 import { isBase64 } from '../../../kit/typed-values.ts';
 import type { LiveColumn } from '../../_sql/driver.ts';
+import { documentOrText } from '../../_sql/document-or-text.ts';
 import { serverTime } from '../read/literals.ts';
 
 /**
@@ -86,22 +87,6 @@ function hexText(name: string, value: JsonValue): string | null {
   throw new ConnectorError('data', `a value of \`${name}\` is not base64, as bytes are`, {
     hint: 'leave the field as it was read, or write it into a text column',
   });
-}
-
-/** A text that is a JSON object or list is stored as such; any other text becomes a JSON string. */
-function documentOrText(value: JsonValue): string | null {
-  if (value === null) return null;
-  return typeof value === 'string' && spellsJson(value) ? value : stringifyJson(value);
-}
-
-function spellsJson(text: string): boolean {
-  if (!/^\s*[[{]/.test(text)) return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 const PLAIN_NUMBER = /^-?\d{1,60}(?:\.\d{1,28})?$/;

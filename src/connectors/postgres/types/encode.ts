@@ -5,6 +5,7 @@ import { documentText, isLiteral, literalValue } from '../../../lib/text/json-li
 import type { RecordSchema, RecordType } from '../../../kit/record-schema.ts';
 import { isBase64 } from '../../../kit/typed-values.ts';
 import type { LiveColumn } from '../../_sql/driver.ts';
+import { documentOrText } from '../../_sql/document-or-text.ts';
 import { roundingOf } from './rounding.ts';
 
 export type Encoder = (value: JsonValue) => string | null;
@@ -35,7 +36,7 @@ export function encoderOf(column: Encoded): Encoder {
   if (isJsonType(sqlType))
     return holdsDocuments(column)
       ? (value) => (value === null ? null : documentText(value))
-      : jsonText;
+      : documentOrText;
   if (type?.kind === 'binary' && sqlType === 'bytea') return byteaEncoder(column.name);
   if (sqlType.endsWith('[]')) {
     const item = encoderOf({
@@ -111,22 +112,6 @@ function plainText(value: JsonValue): string | null {
   if (typeof value === 'object')
     return isLiteral(value) ? plainText(literalValue(value)) : stringifyJson(value);
   return Object.is(value, -0) ? '-0' : String(value);
-}
-
-/** A text that is a JSON object or list is stored as such; any other text becomes a JSON string. */
-function jsonText(value: JsonValue): string | null {
-  if (value === null) return null;
-  return typeof value === 'string' && spellsJson(value) ? value : stringifyJson(value);
-}
-
-function spellsJson(text: string): boolean {
-  if (!/^\s*[[{]/.test(text)) return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function arrayText(items: readonly JsonValue[], encode: Encoder): string {
