@@ -17,6 +17,8 @@ const shared = {
   pool: 'forks' as const,
   testTimeout: 60_000,
   hookTimeout: 120_000,
+  // What is waited for may take long on a busy machine; `test/support/eventually.ts` has the same.
+  expect: { poll: { timeout: 40_000, interval: 25 } },
 };
 
 /**

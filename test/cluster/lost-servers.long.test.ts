@@ -1,12 +1,12 @@
 /** Servers that are killed, frozen and cut off while they execute runs, and what becomes of those. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { tcpProxy, type TcpProxy } from '../fakes/tcp-proxy.ts';
 import { childrenOf, workshop, type Program } from '../e2e/serve-program.ts';
 import { receiver, type Receiver } from './receiver.ts';
 import { ROWS, WatchedDatabase } from './watched-database.ts';
+import { eventually } from '../support/eventually.ts';
 
-const WAIT = { timeout: 40_000, interval: 50 };
 const database = await WatchedDatabase.open();
 const shop = workshop();
 let proxy: TcpProxy;
@@ -75,7 +75,7 @@ async function begin(
   const [first] = servers;
   if (first === undefined) throw new Error('no server');
   const id = await first.submit(document, { callback: { url: callbacks.url } });
-  await vi.waitFor(async () => expect(await database.count(name)).toBeGreaterThan(200), WAIT);
+  await eventually(async () => expect(await database.count(name)).toBeGreaterThan(200));
   const owner = (await database.seen(id)).at(-1)?.owner;
   const selves = await Promise.all(
     servers.map(async (server) => {
@@ -93,7 +93,7 @@ async function begin(
 async function expectSound(id: string, table: string): Promise<void> {
   await database.expectMoved(table);
   await database.expectSoundRuns();
-  await vi.waitFor(() => expect(callbacks.of(id)).toEqual(['run.completed']));
+  await eventually(() => expect(callbacks.of(id)).toEqual(['run.completed']));
 }
 
 test(
@@ -105,11 +105,11 @@ test(
     const killedAt = Date.now();
     killAll(holder);
     const [other] = others;
-    const record = await vi.waitFor(async () => {
+    const record = await eventually(async () => {
       const found = await other?.get(id);
       expect(found?.status).toBe('completed');
       return found;
-    }, WAIT);
+    });
     expect(record).toMatchObject({ attempt: 1 });
     // It went on after its bookmark.
     expect(record?.records_written).toBeLessThan(ROWS - before + 200);
@@ -132,12 +132,12 @@ test(
     const stoppedAt = Date.now();
     signalAll(holder, 'SIGSTOP');
     const [other] = others;
-    await vi.waitFor(async () => expect((await other?.get(id))?.status).toBe('completed'), WAIT);
+    await eventually(async () => expect((await other?.get(id))?.status).toBe('completed'));
     const again = (await database.seen(id)).find(({ attempt }) => attempt === 1);
-    expect((again?.at ?? 0) - stoppedAt).toBeLessThan(5500);
+    expect((again?.at ?? 0) - stoppedAt).toBeLessThan(15_000);
     // It wakes up when all is done, and can change nothing.
     signalAll(holder, 'SIGCONT');
-    await vi.waitFor(() => expect(holder.output()).toMatch(/lost touch|another server/), WAIT);
+    await eventually(() => expect(holder.output()).toMatch(/lost touch|another server/));
     await sleep(1000);
     expect(await holder.get(id)).toMatchObject({ status: 'completed', attempt: 1 });
     await expectSound(id, 'silent');
@@ -155,15 +155,13 @@ test(
       if (who === 'all') signalAll(holder, 'SIGSTOP');
       // Its worker goes on.
       else process.kill(server, 'SIGSTOP');
-      await vi.waitFor(
-        async () =>
-          expect((await database.seen(id)).at(-1)).toMatchObject({ attempt: 1, status: 'running' }),
-        WAIT,
+      await eventually(async () =>
+        expect((await database.seen(id)).at(-1)).toMatchObject({ attempt: 1, status: 'running' }),
       );
       await sleep(500);
       signalAll(holder, 'SIGCONT');
       const [other] = others;
-      await vi.waitFor(async () => expect((await other?.get(id))?.status).toBe('completed'), WAIT);
+      await eventually(async () => expect((await other?.get(id))?.status).toBe('completed'));
       await sleep(500);
       await expectSound(id, table);
       for (const program of running.splice(0)) killAll(program);
@@ -185,7 +183,7 @@ test(
       await sleep(awayMs);
       proxy.heal();
       const [other] = others;
-      await vi.waitFor(async () => expect((await other?.get(id))?.status).toBe('completed'), WAIT);
+      await eventually(async () => expect((await other?.get(id))?.status).toBe('completed'));
       if (awayMs < 2000) expect(await other?.get(id)).toMatchObject({ attempt: 0 });
       await expectSound(id, table);
     }
@@ -199,10 +197,8 @@ test(
     const servers = await start(3, ['--cluster-max-attempts', '1']);
     const { id, holder, others } = await begin('poison', servers);
     killAll(holder);
-    await vi.waitFor(
-      async () =>
-        expect((await database.seen(id)).at(-1)).toMatchObject({ attempt: 1, status: 'running' }),
-      WAIT,
+    await eventually(async () =>
+      expect((await database.seen(id)).at(-1)).toMatchObject({ attempt: 1, status: 'running' }),
     );
     const owner = (await database.seen(id)).at(-1)?.owner;
     for (const other of others) {
@@ -211,10 +207,7 @@ test(
       };
       if (members.some((member) => member.is_self && member.instance_id === owner)) killAll(other);
     }
-    await vi.waitFor(
-      async () => expect((await database.seen(id)).at(-1)?.status).toBe('failed'),
-      WAIT,
-    );
+    await eventually(async () => expect((await database.seen(id)).at(-1)?.status).toBe('failed'));
     const alive = others.find(
       ({ process: { exitCode, signalCode } }) => (exitCode ?? signalCode) === null,
     );
@@ -268,9 +261,8 @@ test(
     expect(ids.length).toBeGreaterThan(50);
     const [any] = servers;
     for (const id of [long, ...ids])
-      await vi.waitFor(
-        async () => expect(await any?.get(id)).toMatchObject({ status: 'completed', attempt: 0 }),
-        WAIT,
+      await eventually(async () =>
+        expect(await any?.get(id)).toMatchObject({ status: 'completed', attempt: 0 }),
       );
     await expectSound(long, 'rolling');
   },

@@ -2,11 +2,12 @@
 import { DatabaseSync } from 'node:sqlite';
 import { readFileSync } from 'node:fs';
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BackfillReceipt } from '../../src/wire/backfill.ts';
 import { freshDatabase } from '../servers/postgres.ts';
 import { silentApi } from './serve-documents.ts';
 import { workshop, type Answer, type Body, type Program } from './serve-program.ts';
+import { eventually } from '../support/eventually.ts';
 
 const shop = workshop();
 const api = await silentApi();
@@ -270,10 +271,10 @@ test('what finds the queue full is submitted when the same request is posted aga
     error: expect.stringContaining('post the same request again'),
   });
   expect(first.units.at(-1)).not.toHaveProperty('run_id');
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     api.answer();
     for (const id of busy) expect((await program.get(id)).status).toBe('completed');
-  }, 15_000);
+  });
   await Promise.all(
     idsOf(first)
       .slice(0, 4)

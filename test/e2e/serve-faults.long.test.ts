@@ -1,7 +1,8 @@
 /** What the control plane survives: hostile runs, signals, and its own death. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { csvToJsonl, heapEater, silentApi, silentPipe, spinning } from './serve-documents.ts';
 import { isAlive, workshop, type Program } from './serve-program.ts';
 
@@ -45,7 +46,7 @@ function withPipe(name: string, first?: string): string {
 async function says(program: Program, runId: string, words: string): Promise<void> {
   const log = async (): Promise<string> =>
     (await program.call('GET', `/v1/runs/${runId}/logs?format=text`)).text;
-  await vi.waitFor(async () => expect(await log()).toContain(words), { timeout: 15_000 });
+  await eventually(async () => expect(await log()).toContain(words));
 }
 
 /** They take the whole grace of a stop to end, during which the other tests run. */
@@ -77,16 +78,16 @@ async function insist(
 }
 
 const noneAlive = (pids: readonly number[]): Promise<void> =>
-  expect.poll(() => pids.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+  expect.poll(() => pids.filter(isAlive)).toEqual([]);
 
-test('two hundred small runs all complete, in a few processes', { timeout: 60_000 }, async () => {
+test('two hundred small runs all complete, in a few processes', { timeout: 90_000 }, async () => {
   const program = await start(['--max-concurrent-runs', '2', '--max-queued-runs', '200']);
   const ids = await Promise.all(
     Array.from({ length: 200 }, (_, index) => program.submit(quick(`many-${index}.jsonl`))),
   );
   const state = async (): Promise<number> =>
     (await program.list('?status=completed&limit=500')).runs.length;
-  await expect.poll(state, { timeout: 40_000, interval: 100 }).toBe(200);
+  await expect.poll(state, { timeout: 60_000 }).toBe(200);
   expect(new Set((await program.list('?limit=500')).runs.map((run) => run.run_id))).toEqual(
     new Set(ids),
   );
@@ -166,9 +167,7 @@ describe('a server that is killed', () => {
       const id = await before.submit(
         csvToJsonl(withPipe('long-pipe.csv', shop.path('long.csv')), output),
       );
-      await expect
-        .poll(async () => (await before.get(id)).records_written, { timeout: 15_000 })
-        .toBeGreaterThan(0);
+      await expect.poll(async () => (await before.get(id)).records_written).toBeGreaterThan(0);
       const workers = before.workers();
       await before.stop('SIGKILL');
       await noneAlive(workers);

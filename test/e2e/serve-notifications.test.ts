@@ -1,9 +1,10 @@
 /** Whom the control plane tells how runs ended (spec 6). */
 import { rmSync, writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startHttpServer, type HttpServer } from '../fakes/http-server.ts';
 import { silentApi } from './serve-documents.ts';
 import { workshop, type Body, type Program } from './serve-program.ts';
+import { eventually } from '../support/eventually.ts';
 
 type Told = Readonly<Record<string, unknown>>;
 
@@ -45,7 +46,7 @@ const events = (): string[] => told().map(({ event, row }) => `${String(event)} 
 
 /** Waits, with a bound, until so many requests have arrived; gives all of them. */
 async function arrived(count: number, path?: string): Promise<Told[]> {
-  await vi.waitFor(() => expect(told(path).length).toBeGreaterThanOrEqual(count), BOUND);
+  await eventually(() => expect(told(path).length).toBeGreaterThanOrEqual(count), BOUND);
   return told(path);
 }
 
@@ -92,14 +93,14 @@ describe('a server', { timeout: 150_000 }, () => {
     );
     const ids = [await program.submit(breaking), await program.submit(breaking)];
     await api.asked();
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       for (const id of ids) expect((await program.get(id)).status).toBe('running');
     }, BOUND);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       api.answer();
       for (const id of ids) expect((await program.get(id)).status).toBe('failed');
     }, BOUND);
-    await vi.waitFor(
+    await eventually(
       async () => expect(await measured('svc_notifications_dropped_total{')).toHaveLength(1),
       BOUND,
     );
@@ -159,7 +160,7 @@ describe('a server', { timeout: 150_000 }, () => {
     receiver.respond(({ path, body }) => ({ status: 403, body: `${receiver.url}${path} ${body}` }));
     const chat = { name: 'chat', channel: { type: 'slack', config: { webhook_url: address } } };
     const id = await program.submit(document(moving('in.csv'), [chat], 'quiet'));
-    await vi.waitFor(() => expect(program.output()).toContain('rule=chat'), BOUND);
+    await eventually(() => expect(program.output()).toContain('rule=chat'), BOUND);
     const { text: record } = await program.call('GET', `/v1/runs/${id}`);
     const { text: log } = await program.call('GET', `/v1/runs/${id}/logs`);
     const { text: metrics } = await program.call('GET', '/metrics');

@@ -2,11 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { Client } from 'pg';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tcpProxy, type TcpProxy } from '../fakes/tcp-proxy.ts';
 import { freshDatabase } from '../servers/postgres.ts';
 import { csvToJsonl, silentApi } from './serve-documents.ts';
 import { workshop, type Program } from './serve-program.ts';
+import { eventually } from '../support/eventually.ts';
 
 const PASSWORD = 'canary-in-the-address';
 const LOGIN = `login_${randomBytes(6).toString('hex')}`;
@@ -54,7 +55,7 @@ const errorOf = (answer: { json(): unknown }) =>
 
 test('runs, logs, audit, catalog, templates and schedules are there after a restart', async () => {
   const before = await start('restart');
-  await vi.waitFor(() => expect(before.output()).toContain('history: postgres (127.0.0.1:'));
+  await eventually(() => expect(before.output()).toContain('history: postgres (127.0.0.1:'));
   const key = { idempotency_key: 'k' };
   const id = await before.submit(quick('restart.jsonl'), key);
   expect(await before.ended(id)).toMatchObject({ status: 'completed', records_written: 2 });
@@ -121,12 +122,12 @@ test('a run goes on while the database is away, and its record arrives when it i
     // It executes here: it is known without the database.
     expect(await program.get(running)).toMatchObject({ status: 'running', run_id: running });
     api.answer();
-    await vi.waitFor(() => expect(existsSync(shop.path('running.jsonl'))).toBe(true));
+    await eventually(() => expect(existsSync(shop.path('running.jsonl'))).toBe(true));
   } finally {
     proxy.heal();
   }
   expect(await program.ended(running)).toMatchObject({ status: 'completed', records_written: 1 });
-  await vi.waitFor(async () => expect((await program.call('GET', '/readyz')).status).toBe(200));
+  await eventually(async () => expect((await program.call('GET', '/readyz')).status).toBe(200));
   const log = await program.call('GET', `/v1/runs/${running}/logs?format=text`);
   expect(log.text).toContain('pipeline run starting');
   expect((await program.list()).runs).toHaveLength(1);
@@ -156,13 +157,13 @@ test('a server starts without its database, says so, and begins its work when it
   }
   const ready = async (): Promise<void> =>
     expect((await program.call('GET', '/readyz')).status).toBe(200);
-  await vi.waitFor(ready, { timeout: 15_000 });
+  await eventually(ready);
   expect(await program.ended(await program.submit(quick('late.jsonl')))).toMatchObject({
     status: 'completed',
   });
   const ticks = async (): Promise<void> =>
     expect((await program.list('?name=often')).runs.length).toBeGreaterThan(1);
-  await vi.waitFor(ticks, { timeout: 15_000 });
+  await eventually(ticks);
   expect(await program.stop()).toBe(0);
 });
 

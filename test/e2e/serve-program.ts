@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import type { RunPage, RunRecord } from '../../src/wire/run.ts';
 import { launcherPath } from '../servers/bundle.ts';
+import { eventually } from '../support/eventually.ts';
 
 const LAUNCHER = await launcherPath();
-const WAIT = { timeout: 15_000, interval: 25 };
 const LONG_WAIT = { timeout: 90_000, interval: 100 };
 const ENDED = ['completed', 'failed', 'cancelled'];
 
@@ -108,9 +108,9 @@ async function startServe({ cwd, args = [], variables = {} }: ProgramOptions): P
   const reach = async (
     runId: string,
     states: readonly string[],
-    wait: typeof WAIT,
+    wait?: typeof LONG_WAIT,
   ): Promise<RunRecord> => {
-    await vi.waitFor(async () => expect((await get(runId)).status).toBeOneOf([...states]), wait);
+    await eventually(async () => expect((await get(runId)).status).toBeOneOf([...states]), wait);
     return get(runId);
   };
   return {
@@ -119,8 +119,8 @@ async function startServe({ cwd, args = [], variables = {} }: ProgramOptions): P
     output: () => output,
     call,
     get,
-    until: (runId, ...states) => reach(runId, states, WAIT),
-    ended: (runId) => reach(runId, ENDED, WAIT),
+    until: (runId, ...states) => reach(runId, states),
+    ended: (runId) => reach(runId, ENDED),
     endedAtLast: (runId) => reach(runId, ENDED, LONG_WAIT),
     submit: async (config, settings = {}) => {
       const answer = await call('POST', '/v1/runs', {

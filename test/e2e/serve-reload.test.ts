@@ -1,10 +1,10 @@
 /** A server that reads its default document and its principals again while it runs. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { csvToJsonl } from './serve-documents.ts';
 import { workshop, type Answer, type Program } from './serve-program.ts';
+import { eventually } from '../support/eventually.ts';
 
-const WAIT = { timeout: 15_000, interval: 25 };
 const shop = workshop();
 afterAll(() => shop.dispose());
 
@@ -36,9 +36,8 @@ test('the next run is merged over the new default document; a broken one changes
     const out = shop.path('out.jsonl');
     const config = JSON.stringify(csvToJsonl(shop.path('in.csv'), out));
     const { run_id } = (await ask('POST', '/v1/runs', { config })).json() as { run_id: string };
-    await vi.waitFor(
-      async () => expect((await ask('GET', `/v1/runs/${run_id}`)).text).toContain('"completed"'),
-      WAIT,
+    await eventually(async () =>
+      expect((await ask('GET', `/v1/runs/${run_id}`)).text).toContain('"completed"'),
     );
     return JSON.parse(readFileSync(out, 'utf8'));
   };
@@ -69,7 +68,7 @@ test('the next run is merged over the new default document; a broken one changes
 
   writeFileSync(shop.path('auth.json'), principals('second-admin-token'));
   server.process.kill('SIGHUP');
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect((await ask('GET', '/v1/whoami', undefined, 'second-admin-token')).status).toBe(200),
   );
   expect((await ask('GET', '/v1/whoami')).status).toBe(401);

@@ -1,8 +1,9 @@
 /** A thousand schedules that are due in the same minute, and a server that is killed meanwhile. */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RunRecord } from '../../src/wire/run.ts';
 import { workshop, type Program } from './serve-program.ts';
+import { eventually } from '../support/eventually.ts';
 
 const SCHEDULES = 1000;
 const MINUTE_MS = 60_000;
@@ -55,13 +56,13 @@ test(
     const tick = nextTick();
     writeSchedules(tick);
     const first = await start();
-    await vi.waitFor(() => expect(readdirSync(shop.path('out')).length).toBeGreaterThan(200), WAIT);
+    await eventually(() => expect(readdirSync(shop.path('out')).length).toBeGreaterThan(200), WAIT);
     await first.stop('SIGKILL');
     const before = readdirSync(shop.path('out')).length;
     expect(before).toBeLessThan(SCHEDULES);
 
     const next = await start();
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const listed = (await next.call('GET', '/v1/schedules')).text;
       expect(listed.match(/"status":"(completed|failed)"/g)?.length).toBe(SCHEDULES);
     }, WAIT);

@@ -1,8 +1,9 @@
 /** Documents that the server runs by itself, from a folder and from templates, over restarts. */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ScheduleView } from '../../src/wire/schedules.ts';
 import { workshop, type Body, type Program } from './serve-program.ts';
+import { eventually } from '../support/eventually.ts';
 
 const shop = workshop();
 beforeAll(() => {
@@ -11,7 +12,6 @@ beforeAll(() => {
 });
 afterAll(() => shop.dispose());
 
-const WAIT = { timeout: 20_000, interval: 50 };
 const document = (schedule: string, path = '${now.strftime.%H}.jsonl'): string => `version: 1
 schedule: { ${schedule} }
 pipeline:
@@ -52,10 +52,7 @@ test('a document of the folder runs by the clock of its zone; it is listed, paus
     }),
   );
   const server = await start('data');
-  await vi.waitFor(
-    async () => expect((await view(server, 'every')).successes).toBeGreaterThan(1),
-    WAIT,
-  );
+  await eventually(async () => expect((await view(server, 'every')).successes).toBeGreaterThan(1));
   const listed = (await server.call('GET', '/v1/schedules')).json() as {
     schedules: ScheduleView[];
   };
@@ -94,10 +91,8 @@ test('a document of the folder runs by the clock of its zone; it is listed, paus
     paused: { by: 'anonymous' },
   });
   expect(await post(server, 'yearly/run')).toMatchObject({ status: 'queued' });
-  await vi.waitFor(
-    async () =>
-      expect((await view(server, 'yearly')).last_run).toMatchObject({ status: 'completed' }),
-    WAIT,
+  await eventually(async () =>
+    expect((await view(server, 'yearly')).last_run).toMatchObject({ status: 'completed' }),
   );
   expect((await view(server, 'yearly')).successes).toBe(0);
   expect((await server.call('POST', '/v1/schedules/nobody/run')).status).toBe(404);
@@ -109,9 +104,8 @@ test('a document of the folder runs by the clock of its zone; it is listed, paus
   const paused = await view(next, 'every');
   expect(paused).toMatchObject({ state: 'paused', successes: expect.any(Number) });
   const { successes } = (await post(next, 'every/resume')) as unknown as ScheduleView;
-  await vi.waitFor(
-    async () => expect((await view(next, 'every')).successes).toBeGreaterThan(successes),
-    WAIT,
+  await eventually(async () =>
+    expect((await view(next, 'every')).successes).toBeGreaterThan(successes),
   );
   expect((await next.call('GET', '/metrics')).text).toContain(
     'svc_schedule_runs_total{pipeline="every",outcome="ok"}',
@@ -159,20 +153,17 @@ test('the launched version of a template runs when it says; a rollback and a del
   };
   await register('0 0 1 1 *', true);
   await register('* * * * * *', false);
-  await vi.waitFor(
-    async () =>
-      expect(await view(server, 'template:orders')).toMatchObject({
-        cron: '0 0 1 1 *',
-        source: { kind: 'template', id: 'orders', version: 1 },
-      }),
-    WAIT,
+  await eventually(async () =>
+    expect(await view(server, 'template:orders')).toMatchObject({
+      cron: '0 0 1 1 *',
+      source: { kind: 'template', id: 'orders', version: 1 },
+    }),
   );
   const run = await server.call('POST', '/v1/templates/orders/runs', {});
   expect(run.status, run.text).toBe(202);
   expect((await server.call('POST', '/v1/templates/orders/launch')).status).toBe(200);
-  await vi.waitFor(
-    async () => expect((await view(server, 'template:orders')).successes).toBeGreaterThan(0),
-    WAIT,
+  await eventually(async () =>
+    expect((await view(server, 'template:orders')).successes).toBeGreaterThan(0),
   );
   expect((await view(server, 'template:orders')).source).toMatchObject({ version: 2 });
   const { runs } = await server.list('?limit=1');
@@ -183,15 +174,12 @@ test('the launched version of a template runs when it says; a rollback and a del
   });
   expect(readFileSync(shop.path('template.jsonl'), 'utf8')).toContain('"id":"1"');
   expect((await server.call('POST', '/v1/templates/orders/rollback')).status).toBe(200);
-  await vi.waitFor(
-    async () => expect((await view(server, 'template:orders')).cron).toBe('0 0 1 1 *'),
-    WAIT,
+  await eventually(async () =>
+    expect((await view(server, 'template:orders')).cron).toBe('0 0 1 1 *'),
   );
   expect((await server.call('DELETE', '/v1/templates/orders')).status).toBe(204);
-  await vi.waitFor(
-    async () =>
-      expect((await server.call('GET', '/v1/schedules')).json()).toEqual({ schedules: [] }),
-    WAIT,
+  await eventually(async () =>
+    expect((await server.call('GET', '/v1/schedules')).json()).toEqual({ schedules: [] }),
   );
   expect(await server.stop()).toBe(0);
 });

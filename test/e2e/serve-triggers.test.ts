@@ -1,9 +1,10 @@
 /** Webhooks on a whole server: what fires, what does not, and a file that is read again. */
 import { createHmac } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { csvToJsonl } from './serve-documents.ts';
 import { workshop, type Answer, type Body, type Program } from './serve-program.ts';
+import { eventually } from '../support/eventually.ts';
 
 const shop = workshop();
 const SECRET = 'the-secret-of-the-sender';
@@ -74,9 +75,8 @@ const runOf = (answer: Answer): string => {
   return (answer.json() as { run_id: string }).run_id;
 };
 const ended = async (runId: string): Promise<Body> => {
-  await vi.waitFor(
-    async () => expect((await ask(`/v1/runs/${runId}`)).text).toMatch(/"(completed|failed)"/),
-    { timeout: 15_000, interval: 25 },
+  await eventually(async () =>
+    expect((await ask(`/v1/runs/${runId}`)).text).toMatch(/"(completed|failed)"/),
   );
   return (await ask(`/v1/runs/${runId}`)).json() as Body;
 };

@@ -2,14 +2,14 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { Redis } from 'ioredis';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { makeBucket, minio, s3Client, S3_VARIABLES } from '../servers/object-stores.ts';
 import { redisOrReason } from '../servers/redis.ts';
 import { startOf } from '../servers/test-servers.ts';
 import { csvToJsonl } from './serve-documents.ts';
 import { workshop, type Body, type Program } from './serve-program.ts';
+import { eventually } from '../support/eventually.ts';
 
-const WAIT = { timeout: 20_000, interval: 50 };
 const redis = redisOrReason();
 let ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -51,7 +51,7 @@ describe.skipIf(redis.reason !== undefined)(`a queue of Redis ${redis.reason ?? 
       client.disconnect();
     };
     await push();
-    await vi.waitFor(async () => expect(await labelsOf(program)).toHaveLength(1), WAIT);
+    await eventually(async () => expect(await labelsOf(program)).toHaveLength(1));
     const [run] = (await program.list()).runs;
     expect(await program.ended(run?.run_id ?? '')).toMatchObject({
       status: 'completed',
@@ -68,10 +68,7 @@ describe.skipIf(redis.reason !== undefined)(`a queue of Redis ${redis.reason ?? 
       depth: '2',
     });
     await server.stop();
-    await vi.waitFor(
-      async () => expect(await health(program)).toMatchObject({ healthy: false }),
-      WAIT,
-    );
+    await eventually(async () => expect(await health(program)).toMatchObject({ healthy: false }));
     const ready = await program.call('GET', '/readyz');
     expect([ready.status, (await health(program))['last_error']]).toEqual([
       200,
@@ -104,14 +101,13 @@ describe.skipIf(minio.reason !== undefined)(`a bucket of MinIO ${minio.reason ??
     await Promise.all(['in/a', 'in/b', 'out/c'].map(put));
     const keys = async (program: Program): Promise<string[]> =>
       (await labelsOf(program)).map((labels) => labels['svc.trigger.object_key'] ?? '').sort();
-    await vi.waitFor(async () => expect(await keys(one)).toEqual(['in/a', 'in/b']), WAIT);
+    await eventually(async () => expect(await keys(one)).toEqual(['in/a', 'in/b']));
     await Promise.all([one.stop('SIGKILL'), other.stop('SIGKILL')]);
     // Nobody watches now.
     await put('in/meanwhile');
     const later = await start();
-    await vi.waitFor(
-      async () => expect(await keys(later)).toEqual(['in/a', 'in/b', 'in/meanwhile']),
-      WAIT,
+    await eventually(async () =>
+      expect(await keys(later)).toEqual(['in/a', 'in/b', 'in/meanwhile']),
     );
     const { runs } = await later.list();
     for (const { run_id } of runs) await later.ended(run_id);

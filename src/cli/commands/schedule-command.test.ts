@@ -6,6 +6,7 @@ import { eventClock } from '../../../test/fakes/event-clock.ts';
 import { parts } from '../../parts.ts';
 import { runCli } from '../framework/run-cli.ts';
 import { testWiring, testWorld, type TestWorld } from '../../../test/support/cli.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -43,7 +44,7 @@ function scheduleIn(over: Partial<TestWorld>, ...more: readonly string[]) {
   const world = { ...made, clock, ...over };
   const code = runCli(['schedule', 'nightly.json', ...more], testWiring(parts), world);
   const told = (text: string): Promise<void> =>
-    vi.waitFor(() => expect(world.err()).toContain(text), { timeout: 15_000, interval: 5 });
+    eventually(() => expect(world.err()).toContain(text));
   return { world, clock, code, told };
 }
 
@@ -124,7 +125,7 @@ describe('headgate schedule', () => {
       await clock.pass(MINUTE);
       await told(`run completed tick=2026-01-31T${minute}:00+00:00`);
     }
-    await vi.waitFor(() => expect(asked).toHaveBeenCalledOnce(), { timeout: 15_000, interval: 5 });
+    await eventually(() => expect(asked).toHaveBeenCalledOnce());
     world.send('SIGTERM', 0);
     await told('ended: stopped');
     await clock.pass(10_000);

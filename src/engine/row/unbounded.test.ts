@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ConnectorError, StopReason } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
@@ -22,6 +22,7 @@ import {
   type Trace,
 } from '../../../test/fakes/plan.ts';
 import { execute } from '../execute.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 
 interface Running {
   readonly config: JsonObject;
@@ -89,14 +90,14 @@ describe('a row whose source waits for records', () => {
     const values = new Map<string, JsonValue>();
     const first = await start(values);
     first.queue.records.push(...records(0, 4));
-    await vi.waitFor(() => expect(first.queue.acknowledged).toBe(4));
+    await eventually(() => expect(first.queue.acknowledged).toBe(4));
     first.queue.records.push(...records(4, 6));
-    await vi.waitFor(() => expect(first.queue.acknowledged).toBe(6));
+    await eventually(() => expect(first.queue.acknowledged).toBe(6));
     expect(await first.stop()).toMatchObject({ status: 'cancelled', records_written: 6 });
     expect(values.get('test::row-0')).toEqual({ at: 6 });
     const second = await start(values, { config: first.config });
     second.queue.records.push(...records(6, 7));
-    await vi.waitFor(() => expect(second.queue.acknowledged).toBe(7));
+    await eventually(() => expect(second.queue.acknowledged).toBe(7));
     await second.stop();
     expect([...first.written, ...second.written]).toEqual(records(0, 7));
   });
@@ -107,7 +108,7 @@ describe('a row whose source waits for records', () => {
       change: (sound) => ({ pages: (request) => unmarked(sound.pages(request)) }),
     });
     running.queue.records.push(...records(0, 3));
-    await vi.waitFor(() => expect(running.trace).toEqual(['write 3', 'flush']));
+    await eventually(() => expect(running.trace).toEqual(['write 3', 'flush']));
     // A second silence has nothing to flush.
     await sleep(100);
     expect(running.trace).toEqual(['write 3', 'flush']);
@@ -117,7 +118,7 @@ describe('a row whose source waits for records', () => {
 
   it('sends heartbeats while it waits', async () => {
     const running = await start(new Map());
-    await vi.waitFor(() => expect(running.queue.heartbeats).toBeGreaterThan(2));
+    await eventually(() => expect(running.queue.heartbeats).toBeGreaterThan(2));
     expect(await running.stop()).toMatchObject({ status: 'cancelled' });
     const { heartbeats } = running.queue;
     await sleep(50);

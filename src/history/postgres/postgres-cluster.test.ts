@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { aRun } from '../../../test/conformance/history.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
 import type { ClaimRequest, ClusterStore, OpenedHistory } from '../cluster.ts';
 import { NOBODY, type Instance, type RunEnding, type StoredRun } from '../history.ts';
 import { openHistory } from '../open.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 
 const database = await freshDatabase();
 const opened: OpenedHistory[] = [];
@@ -247,7 +248,7 @@ describe('servers of a cluster', () => {
     const over = servers.map(({ cluster }, n) =>
       cluster.listen((news) => heard.push(`${n} ${news}`), stop.signal),
     );
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await one?.cluster.announce('news');
       expect(new Set(heard)).toEqual(new Set(['0 news', '1 news']));
     });

@@ -14,6 +14,7 @@ import type { How } from '../../../runs/service/runs.ts';
 import { runRecord } from '../../../../test/support/server.ts';
 import type { LoadedDocument } from './documents.ts';
 import { createSchedules, type ScheduleService } from './schedules.ts';
+import { eventually } from '../../../../test/support/eventually.ts';
 
 const CALLER = { principal: 'ann', role: 'operator' } as const;
 const MINUTE = 60_000;
@@ -333,7 +334,7 @@ test('a document that changed goes on with its new times, one that is gone is fo
   await made.clock.pass(5 * MINUTE);
   expect(made.ticks()).toEqual(['12:05:00']);
   expect(made.schedules.list().map(({ name }) => name)).toEqual(['orders']);
-  await vi.waitFor(async () => expect(await made.store.listSchedules()).toHaveLength(1));
+  await eventually(async () => expect(await made.store.listSchedules()).toHaveLength(1));
   // What is known of ticks is good for the cron expression that they came from.
   made.end('run-1');
   await made.clock.pass(0);
