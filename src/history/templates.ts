@@ -78,21 +78,24 @@ export interface TemplateQuery {
   readonly after?: string;
 }
 
-export interface ReadOptions {
-  /**
-   * Gives what everybody sees, before the disk has it: for what becomes part of a write, which the
-   * disk has later.
-   */
-  readonly isSeenAtOnce?: boolean;
+export interface ChosenVersion {
+  readonly state: TemplateState;
+  /** Undefined when the template has no such version. */
+  readonly version: TemplateVersion | undefined;
 }
 
 export interface TemplateStore {
-  getTemplate(id: string, options?: ReadOptions): Promise<TemplateState | undefined>;
-  getTemplateVersion(
+  getTemplate(id: string): Promise<TemplateState | undefined>;
+  getTemplateVersion(id: string, version: number): Promise<TemplateVersion | undefined>;
+  /**
+   * One version of a template as everybody sees it now, before the disk has it: for what becomes
+   * part of a write, which the disk has later. `choose` gives its number; what it throws, this
+   * rejects with. Undefined when there is no such template.
+   */
+  chooseVersion(
     id: string,
-    version: number,
-    options?: ReadOptions,
-  ): Promise<TemplateVersion | undefined>;
+    choose: (state: TemplateState) => number,
+  ): Promise<ChosenVersion | undefined>;
   /** With the newest version of each; the newest registration first, then by id. */
   listTemplates(
     query?: TemplateQuery,

@@ -152,6 +152,38 @@ export function describeTemplates(name: string, open: () => Promise<TemplateStor
       expect((await store.getTemplateVersion('orders', 2))?.body).toBe(won);
     });
 
+    it('chooses a version of the template as it is now, after every change of it', async () => {
+      const store = await open();
+      const newest = (state: TemplateState) => state.versions[0] ?? 0;
+      expect(await store.chooseVersion('orders', newest)).toBeUndefined();
+      const first = aState('orders');
+      const one = aVersion('orders', 1);
+      await store.changeTemplate({ before: undefined, after: first, version: one });
+      const chosen = { state: first, version: one };
+      expect(await store.chooseVersion('orders', newest)).toEqual(chosen);
+      expect(await store.chooseVersion('orders', newest)).toEqual(chosen);
+      expect(await store.chooseVersion('orders', () => 7)).toEqual({
+        ...chosen,
+        version: undefined,
+      });
+      const error = new Error('there is no such channel');
+      const refuse = () => {
+        throw error;
+      };
+      await expect(store.chooseVersion('orders', refuse)).rejects.toBe(error);
+      const second = aState('orders', { revision: 2, versions: [2, 1] });
+      const two = aVersion('orders', 2);
+      await store.changeTemplate({ before: first, after: second, version: two });
+      expect(await store.chooseVersion('orders', newest)).toEqual({ state: second, version: two });
+      expect((await store.chooseVersion('orders', () => 1))?.version).toEqual(one);
+      // Registered anew it has the same revision and the same number, and another document.
+      await store.changeTemplate({ before: second, after: undefined });
+      expect(await store.chooseVersion('orders', newest)).toBeUndefined();
+      const anew = aVersion('orders', 1, { body: 'version: 1 # anew' });
+      await store.changeTemplate({ before: undefined, after: first, version: anew });
+      expect((await store.chooseVersion('orders', newest))?.version).toEqual(anew);
+    });
+
     it('drops the versions that a state does not list, and all of them with the template', async () => {
       const store = await open();
       const first = aState('orders');

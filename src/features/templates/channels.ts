@@ -34,6 +34,7 @@ export function readSelector(given: string | number): VersionSelector {
 
 /** `pre_prod`, `PreProd` and `pre-prod` are one channel. */
 export function readChannel(given: string): Channel {
+  if (isDerived(given)) return given;
   const name = given
     .trim()
     .replaceAll(/([a-z])([A-Z])/g, '$1-$2')

@@ -12,7 +12,7 @@ import type { Composed } from './documents/compose.ts';
 import { deprecationOf } from './release.ts';
 import { composeTemplateJob } from './template-jobs.ts';
 
-interface FoundVersion {
+export interface FoundVersion {
   readonly state: TemplateState;
   readonly version: TemplateVersion;
 }

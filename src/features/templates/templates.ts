@@ -1,6 +1,5 @@
 /** The registry of templates: registered, versioned, released, and run. */
 import type {
-  ReadOptions,
   TemplateQuery,
   TemplateState,
   TemplateStore,
@@ -45,6 +44,7 @@ import {
   chooseDocument,
   runTemplate,
   type ChosenDocument,
+  type FoundVersion,
   type RunTemplateHow,
 } from './run-template.ts';
 import { checkTemplateJob, templateMatrixJob, type CheckedTemplate } from './template-jobs.ts';
@@ -121,8 +121,6 @@ export interface TemplatesOptions {
 
 /** A change that others keep making first. */
 const MOST_ATTEMPTS = 50;
-/** The run is stored after the template that it is made from, or not at all. */
-const PART_OF_A_RUN: ReadOptions = { isSeenAtOnce: true };
 
 export function createTemplates(options: TemplatesOptions): Templates {
   return new Registry(options);
@@ -331,7 +329,7 @@ class Registry implements Templates {
     const actions = [{ action: 'template.run', caller }, ...(how.actions ?? [])];
     return runTemplate(
       { id, request, caller, signal, how: { ...how, actions } },
-      { jobs, runs, find: (one, selector) => this.#versionOf(one, selector, PART_OF_A_RUN) },
+      { jobs, runs, find: (one, selector) => this.#versionToRun(one, selector) },
     );
   }
 
@@ -339,7 +337,7 @@ class Registry implements Templates {
     const { jobs } = this.#options;
     return chooseDocument(
       { id, request, signal },
-      { jobs, find: (one, selector) => this.#versionOf(one, selector, PART_OF_A_RUN) },
+      { jobs, find: (one, selector) => this.#versionToRun(one, selector) },
     );
   }
 
@@ -383,34 +381,31 @@ class Registry implements Templates {
     return jobs.run(templateMatrixJob, { kind: 'template_matrix', sources, sinks }, { signal });
   }
 
-  async #versionOf(
-    id: string,
-    selector: Selector,
-    reading?: ReadOptions,
-  ): Promise<{ readonly state: TemplateState; readonly version: TemplateVersion }> {
-    const state = await this.#find(id, reading);
-    const number = versionFor(state, readSelector(selector ?? 'stable'));
-    return { state, version: await this.#version(state, number, reading) };
+  /** The run is stored after the template that it is made from, or not at all. */
+  async #versionToRun(id: string, selector: Selector): Promise<FoundVersion> {
+    let number = 0;
+    const chosen = await this.#options.store.chooseVersion(id, (state) => {
+      number = versionFor(state, readSelector(selector ?? 'stable'));
+      return number;
+    });
+    if (chosen === undefined) throw noTemplate(id);
+    return { state: chosen.state, version: chosen.version ?? missing(id, number) };
   }
 
-  async #find(id: string, reading?: ReadOptions): Promise<TemplateState> {
-    const state = await this.#options.store.getTemplate(id, reading);
-    if (state === undefined)
-      throw new RefusedError('not_found', `there is no template \`${id}\``, {
-        hint: 'GET /v1/templates lists them',
-      });
+  async #versionOf(id: string, selector: Selector): Promise<FoundVersion> {
+    const state = await this.#find(id);
+    const number = versionFor(state, readSelector(selector ?? 'stable'));
+    return { state, version: await this.#version(state, number) };
+  }
+
+  async #find(id: string): Promise<TemplateState> {
+    const state = await this.#options.store.getTemplate(id);
+    if (state === undefined) throw noTemplate(id);
     return state;
   }
 
-  async #version(
-    { id }: TemplateState,
-    version: number,
-    reading?: ReadOptions,
-  ): Promise<TemplateVersion> {
-    const found = await this.#options.store.getTemplateVersion(id, version, reading);
-    if (found === undefined)
-      throw new RefusedError('not_found', `the template \`${id}\` has no version ${version}`);
-    return found;
+  async #version({ id }: TemplateState, version: number): Promise<TemplateVersion> {
+    return (await this.#options.store.getTemplateVersion(id, version)) ?? missing(id, version);
   }
 
   /** Reads, changes and stores; again when somebody else was quicker. */
@@ -458,4 +453,14 @@ function refuseOtherKind(before: TemplateState | undefined, { kind }: CheckedTem
     `the template \`${before.id}\` is a ${before.kind} and cannot become a ${kind}`,
     { hint: 'use another id' },
   );
+}
+
+function noTemplate(id: string): RefusedError {
+  return new RefusedError('not_found', `there is no template \`${id}\``, {
+    hint: 'GET /v1/templates lists them',
+  });
+}
+
+function missing(id: string, version: number): never {
+  throw new RefusedError('not_found', `the template \`${id}\` has no version ${version}`);
 }

@@ -1,4 +1,5 @@
 import type {
+  ChosenVersion,
   TemplateChange,
   TemplateListing,
   TemplateQuery,
@@ -22,6 +23,14 @@ export class MemoryTemplates implements TemplateStore {
 
   async getTemplateVersion(id: string, version: number): Promise<TemplateVersion | undefined> {
     return this.#entries.get(id)?.versions.get(version);
+  }
+
+  async chooseVersion(
+    id: string,
+    choose: (state: TemplateState) => number,
+  ): Promise<ChosenVersion | undefined> {
+    const entry = this.#entries.get(id);
+    return entry && { state: entry.state, version: entry.versions.get(choose(entry.state)) };
   }
 
   async listTemplates({ kind, limit, after }: TemplateQuery = {}): Promise<

@@ -3,7 +3,6 @@
  * understand, with `?` for values.
  */
 import type { SQLOutputValue } from 'node:sqlite';
-import type { ReadOptions } from '../templates.ts';
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
@@ -43,6 +42,14 @@ export interface SqlResult {
  */
 export type SqlScript<T> = Generator<readonly SqlStatement[], T, readonly SqlResult[]>;
 
+export interface SqlReadOptions {
+  /**
+   * Gives what everybody sees, before the disk has it: for what becomes part of a write, which the
+   * disk has later.
+   */
+  readonly isSeenAtOnce?: boolean;
+}
+
 export interface SqlWriteOptions {
   /** Nobody waits for it: where tables are locked it may be tried for longer. */
   readonly background?: boolean;
@@ -73,7 +80,7 @@ export interface SqlDialect {
 
 export interface SqlStore {
   readonly dialect: SqlDialect;
-  read(sql: string, values: readonly SqlValue[], options?: ReadOptions): Promise<readonly Row[]>;
+  read(sql: string, values: readonly SqlValue[], options?: SqlReadOptions): Promise<readonly Row[]>;
   /**
    * In one transaction; gives the number of rows that each statement changed. Rejects with
    * `HistoryError`.

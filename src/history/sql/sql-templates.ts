@@ -1,8 +1,9 @@
 /** Templates in SQL tables: a row for each template, and one for each of its versions. */
 import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { parseJson, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import type {
-  ReadOptions,
+  ChosenVersion,
   TemplateChange,
   TemplateListing,
   TemplateQuery,
@@ -11,7 +12,7 @@ import type {
   TemplateVersion,
 } from '../templates.ts';
 import { text } from './rows.ts';
-import type { Row, SqlStatement, SqlStore } from './sql-store.ts';
+import type { Row, SqlReadOptions, SqlStatement, SqlStore } from './sql-store.ts';
 
 const TABLE = 'svc_serve_templates';
 const VERSIONS = 'svc_serve_template_versions';
@@ -30,6 +31,17 @@ const COLUMNS = [
   'is_scheduled',
 ] as const;
 
+/** Templates that are run again and again: what was read of them last. */
+const MAX_KNOWN = 500;
+const MAX_KNOWN_CHARS = 8 * 1024 * 1024;
+const AT_ONCE: SqlReadOptions = { isSeenAtOnce: true };
+
+interface KnownState {
+  /** Every change of a template has its own, one that deletes it and registers it anew too. */
+  readonly changeId: string;
+  readonly state: TemplateState;
+}
+
 /** The statements behind a change do nothing unless the change was made. */
 const IF_CHANGED = `EXISTS (SELECT 1 FROM ${TABLE} WHERE id = ? AND change_id = ?)`;
 const CREATE = `INSERT INTO ${TABLE} (id, revision, change_id, registered_at, newest, state) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`;
@@ -42,21 +54,61 @@ const BEHIND = '(t.registered_at < ? OR (t.registered_at = ? AND t.id > ?))';
 
 export class SqlTemplates implements TemplateStore {
   readonly #store: SqlStore;
+  /** By id. */
+  readonly #states = new LRUCache<string, KnownState>({ max: MAX_KNOWN });
+  /** By the change of the template they were read after, and their number. */
+  readonly #versions = new LRUCache<string, TemplateVersion>({
+    max: MAX_KNOWN,
+    maxSize: MAX_KNOWN_CHARS,
+    sizeCalculation: ({ body }) => Math.max(1, body.length),
+  });
 
   constructor(store: SqlStore) {
     this.#store = store;
   }
 
-  async getTemplate(id: string, options?: ReadOptions): Promise<TemplateState | undefined> {
-    const sql = `SELECT state FROM ${TABLE} WHERE id = ?`;
-    const [row] = await this.#store.read(sql, [id], options);
+  async getTemplate(id: string): Promise<TemplateState | undefined> {
+    const [row] = await this.#store.read(`SELECT state FROM ${TABLE} WHERE id = ?`, [id]);
     return row === undefined ? undefined : stateOf(row);
   }
 
-  async getTemplateVersion(
+  getTemplateVersion(id: string, version: number): Promise<TemplateVersion | undefined> {
+    return this.#readVersion(id, version);
+  }
+
+  async chooseVersion(
+    id: string,
+    choose: (state: TemplateState) => number,
+  ): Promise<ChosenVersion | undefined> {
+    const known = await this.#stateNow(id);
+    if (known === undefined) return undefined;
+    const { changeId, state } = known;
+    const number = choose(state);
+    const key = `${changeId} ${number}`;
+    const version = this.#versions.get(key) ?? (await this.#readVersion(id, number, AT_ONCE));
+    if (version !== undefined) this.#versions.set(key, version);
+    return { state, version };
+  }
+
+  /** Parses a state once for each change of the template. */
+  async #stateNow(id: string): Promise<KnownState | undefined> {
+    const ask = `SELECT change_id FROM ${TABLE} WHERE id = ?`;
+    const [found] = await this.#store.read(ask, [id], AT_ONCE);
+    if (found === undefined) return undefined;
+    const known = this.#states.get(id);
+    if (known?.changeId === text(found['change_id'])) return known;
+    const sql = `SELECT change_id, state FROM ${TABLE} WHERE id = ?`;
+    const [row] = await this.#store.read(sql, [id], AT_ONCE);
+    if (row === undefined) return undefined;
+    const read = { changeId: text(row['change_id']), state: stateOf(row) };
+    this.#states.set(id, read);
+    return read;
+  }
+
+  async #readVersion(
     id: string,
     version: number,
-    options?: ReadOptions,
+    options?: SqlReadOptions,
   ): Promise<TemplateVersion | undefined> {
     const sql = `SELECT * FROM ${VERSIONS} WHERE id = ? AND version = ?`;
     const [row] = await this.#store.read(sql, [id, version], options);

@@ -1,8 +1,8 @@
 import type { SqliteClient } from './sqlite-client.ts';
-import type { ReadOptions } from '../templates.ts';
 import type {
   Row,
   SqlDialect,
+  SqlReadOptions,
   SqlResult,
   SqlScript,
   SqlStatement,
@@ -26,7 +26,7 @@ export class SqliteStore implements SqlStore {
   read(
     sql: string,
     values: readonly SqlValue[],
-    { isSeenAtOnce = false }: ReadOptions = {},
+    { isSeenAtOnce = false }: SqlReadOptions = {},
   ): Promise<readonly Row[]> {
     return isSeenAtOnce
       ? this.#client.readAtOnce(sql, ...values)
