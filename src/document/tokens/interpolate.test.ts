@@ -35,6 +35,27 @@ describe('load-time tokens (spec 2.5)', () => {
     ]);
   });
 
+  test('variables of the caller stand before those of the environment, of which no other is read', () => {
+    const read: PropertyKey[] = [];
+    const variables = new Proxy<Record<string, string>>(
+      { NAME: 'from outside', OTHER: 'other' },
+      {
+        getOwnPropertyDescriptor(target, name) {
+          read.push(name);
+          return Reflect.getOwnPropertyDescriptor(target, name);
+        },
+        ownKeys: () => expect.unreachable('all variables were read'),
+      },
+    );
+    const { tree, issues } = interpolate(
+      { a: '${env:NAME} ${env:OTHER}' },
+      { ...loadOptions(), variables },
+      { paramEnv: { NAME: 'given' } },
+    );
+    expect([restoreEscapes(tree), issues]).toEqual([{ a: 'given other' }, []]);
+    expect(read).toEqual(['OTHER']);
+  });
+
   test('files lose trailing blanks, and may have exactly 1 MiB', () => {
     expect(fill({ a: '${file:key.txt}' })).toEqual({ a: 'from-file' });
     expect((fill({ a: '${file:full.txt}' })['a'] as string).length).toBe(1024 * 1024);

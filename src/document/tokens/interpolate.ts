@@ -109,19 +109,13 @@ class Session {
   };
 
   constructor(root: JsonObject, sources: TokenSources, binding: Binding) {
-    const { paramEnv } = binding;
     this.#root = root;
     this.#references = new References(root, this.#found);
     this.#binding = binding;
     this.#redactor = sources.redactor;
     this.#publicNames = sources.publicNames === true;
     this.#managers = sources.secretManagers;
-    this.#outside = new OutsideValues(
-      paramEnv === undefined
-        ? sources
-        : { ...sources, variables: { ...sources.variables, ...paramEnv } },
-      this.#found.report,
-    );
+    this.#outside = new OutsideValues(sources, this.#found.report, binding.paramEnv);
   }
 
   found(): Pick<TokenIssues, 'issues' | 'paramIssues'> {

@@ -55,10 +55,13 @@ export class OutsideValues {
   readonly wanted = new Map<string, WantedSecret>();
   readonly #sources: TokenSources;
   readonly #report: Report;
+  readonly #given: Readonly<Record<string, string>>;
 
-  constructor(sources: TokenSources, report: Report) {
+  /** The variables `given` stand before those of the environment. */
+  constructor(sources: TokenSources, report: Report, given: Readonly<Record<string, string>> = {}) {
     this.#sources = sources;
     this.#report = report;
+    this.#given = given;
   }
 
   variable(prefix: 'env' | 'secret', name: string): string {
@@ -78,7 +81,8 @@ export class OutsideValues {
     }
     if (prefix === 'env' && keepOutside === true) return `\${env:${name}}`;
     if (prefix === 'secret' && keepSecrets === true) return `\${secret:${name}}`;
-    const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
+    const set = Object.hasOwn(this.#given, name) ? this.#given : variables;
+    const value = Object.hasOwn(set, name) ? set[name] : undefined;
     if (value !== undefined) return this.#data(value, `the environment variable \`${name}\``);
     this.#report(
       'missing_variable',
