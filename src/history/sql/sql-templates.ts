@@ -1,5 +1,6 @@
 /** Templates in SQL tables: a row for each template, and one for each of its versions. */
 import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { parseJson, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import type {
@@ -54,6 +55,8 @@ const BEHIND = '(t.registered_at < ? OR (t.registered_at = ? AND t.id > ?))';
 
 export class SqlTemplates implements TemplateStore {
   readonly #store: SqlStore;
+  /** Looks that have not begun, by id. */
+  readonly #asked = new Map<string, Promise<KnownState | undefined>>();
   /** By id. */
   readonly #states = new LRUCache<string, KnownState>({ max: MAX_KNOWN });
   /** By the change of the template they were read after, and their number. */
@@ -90,8 +93,21 @@ export class SqlTemplates implements TemplateStore {
     return { state, version };
   }
 
+  /** Callers of one turn of the event loop share a look: a look costs more than what follows it. */
+  #stateNow(id: string): Promise<KnownState | undefined> {
+    const asked = this.#asked.get(id) ?? this.#stateSoon(id);
+    this.#asked.set(id, asked);
+    return asked;
+  }
+
+  async #stateSoon(id: string): Promise<KnownState | undefined> {
+    await setImmediate();
+    this.#asked.delete(id);
+    return this.#readState(id);
+  }
+
   /** Parses a state once for each change of the template. */
-  async #stateNow(id: string): Promise<KnownState | undefined> {
+  async #readState(id: string): Promise<KnownState | undefined> {
     const ask = `SELECT change_id FROM ${TABLE} WHERE id = ?`;
     const [found] = await this.#store.read(ask, [id], AT_ONCE);
     if (found === undefined) return undefined;
