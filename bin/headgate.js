@@ -125,13 +125,14 @@ function findNode() {
 }
 
 function refuse() {
-  const { dependencies } = JSON.parse(
+  const { name, peerDependencies } = JSON.parse(
     readFileSync(path.join(packageFolder, 'package.json'), 'utf8'),
   );
+  const node = `node@${peerDependencies.node}`;
   process.stderr.write(
     `error: Headgate needs Node ${NEEDED_MAJOR} or newer; this is Node ${process.versions.node} and no newer one was found beside the package\n` +
-      `hint: install Node ${NEEDED_MAJOR} from https://nodejs.org, or run \`npm install node@${dependencies.node}\` in ${packageFolder} ` +
-      '(with install scripts allowed)\n',
+      `hint: install Node ${NEEDED_MAJOR} from https://nodejs.org, or let npm bring it: \`npx -p ${node} -p ${name} ${name} …\`, ` +
+      `or \`npm install ${node}\` (with \`-g\` where ${name} was installed with it; with install scripts allowed)\n`,
   );
   process.exitCode = 1;
 }

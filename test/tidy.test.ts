@@ -168,7 +168,6 @@ describe('dependencies', () => {
   const declared = Object.keys({
     ...manifest['dependencies'],
     ...manifest['devDependencies'],
-    ...manifest['optionalDependencies'],
   });
 
   it('each have a line in docs/dependencies.md, and no other has one', () => {
@@ -185,12 +184,21 @@ describe('dependencies', () => {
     );
   });
 
+  it('that users add themselves are those that the tests run with, and none is installed unasked', () => {
+    const { devDependencies = {}, peerDependencies = {} } = manifest;
+    for (const [name, version] of Object.entries(peerDependencies))
+      expect([name, devDependencies[name]]).toEqual([name, version]);
+    const optional = Object.keys(peerDependencies).map((name) => [name, { optional: true }]);
+    expect(manifest['peerDependenciesMeta']).toEqual(Object.fromEntries(optional));
+  });
+
   it('of the product are imported by the product', () => {
     const sources = files
       .filter((path) => !isTest(path))
       .map((path) => readFileSync(path, 'utf8'))
       .join('\n');
-    const unused = Object.keys(manifest['dependencies'] ?? {}).filter(
+    const product = { ...manifest['dependencies'], ...manifest['peerDependencies'] };
+    const unused = Object.keys(product).filter(
       (name) => name !== 'node' && !new RegExp(`['"]${name}(/[^'"]*)?['"]`).test(sources),
     );
     expect(unused).toEqual([]);

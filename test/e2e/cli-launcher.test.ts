@@ -38,7 +38,7 @@ beforeEach(() => {
   cpSync(PROGRAMS, join(home, 'bin'), { recursive: true });
   writeFileSync(
     join(home, 'package.json'),
-    JSON.stringify({ name: 'headgate', type: 'module', dependencies: { node: '24.21.0' } }),
+    JSON.stringify({ name: 'headgate', type: 'module', peerDependencies: { node: '24.21.0' } }),
   );
   writeFileSync(join(root, 'old.mjs'), PRETEND_OLD);
   writeFileSync(join(root, 'always-old.mjs'), PRETEND_ALWAYS_OLD);
@@ -298,7 +298,7 @@ describe('on an older Node', () => {
     const { status, stderr } = launch('old.mjs');
     expect(status).toBe(1);
     expect(stderr).toContain('error: Headgate needs Node 24 or newer; this is Node 16.20.2');
-    expect(stderr).toContain('npm install node@24.21.0');
+    expect(stderr).toContain('npx -p node@24.21.0 -p headgate headgate');
   });
 
   it('does not start the next one for ever when the one it found is old, too', () => {

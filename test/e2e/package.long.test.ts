@@ -1,6 +1,6 @@
 /**
- * The package as users get it: packed, installed into an empty folder, started under the Node that
- * comes with it and under one of the user's own.
+ * The package as users get it: packed, installed into an empty folder, started under a Node of the
+ * user's own and under one that npm brings.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,10 +14,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+/** Of all that npm installs with it. */
+const MOST_MB = 120;
 const ROOT = resolve(import.meta.dirname, '../..');
 const MINUTES = 60_000;
 /** Of the system; the one that runs the tests is pinned. */
@@ -64,9 +67,20 @@ beforeAll(() => {
   shell('npm', ['pack', '--pack-destination', tarballs], copyOfCheckout(), OLD_NODE);
   const [tarball = ''] = readdirSync(tarballs);
   writeFileSync(join(app, 'package.json'), '{}');
-  const quiet = ['--no-audit', '--no-fund', '--prefer-offline'];
-  shell('npm', ['install', ...quiet, join(tarballs, tarball)], app, OLD_NODE);
+  install(join(tarballs, tarball));
 }, 10 * MINUTES);
+
+function install(what: string): void {
+  const quiet = ['--no-audit', '--no-fund', '--prefer-offline'];
+  shell('npm', ['install', ...quiet, what], app, OLD_NODE);
+}
+
+interface Manifest {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+}
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
 
 it('holds no sources and no tests', () => {
   const names = readdirSync(join(app, 'node_modules/headgate')).sort();
@@ -85,15 +99,66 @@ it('holds no sources and no tests', () => {
   );
 });
 
+it('is small, because clients of vendors are left to those who need them', () => {
+  const [kilobytes = ''] = shell('du', ['-sk', app], app, OLD_NODE).split('\t');
+  expect(Number(kilobytes) / 1024).toBeLessThan(MOST_MB);
+});
+
+it('takes every package that it loads from those that it names', () => {
+  const dist = join(app, 'node_modules/headgate/dist');
+  const programs = readdirSync(dist, { recursive: true, encoding: 'utf8' });
+  const text = programs
+    .filter((name) => name.endsWith('.cjs'))
+    .map((name) => readFileSync(join(dist, name), 'utf8'))
+    .join('\n');
+  const loaded = [...text.matchAll(/(?:require|lazyLibrary)\("((?:@[\w-]+\/)?[\w-]+)[^"]*"\)/g)]
+    .map(([, name = '']) => name)
+    .filter((name) => !isBuiltin(name));
+  const named = new Set(Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }));
+  expect(loaded).toContain('pg');
+  expect([...new Set(loaded)].filter((name) => !named.has(name))).toEqual([]);
+});
+
+it('says what to install where Node is too old, or a client is missing', () => {
+  const old = spawnSync(headgate, ['--version'], { cwd: app, env: environment(OLD_NODE) });
+  const version = manifest.peerDependencies['node'] ?? '';
+  expect([old.status, old.stderr.toString()]).toEqual([
+    1,
+    expect.stringContaining(`npx -p node@${version} -p headgate headgate`),
+  ]);
+  const sql = { type: 'sql', config: { query: 'select id from batch' } };
+  writeDocument('sql.json', [sql]);
+  const run = spawnSync(headgate, ['run', 'sql.json'], {
+    cwd: app,
+    env: environment(process.execPath),
+  });
+  expect([run.status, run.stderr.toString()]).toEqual([
+    expect.any(Number),
+    expect.stringContaining('npm install @duckdb/node-api'),
+  ]);
+  expect(run.status).not.toBe(0);
+});
+
+function writeDocument(name: string, transforms: readonly object[]): void {
+  writeFileSync(join(app, 'in.csv'), 'id,name\n1,Ann\n2,Bo\n');
+  const pipeline = {
+    source: { type: 'csv', config: { path: 'in.csv' } },
+    transforms,
+    sink: { type: 'jsonl', config: { path: 'out.jsonl' } },
+  };
+  writeFileSync(join(app, name), JSON.stringify({ version: 1, pipeline }));
+}
+
 describe.each([
-  ['the Node that comes with it', OLD_NODE],
-  ['a Node of the user', process.execPath],
-])('under %s', (_what, node) => {
+  ['a Node of the user', process.execPath, undefined],
+  ['a Node that npm brings', OLD_NODE, 'node'],
+])('under %s', (_what, node, brought) => {
+  beforeAll(() => {
+    if (brought !== undefined) install(`${brought}@${manifest.peerDependencies[brought]}`);
+  }, 5 * MINUTES);
+
   it('knows its version', () => {
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
-      version: string;
-    };
-    expect(shell(headgate, ['--version'], app, node)).toBe(`headgate ${version}\n`);
+    expect(shell(headgate, ['--version'], app, node)).toBe(`headgate ${manifest.version}\n`);
   });
 
   it(
@@ -108,20 +173,9 @@ describe.each([
   it(
     'runs a document',
     () => {
-      writeFileSync(join(app, 'in.csv'), 'id,name\n1,Ann\n2,Bo\n');
-      const document = {
-        version: 1,
-        pipeline: {
-          source: { type: 'csv', config: { path: 'in.csv' } },
-          transforms: [
-            { type: 'sql', config: { query: 'select name from batch order by id desc' } },
-          ],
-          sink: { type: 'jsonl', config: { path: 'out.jsonl' } },
-        },
-      };
-      writeFileSync(join(app, 'copy.json'), JSON.stringify(document));
+      writeDocument('copy.json', [{ type: 'drop', config: { fields: ['id'] } }]);
       shell(headgate, ['run', 'copy.json'], app, node);
-      expect(readFileSync(join(app, 'out.jsonl'), 'utf8')).toBe('{"name":"Bo"}\n{"name":"Ann"}\n');
+      expect(readFileSync(join(app, 'out.jsonl'), 'utf8')).toBe('{"name":"Ann"}\n{"name":"Bo"}\n');
     },
     MINUTES,
   );

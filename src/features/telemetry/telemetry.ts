@@ -5,6 +5,7 @@ import type { OtelConfig } from '../../blocks/observability/schema.ts';
 import type { RunObserver } from '../../engine/observe/observer.ts';
 import type { Env } from '../../lib/env.ts';
 import type { Metrics } from '../../lib/metrics/metrics.ts';
+import { loadClient } from '../../lib/load-client.ts';
 import type { Outages } from '../../lib/outages.ts';
 import { metricExporter, traceExporter, type ExportServices } from './collector.ts';
 import { exportedMetrics } from './export-metrics.ts';
@@ -21,8 +22,27 @@ interface Export extends ExportServices {
   readonly resource: Resource;
 }
 
+const SDK = { traces: '@opentelemetry/sdk-trace', metrics: '@opentelemetry/sdk-metrics' } as const;
+const EXPORTER = {
+  traces: '@opentelemetry/exporter-trace',
+  metrics: '@opentelemetry/exporter-metrics',
+} as const;
+
 /** Sends until the run has ended, and then what is left. */
-export async function exportRun(
+export function exportRun(
+  config: OtelConfig,
+  env: Env,
+  outages: Outages,
+): Promise<readonly Listener[]> {
+  const transport =
+    config.protocol === 'grpc'
+      ? ['@grpc/grpc-js', ...config.export.map((signal) => `${EXPORTER[signal]}-otlp-grpc`)]
+      : config.export.map((signal) => `${EXPORTER[signal]}-otlp-proto`);
+  const packages = ['@opentelemetry/resources', ...config.export.map((signal) => SDK[signal])];
+  return loadClient([...packages, ...transport].join(' '), () => exporters(config, env, outages));
+}
+
+async function exporters(
   config: OtelConfig,
   env: Env,
   outages: Outages,

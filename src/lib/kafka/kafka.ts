@@ -1,6 +1,13 @@
 /** Addresses and errors of Kafka, for triggers and connectors. */
 import { isIP } from 'node:net';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+import { loadClient } from '../load-client.ts';
+
+const PACKAGE = '@platformatic/kafka';
+
+/** The library, which is loaded when it is needed and may not be installed. */
+export const kafkaLibrary = (): Promise<typeof import('@platformatic/kafka')> =>
+  loadClient(PACKAGE, () => import('@platformatic/kafka'));
 
 const PORT = 9092;
 

@@ -1,6 +1,7 @@
 /** Objects of Google Cloud Storage. */
 import type { Bucket, File } from '@google-cloud/storage';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+import { loadClient } from '../load-client.ts';
 import { untilStopped } from '../until-stopped.ts';
 import type { ListRequest, StoredObject } from './object-store.ts';
 
@@ -9,13 +10,14 @@ export interface GcsPlace {
   readonly endpoint?: string | undefined;
 }
 
+const PACKAGE = '@google-cloud/storage';
 const PAGE = 1000;
 const REQUEST_MS = 30_000;
 const RETRY_SECS = 5;
 
 /** Credentials are those that the client finds: a file, or the account of the machine. */
 export async function openGcs({ bucket, endpoint }: GcsPlace) {
-  const { Storage } = await import('@google-cloud/storage');
+  const { Storage } = await loadClient(PACKAGE, () => import('@google-cloud/storage'));
   const storage = new Storage({
     ...(endpoint === undefined ? {} : { apiEndpoint: endpoint }),
     timeout: REQUEST_MS,

@@ -1,7 +1,7 @@
 /** How many records of a Kafka topic a consumer group has yet to read. */
 import type { Admin } from '@platformatic/kafka';
 import { AppError, ConnectorError } from '../../lib/errors.ts';
-import { brokerList, kafkaError } from '../../lib/kafka/kafka.ts';
+import { brokerList, kafkaError, kafkaLibrary } from '../../lib/kafka/kafka.ts';
 import { untilStopped } from '../../lib/until-stopped.ts';
 
 export interface KafkaQueue {
@@ -29,7 +29,7 @@ export async function kafkaLag(queue: KafkaQueue, signal: AbortSignal): Promise<
 }
 
 async function openAdmin(brokers: string): Promise<Admin> {
-  const kafka = await import('@platformatic/kafka');
+  const kafka = await kafkaLibrary();
   return new kafka.Admin({
     clientId: 'headgate',
     bootstrapBrokers: brokerList(brokers),

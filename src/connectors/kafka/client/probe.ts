@@ -4,7 +4,7 @@ import type { PartContext } from '../../../kit/context.ts';
 import type { ProbeFinding } from '../../../kit/probe.ts';
 import type { Discovered } from '../../../kit/source.ts';
 import { AppError } from '../../../lib/errors.ts';
-import { kafkaError } from '../../../lib/kafka/kafka.ts';
+import { kafkaError, kafkaLibrary } from '../../../lib/kafka/kafka.ts';
 import { untilAborted } from '../../../lib/until-aborted.ts';
 import type { KafkaSinkConfig, KafkaSourceConfig } from '../config.ts';
 import { clientOptions, sinkSettings, sourceSettings } from './settings.ts';
@@ -45,7 +45,7 @@ async function withAdmin<T>(
   const settings = 'topics' in config ? sourceSettings(config) : sinkSettings(config);
   const limited = { ...settings, createsTopics: false, retries: 0, requestMs: PROBE_MS };
   const options = await clientOptions(limited, context);
-  const { Admin: Client } = await import('@platformatic/kafka');
+  const { Admin: Client } = await kafkaLibrary();
   const admin = new Client({
     ...options,
     connectTimeout: Math.min(options.connectTimeout, PROBE_MS),

@@ -4,7 +4,7 @@ import { Page } from '../../../kit/page.ts';
 import { PageFill, pageBounds } from '../../../kit/page-bounds.ts';
 import type { ReadRequest, Source, SourceLag } from '../../../kit/source.ts';
 import { AppError, ConnectorError } from '../../../lib/errors.ts';
-import { kafkaError } from '../../../lib/kafka/kafka.ts';
+import { kafkaError, kafkaLibrary } from '../../../lib/kafka/kafka.ts';
 import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
 import { untilAborted } from '../../../lib/until-aborted.ts';
 import { readAgain } from '../../_brokers/read-again.ts';
@@ -23,7 +23,7 @@ export async function openKafkaSource(
   context: SourceContext,
 ): Promise<Source> {
   const options = await clientOptions(sourceSettings(config), context);
-  const { Admin: AdminClient, Consumer: ConsumerClient } = await import('@platformatic/kafka');
+  const { Admin: AdminClient, Consumer: ConsumerClient } = await kafkaLibrary();
   return new KafkaSource({
     config,
     context,

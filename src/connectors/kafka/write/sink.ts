@@ -9,6 +9,7 @@ import { MessageMaker, type OutMessage } from './messages.ts';
 import { sendChunks, withinTime } from './send.ts';
 import type { SinkSetup } from './setup.ts';
 import { Transactions } from './transactions.ts';
+import { kafkaLibrary } from '../../../lib/kafka/kafka.ts';
 
 export async function openKafkaSink(config: KafkaSinkConfig, context: SinkContext): Promise<Sink> {
   const settings = sinkSettings(config);
@@ -115,7 +116,7 @@ class KafkaSink implements Sink {
   }
 
   async #open(): Promise<Producer> {
-    const { Producer: Client } = await import('@platformatic/kafka');
+    const { Producer: Client } = await kafkaLibrary();
     const { options, settings } = this.#setup;
     return (this.#producer ??= new Client({
       ...options,

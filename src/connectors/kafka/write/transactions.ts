@@ -9,6 +9,7 @@ import { offsetsAt } from '../read/start.ts';
 import type { OutMessage } from './messages.ts';
 import { sendChunks, withinTime } from './send.ts';
 import type { SinkSetup } from './setup.ts';
+import { kafkaLibrary } from '../../../lib/kafka/kafka.ts';
 
 const EARLIEST = -2n;
 const LATEST = -1n;
@@ -105,7 +106,7 @@ export class Transactions {
     if (this.#producer?.scope === scope) return this.#producer;
     this.#drop();
     const { options, settings, config } = this.#setup;
-    const { Producer: Client } = await import('@platformatic/kafka');
+    const { Producer: Client } = await kafkaLibrary();
     const client = new Client({
       ...options,
       retries: RETRIES,
@@ -121,7 +122,7 @@ export class Transactions {
 
   async #makeTopic(): Promise<void> {
     const { config, options } = this.#setup;
-    const { Admin: Client } = await import('@platformatic/kafka');
+    const { Admin: Client } = await kafkaLibrary();
     const admin: Admin = new Client(options);
     try {
       const topics = await admin.listTopics({ includeInternals: true });
@@ -146,7 +147,7 @@ export class Transactions {
    */
   async #readToken(scope: string): Promise<string | undefined> {
     const { config, options, context, settings } = this.#setup;
-    const { Consumer: Client } = await import('@platformatic/kafka');
+    const { Consumer: Client } = await kafkaLibrary();
     const consumer: Consumer = new Client({ ...options, groupId: GROUP, autocommit: false });
     try {
       const topic = config.commit_token_topic;
