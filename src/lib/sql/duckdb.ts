@@ -108,15 +108,19 @@ async function confine(instance: DuckDBInstance): Promise<void> {
   if (root === undefined) return;
   const connection = await instance.connect();
   try {
-    const [[isOpen] = []] = (
-      await connection.runAndReadAll(`SELECT current_setting('enable_external_access')`)
-    ).getRows();
-    if (isOpen !== true) return;
+    if (!(await readsAnyFile(connection))) return;
     await connection.run(`SET allowed_directories = [${quoteText(root)}]`);
     await connection.run('SET enable_external_access = false');
   } finally {
     connection.closeSync();
   }
+}
+
+export async function readsAnyFile(connection: DuckDBConnection): Promise<boolean> {
+  const setting = await connection.runAndReadAll(
+    `SELECT current_setting('enable_external_access')`,
+  );
+  return setting.getRows()[0]?.[0] === true;
 }
 
 /** Prefixes of the engine's messages. */

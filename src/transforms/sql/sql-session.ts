@@ -9,6 +9,7 @@ import {
   openDuckdb,
   prepareDuckdb,
   quoteText,
+  readsAnyFile,
   type Duckdb,
   type DuckdbStatement,
 } from '../../lib/sql/duckdb.ts';
@@ -276,8 +277,11 @@ async function shut({ connection }: Duckdb, relations: readonly LoadedRelation[]
   const paths = relations.flatMap(({ relation, path }) =>
     relation.reload_on_change && path !== undefined ? [quoteText(path)] : [],
   );
-  await connection.run(`SET allowed_paths = [${paths.join(', ')}]`);
-  await connection.run('SET enable_external_access = false');
+  // A server that was given a folder for files has shut the engine already, but for that folder.
+  if (await readsAnyFile(connection)) {
+    await connection.run(`SET allowed_paths = [${paths.join(', ')}]`);
+    await connection.run('SET enable_external_access = false');
+  }
   await connection.run('SET lock_configuration = true');
 }
 

@@ -2,11 +2,12 @@ import * as fc from 'fast-check';
 import { mkdtempSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { check } from '../../kit/schema.ts';
 import type { CompiledTransform } from '../../kit/transform.ts';
 import { ConfigError } from '../../lib/errors.ts';
+import { restrictFiles } from '../../lib/files/file-access.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { sql } from './sql.ts';
 import type { SqlConfig } from './sql-config.ts';
@@ -252,6 +253,18 @@ describe('relations', () => {
     expect(await fixed.apply([{ k: 'a' }], signal)).toEqual([{ v: 1 }]);
     await fixed.close?.();
     await following.close?.();
+  });
+});
+
+describe('where the server names the folder of files', () => {
+  beforeEach(() => restrictFiles({ root: folder, refused: [] }));
+  afterEach(() => restrictFiles(undefined));
+
+  test('queries work, and read no other file', async () => {
+    expect(await run('SELECT a + 1 AS b FROM batch', [{ a: 1 }])).toEqual([{ b: 2 }]);
+    await expect(run(`SELECT * FROM read_text('/etc/passwd'), batch`, [{ a: 1 }])).rejects.toThrow(
+      'file system operations are disabled',
+    );
   });
 });
 
