@@ -29,11 +29,15 @@ export function byteCode(fallback: number, description: string) {
     .meta({ description, examples: [fallback, String.fromCharCode(fallback)] });
 }
 
-function codeOf(value: unknown): unknown {
+function codeOf(value: unknown, ctx: z.RefinementCtx): unknown {
   if (typeof value !== 'string') return value;
   if (/^\d+$/.test(value)) return Number(value);
   if (value === '\\t') return 9;
-  return value.length === 1 ? value.charCodeAt(0) : value;
+  if (/^[\x01-\x7f]$/.test(value)) return value.charCodeAt(0);
+  const message = `${JSON.stringify(value)} is not one character of ASCII`;
+  const hint = 'write one such as `,`, `;`, `|` or a tab (`"\\t"`), or its byte code';
+  ctx.addIssue(finding('invalid_value', message, { hint }));
+  return z.NEVER;
 }
 
 /** `schemes` are those of the addresses that are accepted as well. */

@@ -151,7 +151,10 @@ describe('the csv source', () => {
       'quote: `delimiter` and `quote` must differ',
     ]);
     expect(issues({ delimiter: '\n' })).toEqual(['delimiter: a line end is not allowed here']);
-    expect(issues({ delimiter: 'ab' })).toHaveLength(1);
+    for (const delimiter of ['||', '', 'é']) {
+      expect(issues({ delimiter })[0]).toContain('write one such as `,`');
+      expect(issues({ quote: delimiter })[0]).toContain('write one such as `,`');
+    }
     expect(issues({ has_header: true })).toEqual([]);
     expect(issues({ has_header: true, has_headers: true })).toEqual([
       'has_header: did you mean `has_headers`?',

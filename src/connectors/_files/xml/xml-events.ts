@@ -117,29 +117,40 @@ class Entities {
   #value(name: string): string {
     const known = Object.hasOwn(PREDEFINED, name) ? PREDEFINED[name] : undefined;
     if (known !== undefined) return known;
-    const declared = this.#declared.get(name);
     if (/[\s<&]/.test(name))
       throw new Error('an `&` that starts no reference must be written `&amp;`');
+    return this.#expand(name, []);
+  }
+
+  /** `within` are the entities in whose text the reference stands. */
+  #expand(name: string, within: readonly string[]): string {
+    const declared = this.#declared.get(name);
     if (declared === undefined) throw new Error(`the entity \`&${name};\` is not defined`);
-    this.#expanded += declared.length;
+    if (within.includes(name)) throw new Error(`the entity \`&${name};\` contains itself`);
+    // A reference counts too: entities without text could refer to each other without end.
+    this.#expanded += declared.length + 1;
     if (this.#expanded > MAX_EXPANDED)
       throw new Error(`the entity \`&${name};\` expands to more than ${MAX_EXPANDED} characters`);
-    return plainText(name, declared);
+    return replacementText(name, declared).replaceAll(/&([^;]*);|&/g, (_all, inner?: string) => {
+      if (inner === undefined) throw containsMarkup(name);
+      if (inner.startsWith('#')) return characterOf(inner);
+      const known = Object.hasOwn(PREDEFINED, inner) ? PREDEFINED[inner] : undefined;
+      return known ?? this.#expand(inner, [...within, name]);
+    });
   }
 }
 
-/** Entities that contain markup or other entities are refused: nested ones can expand exponentially. */
-function plainText(name: string, declared: string): string {
-  return declared.replaceAll(
-    /<|&(#x[\dA-Fa-f]+|#\d+|lt|gt|amp|quot|apos);|&/g,
-    (_all, reference?: string) => {
-      if (reference === undefined)
-        throw new Error(
-          `the entity \`&${name};\` contains markup or other entities, which is not supported`,
-        );
-      return PREDEFINED[reference] ?? characterOf(reference);
-    },
+/** What stands for a reference: references to characters are replaced where an entity is declared. */
+function replacementText(name: string, declared: string): string {
+  const text = declared.replaceAll(/&(#x[\dA-Fa-f]+|#\d+);/g, (_all, code: string) =>
+    characterOf(code),
   );
+  if (text.includes('<')) throw containsMarkup(name);
+  return text;
+}
+
+function containsMarkup(name: string): Error {
+  return new Error(`the entity \`&${name};\` contains markup, which is not supported`);
 }
 
 function characterOf(reference: string): string {

@@ -84,9 +84,16 @@ describe('a document', () => {
     expect(only('<a b="&c;">&c;</a>', head)).toEqual({ '@b': 'A & B', '#text': 'A & B' });
   });
 
+  it('may use entities that contain others, declared in any order', () => {
+    const head = `<!DOCTYPE all [<!ENTITY a "1 &b; &b; &#38;amp; &#38;#60;"><!ENTITY b '&c;!'><!ENTITY c "&#x62;">]>`;
+    expect(only('<x>&a;</x>', head)).toBe('1 b! b! & <');
+  });
+
   it.each([
-    ['<!ENTITY a "&b;"><!ENTITY b "x">', 'the entity `&a;` contains markup or other entities'],
-    ['<!ENTITY a "<b/>">', 'the entity `&a;` contains markup or other entities'],
+    ['<!ENTITY a "<b/>">', 'the entity `&a;` contains markup, which is not supported'],
+    ['<!ENTITY a "x &#60;b/>">', 'the entity `&a;` contains markup, which is not supported'],
+    ['<!ENTITY a "&b;"><!ENTITY b "-&a;">', 'the entity `&a;` contains itself'],
+    ['<!ENTITY a "&b;">', 'the entity `&b;` is not defined'],
     ['<!ENTITY a SYSTEM "file:///etc/passwd">', 'the entity `&a;` is not defined'],
     ['<!ENTITY % a "x">', 'the entity `&a;` is not defined'],
   ])('is refused with an entity declared as %s', (declaration, why) => {
@@ -101,6 +108,19 @@ describe('a document', () => {
       'the entity `&a;` expands to more than 10000000 characters',
     );
   });
+
+  it.each(['ten', ''])(
+    'is refused when entities in entities would make too much of it (%j)',
+    (text) => {
+      const levels = Array.from({ length: 30 }, (_, level) => {
+        const inner = level === 0 ? text : `&e${level - 1};`.repeat(10);
+        return `<!ENTITY e${level} "${inner}">`;
+      });
+      expect(() => only('<x>&e29;</x>', `<!DOCTYPE all [${levels.join('')}]>`)).toThrow(
+        'expands to more than 10000000 characters',
+      );
+    },
+  );
 
   it('is refused when it is nested too deeply', () => {
     expect(() => only('<x>'.repeat(1001) + '</x>'.repeat(1001))).toThrow(
