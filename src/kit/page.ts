@@ -156,6 +156,11 @@ export class Page {
     return this.#encoding?.decode(this.#block ?? new Uint8Array()) ?? [];
   }
 
+  /** The records as the block has them, whatever stages have done to those of `records()`. */
+  decodeAgain(): readonly JsonValue[] {
+    return this.#readRecords();
+  }
+
   block(encoding: Encoding): Uint8Array {
     if (this.#block !== undefined && this.#encoding?.name === encoding.name) return this.#block;
     const block = this.#columns === undefined ? undefined : encoding.encodeColumns?.(this.#columns);

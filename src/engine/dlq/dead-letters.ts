@@ -58,6 +58,7 @@ const ENVELOPE: RecordSchema = {
     field('position', 'json'),
     field('payload_base64', 'utf8'),
     field('parent_key', 'utf8'),
+    field('original', 'json'),
   ],
   others: true,
 };
@@ -196,6 +197,7 @@ export class DeadLetters {
       ...(dead.number === undefined ? {} : { record_number: dead.number }),
       ...positionOf(dead.unread),
       ...(parentKey === undefined ? {} : { parent_key: parentKey }),
+      ...(dead.original === undefined ? {} : { original: dead.original }),
     };
   }
 

@@ -24,8 +24,11 @@ export function deadLetterMaskOf(
   const maskRest = maskWith(masking, maskingRulesBeside(masking, row.sink));
   const maskAll = maskAsRead(row, maskWith(masking, maskingRulesFor(masking)));
   // Records that the source or a transform puts aside never came as far as masking.
-  return (dead) =>
-    hidden(dead, dead.reason === 'transform' || dead.reason === 'parse' ? maskAll : maskRest);
+  return (dead) => {
+    const isAsRead = dead.reason === 'transform' || dead.reason === 'parse';
+    const safe = hidden(dead, isAsRead ? maskAll : maskRest);
+    return safe.original === undefined ? safe : { ...safe, original: maskAll(safe.original) };
+  };
 }
 
 /**

@@ -6,7 +6,6 @@ import { blockOf } from '../../blocks/define-block.ts';
 import { RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { laneName, type Page } from '../../kit/page.ts';
-import { indexAsRead } from '../../kit/rejected-record.ts';
 import { logRejected, unreadOf } from '../dlq/unread-records.ts';
 import { CircuitBreaker } from '../delivery/circuit-breaker.ts';
 import { flushAll, saveBookmark } from '../delivery/checkpoint.ts';
@@ -20,6 +19,7 @@ import { withinGracePeriod, abortable } from '../grace-period.ts';
 import { readAhead } from './read-ahead.ts';
 import { flushingWhenIdle, observeLag, startHeartbeats, type Heartbeats } from './unbounded.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
+import { describeDeadRecords as describe } from './dead-records.ts';
 import type { DeadRecord } from '../stages/stage.ts';
 import { countUnknownFields } from '../delivery/unknown-fields.ts';
 import { orderedPrefetch } from '../threads/ordered-prefetch.ts';
@@ -208,7 +208,7 @@ class PageMover {
     if (worked.droppedFields !== undefined) countUnknownFields(tally, worked.droppedFields);
     if (worked.failure !== undefined) {
       const failure = this.#withRecord(worked.failure, page, worked);
-      return this.#giveUp(failure, [...unread, ...withSchemas(dead, page, worked)]);
+      return this.#giveUp(failure, [...unread, ...describe(dead, { read: page, worked, before })]);
     }
     sampler?.written(worked.page);
     capture?.take(worked.page.records());
@@ -218,8 +218,7 @@ class PageMover {
       throw this.#withRecord(error, page, worked);
     });
     this.#unflushed = true;
-    const numbers = numbered(dead, worked, (index) => before + indexAsRead(page.rejected, index));
-    await this.#divert([...unread, ...withSchemas(numbers, page, worked)]);
+    await this.#divert([...unread, ...describe(dead, { read: page, worked, before })]);
     if (page.bookmark !== undefined) await this.#checkpoint(page.bookmark);
     const ending = deadLetters?.budgetError(dead.length + rejected) ?? this.#breaker?.note(fate);
     if (ending !== undefined) throw ending;
@@ -289,36 +288,4 @@ class PageMover {
   async #save(bookmark: JsonValue): Promise<void> {
     if (await saveBookmark(this.#invocation, bookmark)) this.stored = bookmark;
   }
-}
-
-/**
- * The place of each record in the source, where nothing was left out or added before it got its
- * index.
- */
-function numbered(
-  dead: readonly DeadRecord[],
-  { filtered, expanded, dead: ofStages }: WorkedPage,
-  before: (index: number) => number,
-): readonly DeadRecord[] {
-  const isWhole = filtered === 0 && expanded === 0;
-  const hasLost = ofStages.some(({ reason }) => reason === 'transform');
-  return dead.map((one) => {
-    const isSure =
-      one.reason === 'transform' ||
-      (isWhole && !hasLost && (ofStages.includes(one) || ofStages.length === 0));
-    return isSure ? { ...one, number: before(one.index) + 1 } : one;
-  });
-}
-
-/** Records that a transform puts aside are as they were read; masking is the first stage behind. */
-function withSchemas(
-  dead: readonly DeadRecord[],
-  read: Page,
-  { page }: WorkedPage,
-): readonly DeadRecord[] {
-  if (read.schema === undefined && page.schema === undefined) return dead;
-  return dead.map((one) => ({
-    ...one,
-    schema: one.reason === 'transform' ? read.schema : page.schema,
-  }));
 }

@@ -80,7 +80,8 @@ export async function openInvocation(
     schema: output.sink.schema,
     supplied: suppliedColumns(row),
   });
-  const work = pageWork({ env, labels, transforms, stages, kill });
+  const tracks = output.deadLetters !== undefined;
+  const work = pageWork({ env, labels, transforms, stages, kill, tracks });
   const pool = poolOf(request, { work, transforms, stages }, output.capabilities);
   closers.defer(() => pool.close());
   return {

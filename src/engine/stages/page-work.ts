@@ -2,7 +2,9 @@
 import type { Page } from '../../kit/page.ts';
 import type { Env } from '../../lib/env.ts';
 import type { Labels } from '../../lib/metrics/metrics.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import * as metrics from '../metrics.ts';
+import { recordsAsRead, type PageOrigins } from './origins.ts';
 import { pageSchemaChange, type PageSchemaChange } from './page-schema.ts';
 import { PageInWork, type DeadRecord, type Stage } from './stage.ts';
 import type { DivertedRecord, TransformChain } from './transform-chain.ts';
@@ -18,6 +20,10 @@ export interface WorkedPage {
   readonly breaches?: number;
   /** Fields that the destination has no column for, with the number of records that had them. */
   readonly droppedFields?: ReadonlyMap<string, number>;
+  /** What is known of where its records come from, and the records as they were read. */
+  readonly origins?: PageOrigins;
+  /** By its place in the page as it was read; present where transforms may have changed it. */
+  recordAsRead?(this: void, place: number): JsonValue | undefined;
   /** Put aside by the stages. */
   readonly dead: readonly DeadRecord[];
   /** What ended the work; the numbers and the dead records are those up to then. */
@@ -39,6 +45,8 @@ export interface PageWorkOptions {
   readonly stages: readonly Stage[];
   /** Everything ends now. */
   readonly kill: AbortSignal;
+  /** Whether records may become dead letters, which tell what they were made of. */
+  readonly tracks?: boolean;
 }
 
 export function pageWork(options: PageWorkOptions): PageWork {
@@ -86,10 +94,16 @@ class Work {
   #transformed = 0;
   #breaches = 0;
   #droppedFields: ReadonlyMap<string, number> | undefined;
+  #origins: PageOrigins | undefined;
+  readonly #recordAsRead: WorkedPage['recordAsRead'];
 
   constructor(options: WorkOptions, page: Page) {
     this.#options = options;
     this.#page = page;
+    const { tracks, transforms } = options;
+    if (tracks !== true) return;
+    this.#origins = { transforms: undefined, stages: undefined };
+    if (!transforms.empty) this.#recordAsRead = recordsAsRead(page);
   }
 
   async transform(): Promise<void> {
@@ -107,6 +121,7 @@ class Work {
       work.schema = schemas.stages[index]?.(work.schema);
     }
     this.#page = work.page;
+    if (this.#origins !== undefined) this.#origins = { ...this.#origins, stages: work.origins };
     this.#breaches = work.breaches;
     this.#droppedFields = work.droppedFields;
   }
@@ -120,19 +135,23 @@ class Work {
       dead: this.#dead,
       ...(this.#breaches > 0 ? { breaches: this.#breaches } : {}),
       ...(this.#droppedFields === undefined ? {} : { droppedFields: this.#droppedFields }),
+      ...(this.#origins === undefined ? {} : { origins: this.#origins }),
+      ...(this.#recordAsRead === undefined ? {} : { recordAsRead: this.#recordAsRead }),
     };
   }
 
   async #runChain(transforms: TransformChain): Promise<void> {
-    const { env, labels, kill } = this.#options;
+    const { env, labels, kill, tracks } = this.#options;
     const from = env.clock.elapsedMs();
     try {
-      const result = await transforms.run(this.#page, kill);
+      const result = await transforms.run(this.#page, kill, tracks);
       env.metrics.inc(metrics.transformIn, labels, this.#page.count);
       env.metrics.inc(metrics.transformOut, labels, result.page.count);
       this.#page = result.page;
       this.#filtered = result.filtered;
       this.#expanded = result.expanded;
+      if (this.#origins !== undefined)
+        this.#origins = { ...this.#origins, transforms: result.origins };
       for (const one of result.diverted) this.#dead.push(deadRecordOf(one));
     } catch (error) {
       env.metrics.inc(metrics.transformErrors, labels);
@@ -144,7 +163,8 @@ class Work {
 }
 
 /** A record that a transform puts aside, as it was given it. */
-export function deadRecordOf({ error, record, index }: DivertedRecord): DeadRecord {
+export function deadRecordOf({ error, record, index, isBehindPages }: DivertedRecord): DeadRecord {
   const { kind, message } = error;
-  return { kind, reason: 'transform', message, payload: record, index };
+  const dead: DeadRecord = { kind, reason: 'transform', message, payload: record, index };
+  return isBehindPages === true ? { ...dead, isBehindPages } : dead;
 }

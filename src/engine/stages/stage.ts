@@ -16,8 +16,12 @@ export interface DeadRecord {
   readonly payload: JsonValue;
   /** Index in the page as it entered the governance stages. */
   readonly index: number;
+  /** Behind a transform of pages nobody knows which record of the source it was made of. */
+  readonly isBehindPages?: boolean;
   /** Place among the records of the source, from 1, where it is known. */
   readonly number?: number;
+  /** The record as it was read, where transforms may have changed it and it is known. */
+  readonly original?: JsonValue;
   /** What is known of the fields of the payload. */
   readonly schema?: RecordSchema | undefined;
   /** Of a record that the source could not read. */
@@ -95,6 +99,10 @@ export class PageInWork {
   /** As many as before. */
   set records(records: readonly JsonValue[]) {
     this.#page = this.#page.withRecords(records);
+  }
+
+  get origins(): Uint32Array | undefined {
+    return this.#origins;
   }
 
   /** The index of a record in the page as it entered the stages. */

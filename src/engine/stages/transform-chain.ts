@@ -1,6 +1,7 @@
 import { RecordError } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import type { Columns } from '../../kit/columns.ts';
+import { joinOrigins, originAt, originsOfRows, type Origins } from './origins.ts';
 import type { SchemaChange, TransformSchemaChange } from './page-schema.ts';
 import type { Page } from '../../kit/page.ts';
 import { knownSchema, UNKNOWN_SCHEMA, type RecordSchema } from '../../kit/record-schema.ts';
@@ -14,6 +15,8 @@ export interface ChainResult {
   readonly expanded: number;
   /** Records that the policy of a transform puts aside, as it was given them. */
   readonly diverted: readonly DivertedRecord[];
+  /** Known when they were asked for. */
+  readonly origins?: Origins;
 }
 
 export interface DivertedRecord {
@@ -22,6 +25,7 @@ export interface DivertedRecord {
   readonly record: JsonValue;
   /** Index in the page as it entered the transforms, unless a transform of pages came before. */
   readonly index: number;
+  readonly isBehindPages?: boolean;
 }
 
 export interface NamedTransform {
@@ -79,11 +83,11 @@ export class TransformChain {
   }
 
   /** The result has the schema that the transforms make of that of the page. */
-  async run(page: Page, signal: AbortSignal): Promise<ChainResult> {
+  async run(page: Page, signal: AbortSignal, tracks = false): Promise<ChainResult> {
     if (this.#schemas?.input !== page.schema || this.#schemas === undefined)
       this.#schemas = await this.#schemasFrom(page.schema);
     const { before, output } = this.#schemas;
-    const result = await this.#runOn(page, { before, signal });
+    const result = await this.#runOn(page, { before, signal, tracks });
     return { ...result, page: result.page.withSchema(output) };
   }
 
@@ -102,9 +106,22 @@ export class TransformChain {
     if (columns === undefined) return runSteps(this.#steps, page, context);
     const before = page.withColumns(columns);
     const filtered = page.count - columns.count;
-    if (this.#stepsAfter.length === 0) return { page: before, filtered, expanded: 0, diverted: [] };
+    const kept =
+      context.tracks && page.columns !== undefined
+        ? originsOfRows(page.columns, columns)
+        : undefined;
+    if (this.#stepsAfter.length === 0)
+      return { page: before, filtered, expanded: 0, diverted: [], origins: kept };
     const after = await runSteps(this.#stepsAfter, before, context);
-    return { ...after, filtered: filtered + after.filtered };
+    return {
+      ...after,
+      filtered: filtered + after.filtered,
+      diverted: after.diverted.map((one) => ({
+        ...one,
+        index: originAt(kept, one.index) ?? one.index,
+      })),
+      origins: joinOrigins(kept, after.origins),
+    };
   }
 
   /**
@@ -140,19 +157,23 @@ function leadingOnColumns(transforms: readonly NamedTransform[]): OnColumns[] {
 async function runSteps(
   steps: readonly Step[],
   page: Page,
-  { before, signal }: StepContext,
+  { before, signal, tracks }: StepContext,
 ): Promise<ChainResult> {
   let records = page.records();
   let filtered = 0;
   let expanded = 0;
+  let origins: Origins;
   const diverted: DivertedRecord[] = [];
   for (const step of steps) {
     if (step.kind === 'records') {
-      const result = step.run(records);
+      const result = step.run(records, tracks);
+      const isBehindPages = origins === null;
+      origins = joinOrigins(origins, result.origins);
       records = result.records;
       filtered += result.filtered;
       expanded += result.expanded;
-      diverted.push(...result.diverted);
+      for (const one of result.diverted)
+        diverted.push(isBehindPages ? { ...one, isBehindPages } : one);
     } else {
       const { transform, apply } = step;
       const schema = before.get(transform) ?? UNKNOWN_SCHEMA;
@@ -160,9 +181,10 @@ async function runSteps(
       filtered += Math.max(0, records.length - next.length);
       expanded += Math.max(0, next.length - records.length);
       records = next;
+      origins = null;
     }
   }
-  return { page: page.withRecords(records), filtered, expanded, diverted };
+  return { page: page.withRecords(records), filtered, expanded, diverted, origins };
 }
 
 interface RecordsResult extends Omit<ChainResult, 'page'> {
@@ -170,7 +192,7 @@ interface RecordsResult extends Omit<ChainResult, 'page'> {
 }
 
 type Step =
-  | { readonly kind: 'records'; run(records: readonly JsonValue[]): RecordsResult }
+  | { readonly kind: 'records'; run(records: readonly JsonValue[], tracks: boolean): RecordsResult }
   | {
       readonly kind: 'page';
       readonly transform: NamedTransform;
@@ -182,6 +204,8 @@ type PageTransform = Extract<CompiledTransform, { readonly kind: 'page' }>;
 interface StepContext {
   readonly before: KnownSchemas['before'];
   readonly signal: AbortSignal;
+  /** Whether the origins of records are asked for. */
+  readonly tracks: boolean;
 }
 
 function joinNeighbours(transforms: readonly NamedTransform[]): Step[] {
@@ -213,21 +237,30 @@ function recordStep(transforms: readonly NamedTransform[], isFirst: boolean): St
   const quarantines = transforms.some((transform) => transform.quarantines === true);
   return {
     kind: 'records',
-    run(records) {
+    run(records, tracks) {
       const out: JsonValue[] = [];
+      const origins: number[] | undefined = tracks ? [] : undefined;
       const tally = { filtered: 0, expanded: 0 };
       let emit: Emit = (record) => {
         out.push(record);
       };
       for (const transform of transforms.toReversed()) emit = link(transform, emit, tally);
-      if (quarantines) return putAside(records, { out, tally, emit });
+      if (quarantines) return putAside(records, { out, tally, emit, origins });
       let index = 0;
       try {
-        for (; index < records.length; index += 1) emit(records[index] as JsonValue);
+        for (; index < records.length; index += 1) {
+          emit(records[index] as JsonValue);
+          if (origins !== undefined) while (origins.length < out.length) origins.push(index);
+        }
       } catch (error) {
         throw isFirst ? numbered(error, index) : error;
       }
-      return { records: out, ...tally, diverted: [] };
+      return {
+        records: out,
+        ...tally,
+        diverted: [],
+        origins: movedOrigins(origins, records, tally),
+      };
     },
   };
 }
@@ -236,10 +269,24 @@ interface Passing {
   readonly out: JsonValue[];
   readonly tally: { filtered: number; expanded: number };
   readonly emit: Emit;
+  readonly origins: number[] | undefined;
+}
+
+/** `undefined` where each record stayed in its place. */
+function movedOrigins(
+  origins: readonly number[] | undefined,
+  records: readonly JsonValue[],
+  { filtered, expanded }: Passing['tally'],
+): Origins {
+  const isSame = filtered === 0 && expanded === 0 && origins?.length === records.length;
+  return isSame ? undefined : origins;
 }
 
 /** Records that a transform puts aside leave nothing behind: neither output nor counts. */
-function putAside(records: readonly JsonValue[], { out, tally, emit }: Passing): RecordsResult {
+function putAside(
+  records: readonly JsonValue[],
+  { out, tally, emit, origins }: Passing,
+): RecordsResult {
   const diverted: DivertedRecord[] = [];
   for (const [index, record] of records.entries()) {
     const before = { length: out.length, ...tally };
@@ -247,6 +294,7 @@ function putAside(records: readonly JsonValue[], { out, tally, emit }: Passing):
     const asRead = isObject(record) ? { ...record } : record;
     try {
       emit(record);
+      if (origins !== undefined) while (origins.length < out.length) origins.push(index);
     } catch (error) {
       if (!(error instanceof RecordError) || error.fault?.diverts !== true)
         throw numbered(error, index);
@@ -256,7 +304,7 @@ function putAside(records: readonly JsonValue[], { out, tally, emit }: Passing):
       diverted.push({ error, record: asRead, index });
     }
   }
-  return { records: out, ...tally, diverted };
+  return { records: out, ...tally, diverted, origins: movedOrigins(origins, records, tally) };
 }
 
 /** The first that knows the index says it. */

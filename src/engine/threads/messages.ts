@@ -22,6 +22,8 @@ export interface ThreadSetup extends Omit<StageContext, 'env'> {
   readonly governance: Omit<Governance, 'schema'>;
   /** Whether the sink takes lines of JSON: they are made by the thread, too. */
   readonly asLines: boolean;
+  /** Whether records may become dead letters, which tell what they were made of. */
+  readonly tracks: boolean;
   /** Which files its transforms may open, as in the process that starts it. */
   readonly files: FileAccess | undefined;
 }
@@ -39,7 +41,10 @@ export type FromThread =
   | { readonly type: 'ready' }
   | { readonly type: 'pages'; readonly answers: readonly PageAnswer[] };
 
-export interface PageAnswer extends Omit<WorkedPage, 'page' | 'failure' | 'measure'> {
+export interface PageAnswer extends Omit<
+  WorkedPage,
+  'page' | 'failure' | 'measure' | 'recordAsRead'
+> {
   readonly content: PageContent;
   /** The payloads of the dead records, where a structured clone would lose something. */
   readonly payloads?: string;

@@ -24,6 +24,7 @@ export function setupOf({ plan, row, tokens, encodings }: SetupOptions): ThreadS
       path: part.path,
     })),
     governance: { masking, quality, contract },
+    tracks: row.dlq !== undefined,
     asLines: encodings.includes(JSON_LINES.name),
     files: fileAccess(),
   };

@@ -94,6 +94,7 @@ async function compileWork(
     transforms: await compileTransforms(transforms, env),
     stages: stagesOf({ ...setup, env }, { ...setup.governance, schema: undefined }),
     kill: new AbortController().signal,
+    tracks: setup.tracks,
   });
 }
 
@@ -112,7 +113,7 @@ class PageHandler {
 
   async answer(batch: ColumnBatch): Promise<PageAnswer> {
     const { work, relay } = this.#options;
-    const { page, failure, filtered, expanded, transformed, dead, breaches } = await work(
+    const { page, failure, filtered, expanded, transformed, dead, breaches, origins } = await work(
       Page.ofColumns(unpackColumns(batch)),
     );
     const content: PageContent =
@@ -125,6 +126,7 @@ class PageHandler {
       content,
       measured: relay.take(),
       ...(breaches === undefined ? {} : { breaches }),
+      ...(origins === undefined ? {} : { origins }),
       ...(failure === undefined ? {} : { failure: failureMessageOf(failure) }),
       ...(memoryOf(content) === batch.memory ? {} : { spare: batch.memory }),
     };

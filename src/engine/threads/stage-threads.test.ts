@@ -94,14 +94,15 @@ async function* spelledPages(): AsyncGenerator<Page> {
 }
 
 /** What can be seen of a page that was worked on. */
-function seen({ page, failure, measure, ...counts }: WorkedPage): object {
+function seen({ page, failure, measure, recordAsRead, ...counts }: WorkedPage): object {
   measure?.();
+  const read = [0, 1, 2].map((place) => recordAsRead?.(place));
   const told =
     failure instanceof Error
       ? { failure: failure.message, kind: (failure as { kind?: string }).kind }
       : {};
   const lines = failure === undefined ? Buffer.from(page.block(JSON_LINES)).toString() : undefined;
-  return { ...counts, ...told, lines, bookmark: page.bookmark, bytes: page.bytes };
+  return { ...counts, ...told, read, lines, bookmark: page.bookmark, bytes: page.bytes };
 }
 
 async function bothWays(scenario: Scenario) {
@@ -161,6 +162,7 @@ async function ownWork(
     transforms: new TransformChain(named),
     stages,
     kill: new AbortController().signal,
+    tracks: row.dlq !== undefined,
   });
 }
 

@@ -1,6 +1,8 @@
 /** Threads that work on pages of one row, as the row sees them. */
 import { Worker } from 'node:worker_threads';
+import { readRecord } from '../../kit/column-records.ts';
 import { packColumns, unpackColumns, type ColumnBatch } from '../../kit/column-batch.ts';
+import type { Columns } from '../../kit/columns.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { DeadRecord } from '../stages/stage.ts';
 import { unpackJson } from '../../lib/text/packed-json.ts';
@@ -83,6 +85,7 @@ export class StageThreads {
 /** A page that is with a thread. */
 interface Pending {
   readonly read: Pick<Page, 'bytes' | 'bookmark' | 'count' | 'schema'>;
+  readonly recordAsRead: WorkedPage['recordAsRead'];
   readonly settle: (worked: WorkedPage) => void;
 }
 
@@ -100,6 +103,8 @@ class StageThread {
   readonly started: Promise<void>;
   readonly #worker: Worker;
   readonly #surroundings: Surroundings;
+  /** Whether pages are kept as they were read, for dead letters. */
+  readonly #keepsRead: boolean;
   readonly #gone: Promise<void>;
   /** In the order in which they are answered. */
   readonly #pending: Pending[] = [];
@@ -110,6 +115,7 @@ class StageThread {
 
   constructor(setup: ThreadSetup, surroundings: Surroundings) {
     this.#surroundings = surroundings;
+    this.#keepsRead = setup.tracks && setup.transforms.length > 0;
     this.#worker = new Worker(programFile('stage-thread'), { workerData: setup, name: 'stages' });
     this.#worker.on('message', (message: FromThread) => this.#hear(message));
     this.#worker.on(
@@ -139,9 +145,10 @@ class StageThread {
     const schema = this.#surroundings.schemaAfter(page.schema);
     if (columns === undefined) throw new Error('cannot happen: threads are given columns');
     this.#gathered.push(packColumns(columns, (size) => this.#surroundings.spare.take(size)));
+    const recordAsRead = this.#keepsRead ? readingCopy(columns) : undefined;
     page.release();
     return new Promise((settle) => {
-      this.#pending.push({ read: { bytes, bookmark, count, schema }, settle });
+      this.#pending.push({ read: { bytes, bookmark, count, schema }, recordAsRead, settle });
       if (this.#messages < MESSAGES_A_THREAD) this.#send();
     });
   }
@@ -194,6 +201,7 @@ class StageThread {
       dead: unpackedDead(counts.dead, payloads),
       page,
       measure,
+      ...(pending.recordAsRead === undefined ? {} : { recordAsRead: pending.recordAsRead }),
       ...(failure === undefined ? {} : { failure: failureOf(failure) }),
     });
   }
@@ -248,6 +256,12 @@ class StageThread {
       });
     }
   }
+}
+
+/** The thread gets the page itself. */
+function readingCopy(columns: Columns): WorkedPage['recordAsRead'] {
+  const copy = unpackColumns(packColumns(columns));
+  return (place) => (place < copy.count ? readRecord(copy, place) : undefined);
 }
 
 function unpackedDead(
