@@ -33,7 +33,8 @@ function codeOf(value: unknown, ctx: z.RefinementCtx): unknown {
   if (typeof value !== 'string') return value;
   if (/^\d+$/.test(value)) return Number(value);
   if (value === '\\t') return 9;
-  if (/^[\x01-\x7f]$/.test(value)) return value.charCodeAt(0);
+  const code = value.charCodeAt(0);
+  if (value.length === 1 && code > 0 && code < 128) return code;
   const message = `${JSON.stringify(value)} is not one character of ASCII`;
   const hint = 'write one such as `,`, `;`, `|` or a tab (`"\\t"`), or its byte code';
   ctx.addIssue(finding('invalid_value', message, { hint }));
