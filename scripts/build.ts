@@ -27,6 +27,7 @@ const external = [
   'pg',
   'pg-*',
   'ioredis',
+  'mongodb',
   'mysql2',
   'undici',
   'ws',

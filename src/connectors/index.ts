@@ -7,6 +7,7 @@ import { graphqlSource } from './graphql/index.ts';
 import { httpSink } from './http/index.ts';
 import { jsonlSink, jsonlSource } from './jsonl/index.ts';
 import { kafkaSink, kafkaSource } from './kafka/index.ts';
+import { mongodbSink, mongodbSource } from './mongodb/index.ts';
 import { mysqlSink, mysqlSource } from './mysql/index.ts';
 import { parquetSink, parquetSource } from './parquet/index.ts';
 import { postgresSink, postgresSource } from './postgres/index.ts';
@@ -27,6 +28,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   graphqlSource,
   jsonlSource,
   kafkaSource,
+  mongodbSource,
   mysqlSource,
   parquetSource,
   postgresSource,
@@ -47,6 +49,7 @@ export const SINKS: readonly SinkDefinition[] = [
   httpSink,
   jsonlSink,
   kafkaSink,
+  mongodbSink,
   mysqlSink,
   parquetSink,
   postgresSink,

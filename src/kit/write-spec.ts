@@ -102,6 +102,8 @@ export interface KeyedSpec {
    * same.
    */
   readonly sameKey: 'value' | 'text';
+  /** Whether a record takes the place of the whole old one, also of fields that it does not have. */
+  readonly replaces?: true;
 }
 
 export function keyedSpec(
@@ -141,7 +143,8 @@ export interface KeyedPlan {
 
 /**
  * The last record with a key wins and is written at the place of the first. Fields that it does not
- * have stay as an earlier record of the page has them, as if each record were a page of its own.
+ * have stay as an earlier record of the page has them, as if each record were a page of its own;
+ * not so where records replace the whole old one.
  */
 export function planKeyedPage(records: readonly JsonValue[], spec: KeyedSpec): KeyedPlan {
   const winners = new Map<string, PlannedRecord>();
@@ -218,7 +221,7 @@ function identityOf(record: JsonObject, spec: KeyedSpec): string {
 
 /** Deletions are whole: nothing of an earlier record outlives them. */
 function over(before: JsonObject | undefined, record: JsonObject, spec: KeyedSpec): JsonObject {
-  if (before === undefined || spec.mode === 'delete') return record;
+  if (before === undefined || spec.mode === 'delete' || spec.replaces === true) return record;
   if (isMarked(before, spec) || isMarked(record, spec)) return record;
   return Object.keys(before).every((field) => hasField(record, field))
     ? record
