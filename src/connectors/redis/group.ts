@@ -7,9 +7,10 @@ import { messageOf } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import type { Sized } from '../_files/lines/cut-pages.ts';
 import { readAgain } from '../_brokers/read-again.ts';
+import { Window } from '../_brokers/window.ts';
 import type { RedisSourceConfig, StreamSource } from './config.ts';
 import type { RedisLink } from './link.ts';
-import { entryOf, Window } from './read.ts';
+import { entryOf } from './read.ts';
 
 /** As long as the server waits for entries; a stop and an acknowledgement wait no longer. */
 const BLOCK_MS = 100;
