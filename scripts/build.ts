@@ -49,6 +49,7 @@ const external = [
   '@duckdb/*',
   '@google-cloud/*',
   '@modelcontextprotocol/*',
+  '@nats-io/*',
   '@noble/*',
   '@opentelemetry/*',
   '@platformatic/*',

@@ -9,6 +9,7 @@ import { jsonlSink, jsonlSource } from './jsonl/index.ts';
 import { kafkaSink, kafkaSource } from './kafka/index.ts';
 import { mongodbSink, mongodbSource } from './mongodb/index.ts';
 import { mysqlSink, mysqlSource } from './mysql/index.ts';
+import { natsSink, natsSource } from './nats/index.ts';
 import { parquetSink, parquetSource } from './parquet/index.ts';
 import { postgresSink, postgresSource } from './postgres/index.ts';
 import { redisSink, redisSource } from './redis/index.ts';
@@ -30,6 +31,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   kafkaSource,
   mongodbSource,
   mysqlSource,
+  natsSource,
   parquetSource,
   postgresSource,
   redisSource,
@@ -51,6 +53,7 @@ export const SINKS: readonly SinkDefinition[] = [
   kafkaSink,
   mongodbSink,
   mysqlSink,
+  natsSink,
   parquetSink,
   postgresSink,
   redisSink,

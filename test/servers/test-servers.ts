@@ -3,9 +3,10 @@
  * `node test/servers/install.ts`. Suites that need one say so when it is missing.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -126,4 +127,14 @@ export async function freePort(): Promise<number> {
   await new Promise((done) => server.close(done));
   if (address === null || typeof address === 'string') throw new Error('no free port');
   return address.port;
+}
+
+/** Rejects while nobody listens. */
+export async function portAnswers(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+  } finally {
+    socket.destroy();
+  }
 }
