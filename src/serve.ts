@@ -222,6 +222,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     runTemplate: (id, request, { caller, signal, how }) =>
       templates.run(id, request, caller, signal, how),
     loaded: loadedTriggers,
+    onGone: (names) => registry.forget('trigger', names),
   });
   const { authConfig } = options.auth;
   const reload = createReload({

@@ -280,6 +280,9 @@ test('a file that is read again takes the place of the one before, a broken one 
     triggers: { reloaded: true, path: shop.path('triggers.json') },
   });
   expect((await fire('plain')).status).toBe(404);
+  const measured = await series('svc_serve_trigger');
+  expect(measured.filter((line) => line.includes('trigger="plain"'))).toEqual([]);
+  expect(measured.join('\n')).toContain('trigger="debounced"');
   await ended(runOf(await fire('new')));
   expect(written()).toEqual({ id: '1', version: 'two' });
   // Its window goes on.

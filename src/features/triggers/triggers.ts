@@ -44,6 +44,8 @@ export interface TriggersOptions extends ActiveOptions {
   readonly store: TriggerStore;
   /** None: the server was started without a file of triggers. */
   readonly loaded: LoadedTriggers | undefined;
+  /** Told the names of triggers that are there no more: nothing of them is measured from now on. */
+  readonly onGone?: (names: readonly string[]) => void;
 }
 
 type Running = RequestedTrigger | WatchedTrigger;
@@ -119,6 +121,9 @@ class TriggerSet implements Triggers {
       enabled.map((trigger) => [trigger.name, kept.get(trigger.name) ?? this.#open(trigger)]),
     );
     this.#loaded = triggers;
+    const gone = [...before.keys()].filter((name) => !this.#running.has(name));
+    // One that is ending may still measure its last look.
+    if (gone.length > 0) void this.#closing.then(() => this.#options.onGone?.(gone));
     env.metrics.set(metrics.triggersActive, {}, this.#running.size);
   }
 

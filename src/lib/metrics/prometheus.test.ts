@@ -101,6 +101,15 @@ describe('metric registry', () => {
     expect(await shown(registry)).toEqual(['svc_runs_total{pipeline="new",row="a"} 1']);
   });
 
+  it('forgets the series of a value that it is told, and counts it anew', async () => {
+    const registry = createRegistry([RUNS]);
+    for (const pipeline of ['gone', 'kept']) registry.metrics.inc(RUNS, { pipeline, row: 'a' }, 5);
+    registry.forget('pipeline', ['gone', 'never seen']);
+    expect(await shown(registry)).toEqual(['svc_runs_total{pipeline="kept",row="a"} 5']);
+    registry.metrics.inc(RUNS, { pipeline: 'gone', row: 'a' });
+    expect(await shown(registry)).toContain('svc_runs_total{pipeline="gone",row="a"} 1');
+  });
+
   it('bounds each label on its own, and values in their length', async () => {
     const registry = createRegistry([RUNS], {
       bounds: [

@@ -19,6 +19,8 @@ export interface MetricRegistry {
     changes: readonly MetricChange[],
     definitions?: readonly MetricDefinition[],
   ) => void;
+  /** Shows nothing any more of series with one of these values of the label. */
+  readonly forget: (label: string, values: readonly string[]) => void;
 }
 
 type Meter =
@@ -78,11 +80,13 @@ export function createRegistry(
   const forgetOld = (take: (one: (typeof bounded)[number]) => readonly string[]): void => {
     for (const one of bounded) {
       const old = take(one);
-      if (old.length === 0) continue;
-      const gone = { label: one.bound.label, values: new Set(old) };
-      const work = [...meters.values()].map((meter) => forget(meter, gone));
-      forgetting = Promise.all([forgetting, ...work]);
+      if (old.length > 0) forgetValues(one.bound.label, old);
     }
+  };
+  const forgetValues = (label: string, values: readonly string[]): void => {
+    const gone = { label, values: new Set(values) };
+    const work = [...meters.values()].map((meter) => forget(meter, gone));
+    forgetting = Promise.all([forgetting, ...work]);
   };
 
   return {
@@ -107,6 +111,7 @@ export function createRegistry(
       }
       forgetOld(({ latest }) => latest.takeOld());
     },
+    forget: forgetValues,
   };
 }
 
