@@ -1,33 +1,11 @@
-/**
- * The position of an incremental read: the last value of its column, and the rows that were read
- * with that value. The next run reads from the value on and leaves those rows out, so that rows
- * that come later with the same value are not lost.
- */
-import { hash } from 'node:crypto';
-import { isObject, jsonEqual, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
-
-/**
- * Rows of one value that a bookmark can hold. Beyond that it is the value alone, and the next run
- * reads what is behind it.
- */
-export const MOST_SEEN = 1000;
-const DIGEST_LENGTH = 16;
-
-export interface StoredBookmark {
-  readonly value: JsonValue;
-  /** Digests of the rows with this value that were read; absent when all of them count as read. */
-  readonly seen?: readonly string[];
-}
-
-/** Bookmarks of earlier versions are the value alone. */
-export function readBookmark(bookmark: JsonValue | undefined): StoredBookmark | undefined {
-  if (bookmark === undefined) return undefined;
-  if (!isObject(bookmark)) return { value: bookmark };
-  const { value, seen } = bookmark;
-  return value !== undefined && Array.isArray(seen) && seen.every((one) => typeof one === 'string')
-    ? { value, seen }
-    : { value: bookmark };
-}
+/** Where an incremental read of a query stands, row by row. */
+import { jsonEqual, type JsonValue } from '../../lib/text/json.ts';
+import {
+  digestOfRecord,
+  MOST_SEEN,
+  SeenRecords,
+  type StoredBookmark,
+} from '../../kit/stored-bookmark.ts';
 
 /** Reads the record of a row; called only for rows whose value may be the last. */
 export type RecordOf = () => JsonValue;
@@ -75,7 +53,7 @@ export function createBookmarks(
   let seen = start?.seen ?? [];
   let pending: RecordOf[] = [];
   let isFull = false;
-  let left = countsOf(seen);
+  let left = new SeenRecords(seen);
   const plain = (value: JsonValue | undefined) =>
     isDecimal && typeof value === 'string' ? withoutZeros(value) : value;
   const valueOf = (mark: Mark): JsonValue | undefined =>
@@ -85,7 +63,7 @@ export function createBookmarks(
     ((loose || lastRaw === undefined) && jsonEqual(plain(decode(raw)), plain(valueOf(last))));
   const settle = (): void => {
     if (pending.length === 0) return;
-    seen = [...seen, ...pending.map((record) => digestOf(record()))];
+    seen = [...seen, ...pending.map((record) => digestOfRecord(record()))];
     pending = [];
   };
   const mark = (): JsonValue | undefined => {
@@ -100,15 +78,10 @@ export function createBookmarks(
     wasRead(raw, record) {
       if (left.size === 0) return false;
       if (!isLast(raw)) {
-        left = new Map();
+        left = new SeenRecords([]);
         return false;
       }
-      const digest = digestOf(record());
-      const count = left.get(digest);
-      if (count === undefined) return false;
-      if (count === 1) left.delete(digest);
-      else left.set(digest, count - 1);
-      return true;
+      return left.take(record());
     },
     pass(raw, record) {
       if (raw !== lastRaw) {
@@ -132,17 +105,6 @@ export function createBookmarks(
     isSame: (raw, other) =>
       raw === other || (loose && jsonEqual(plain(decode(raw)), plain(decode(other)))),
   };
-}
-
-function digestOf(record: JsonValue): string {
-  return hash('sha256', stringifyJson(record), 'base64url').slice(0, DIGEST_LENGTH);
-}
-
-/** Equal rows count as often as they are there. */
-function countsOf(seen: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const digest of seen) counts.set(digest, (counts.get(digest) ?? 0) + 1);
-  return counts;
 }
 
 /** For the server `1.0` and `1.00` are equal. */

@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { COLUMNS_LANE, RECORDS_LANE, type Lane } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import { postgresSource } from './index.ts';
-import { MOST_SEEN } from '../_sql/bookmarks.ts';
+import { MOST_SEEN } from '../../kit/stored-bookmark.ts';
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let client: Client;

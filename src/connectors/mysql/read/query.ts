@@ -3,7 +3,7 @@ import { ConnectorError } from '../../../lib/errors.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 import { backticked } from '../../../lib/sql/mysql-address.ts';
 import type { SourceContext } from '../../../kit/context.ts';
-import type { StoredBookmark } from '../../_sql/bookmarks.ts';
+import type { StoredBookmark } from '../../../kit/stored-bookmark.ts';
 import { ROW_TOKEN, rowValue } from '../../_sql/parent-value.ts';
 import { sqlPieces, withoutSemicolon } from '../../_sql/sql-text.ts';
 import { sqlLiteral } from './literals.ts';

@@ -5,7 +5,7 @@
 import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
 import { quoteName } from '../../../lib/sql/sql-name.ts';
 import type { SourceContext } from '../../../kit/context.ts';
-import type { StoredBookmark } from '../../_sql/bookmarks.ts';
+import type { StoredBookmark } from '../../../kit/stored-bookmark.ts';
 import { ROW_TOKEN, rowValue } from '../../_sql/parent-value.ts';
 import { bindTokens, withoutSemicolon, type BoundSql } from '../../_sql/sql-text.ts';
 
