@@ -158,7 +158,7 @@ const replication = () => ({
     description: 'Field that grows with every change; a plain name.',
   }),
   start_replication_value: optional(json()).meta({
-    description: 'Where the first run starts; records up to and including it are left out.',
+    description: 'Where the first run starts (records with this value are read).',
   }),
   state_key: optional(text()).meta({
     description:

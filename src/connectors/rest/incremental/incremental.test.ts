@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startHttpServer, type HttpServer } from '../../../../test/fakes/http-server.ts';
-import type { JsonObject } from '../../../lib/text/json.ts';
+import { MOST_SEEN } from '../../../kit/stored-bookmark.ts';
+import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
 import { stillClock } from '../../../../test/fakes/clock.ts';
 import { run } from '../../../../test/fakes/rest-source.ts';
 
@@ -14,6 +15,10 @@ beforeEach(() => {
   server.requests.length = 0;
 });
 
+const standingAt = (value: JsonValue, records: number): object => ({
+  value,
+  seen: Array.from({ length: records }, () => expect.any(String) as string),
+});
 const at = (day: number): string => `2026-01-0${day}T00:00:00Z`;
 const rows = [1, 2, 3, 4].map((day) => ({ id: day, at: at(day) }));
 const incremental = (): JsonObject => ({
@@ -30,10 +35,33 @@ describe('incremental reading', () => {
     server.respond([{ json: rows }]);
     const first = await run(incremental());
     expect(first.records).toEqual(rows);
-    expect(first.bookmarks).toEqual([at(4)]);
+    expect(first.bookmarks).toEqual([standingAt(at(4), 1)]);
     const second = await run(incremental(), { bookmark: at(2) });
     expect(second.records).toEqual(rows.slice(2));
-    expect(second.bookmark).toBe(at(4));
+    expect(second.bookmark).toEqual(first.bookmark);
+  });
+
+  it('keeps what comes later with the last value, and leaves out what was read with it', async () => {
+    const twin = { id: 4, at: at(4) };
+    server.respond([{ json: [...rows, twin] }]);
+    const first = await run(incremental());
+    expect(first.bookmark).toEqual(standingAt(at(4), 2));
+    const late = { id: 5, at: at(4) };
+    server.respond([{ json: [late, ...rows, twin, twin] }]);
+    const second = await run(incremental(), { bookmark: first.bookmark as JsonValue });
+    expect(second.records).toEqual([late, twin]);
+    expect(second.bookmark).toEqual(standingAt(at(4), 4));
+    const third = await run(incremental(), { bookmark: second.bookmark as JsonValue });
+    expect([third.records, third.bookmarks]).toEqual([[], []]);
+  });
+
+  it('stores the value alone when more records share it than a bookmark holds', async () => {
+    const many = Array.from({ length: MOST_SEEN + 1 }, (_, id) => ({ id, at: at(4) }));
+    server.respond([{ json: many }]);
+    const { bookmark, env } = await run(incremental());
+    expect(bookmark).toBe(at(4));
+    expect(env.lines.filter(({ level }) => level === 'WARN')).toHaveLength(1);
+    expect((await run(incremental(), { bookmark: at(4) })).records).toEqual([]);
   });
 
   it('keeps no position without `state_key`, and says so', async () => {
@@ -50,11 +78,11 @@ describe('incremental reading', () => {
     expect((await run(incremental(), { bookmark: at(4) })).pages).toEqual([]);
   });
 
-  it('starts after start_replication_value, and drops records without the key', async () => {
+  it('starts with start_replication_value, and drops records without the key', async () => {
     server.respond([{ json: [...rows, { id: 9 }] }]);
-    expect((await run({ ...incremental(), start_replication_value: at(3) })).records).toEqual([
-      rows[3],
-    ]);
+    expect((await run({ ...incremental(), start_replication_value: at(3) })).records).toEqual(
+      rows.slice(2),
+    );
   });
 
   it('compares 64-bit integers digit by digit', async () => {
@@ -64,7 +92,7 @@ describe('incremental reading', () => {
       { bookmark: 9007199254740992n },
     );
     expect(records).toEqual([{ n: 9007199254740993n }]);
-    expect(bookmark).toBe(9007199254740993n);
+    expect(bookmark).toEqual(standingAt(9007199254740993n, 1));
   });
 
   it('keeps records whose key is of another kind, and says so once', async () => {
@@ -79,7 +107,7 @@ describe('incremental reading', () => {
       json: rows.slice(Number(query.get('offset')), Number(query.get('offset')) + 2),
     }));
     const { pages } = await run({ ...incremental(), pagination: { type: 'Offset', limit: 2 } });
-    expect(pages.map((page) => page.bookmark)).toEqual([undefined, at(4)]);
+    expect(pages.map((page) => page.bookmark)).toEqual([undefined, standingAt(at(4), 1)]);
   });
 
   it('stores no bookmark when max_pages or the limit cut the run', async () => {

@@ -2,6 +2,12 @@
  * Positions of an incremental source: comparing them, and writing them in the form that an API
  * expects.
  */
+import {
+  digestOfRecord,
+  MOST_SEEN,
+  SeenRecords,
+  type StoredBookmark,
+} from '../../../kit/stored-bookmark.ts';
 import { hasField, isObject, jsonText, type JsonValue } from '../../../lib/text/json.ts';
 import type { Bind } from '../config/replication-config.ts';
 
@@ -26,50 +32,83 @@ function isNumeric(value: JsonValue): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint';
 }
 
-/** Keeps records after the start position, and remembers the largest position. */
+/**
+ * Keeps records from the start position on but for those that an earlier run has read, and remembers
+ * the largest position with the records that have it.
+ */
 export class Progress {
   readonly #key: string;
   readonly #start: JsonValue | undefined;
+  /** Records at the start that an earlier run has read; `undefined`: all of them. */
+  readonly #read: SeenRecords | undefined;
   #furthest: JsonValue | undefined;
+  /** Digests of records at the furthest position; `undefined` when a bookmark cannot hold them. */
+  #seen: string[] | undefined;
+  /** More of them, which nobody has changed yet. */
+  #pending: JsonValue[] = [];
   /** Whether some value could not be compared with the start. */
   incomparable = false;
-  /** Whether some record came after the start. */
+  /** Whether some record was kept that the bookmark tells of. */
   advanced = false;
 
-  constructor(key: string, start: JsonValue | undefined) {
+  constructor(key: string, start: StoredBookmark | undefined) {
     this.#key = key;
-    this.#start = start === null ? undefined : start;
+    this.#start = start?.value === null ? undefined : start?.value;
+    this.#read =
+      start !== undefined && start.seen === undefined
+        ? undefined
+        : new SeenRecords(start?.seen ?? []);
     this.#furthest = this.#start;
+    this.#seen =
+      start === undefined || start.seen !== undefined ? [...(start?.seen ?? [])] : undefined;
   }
 
-  /** The largest position seen, or the start; `undefined` when there is neither. */
-  get furthest(): JsonValue | undefined {
-    return this.#furthest;
+  /** Whether more records have the largest position than a bookmark can hold. */
+  get isFull(): boolean {
+    return this.advanced && this.#seen === undefined;
   }
 
-  /**
-   * Whether the record came after the start. One without the key cannot have: it is left out once
-   * there is a start.
-   */
+  /** The largest position; `undefined` when no record was kept that has one. */
+  bookmark(): JsonValue | undefined {
+    this.settle();
+    if (!this.advanced || this.#furthest === undefined) return undefined;
+    return this.#seen === undefined ? this.#furthest : { value: this.#furthest, seen: this.#seen };
+  }
+
+  /** One without the key is left out once there is a start: it may have been read before. */
   keep(record: JsonValue): boolean {
     const found = isObject(record) && hasField(record, this.#key) ? record[this.#key] : undefined;
     if (found === undefined) return this.#start === undefined;
-    const kept = this.#isAfterStart(found);
-    if (kept && found !== null) this.#advance(found);
+    const kept = this.#isNew(found, record);
+    if (kept && found !== null) this.#advance(found, record);
     return kept;
   }
 
-  #isAfterStart(found: JsonValue): boolean {
+  /** Call before anybody may change the records. */
+  settle(): void {
+    if (this.#seen !== undefined) this.#seen.push(...this.#pending.map(digestOfRecord));
+    this.#pending = [];
+  }
+
+  #isNew(found: JsonValue, record: JsonValue): boolean {
     if (this.#start === undefined) return true;
     const order = comparePositions(found, this.#start);
     if (order === undefined) this.incomparable = true;
-    return order === undefined || order > 0;
+    if (order !== 0) return order === undefined || order > 0;
+    return this.#read !== undefined && !this.#read.take(record);
   }
 
-  #advance(found: JsonValue): void {
-    if (this.#furthest !== undefined && (comparePositions(found, this.#furthest) ?? 0) <= 0) return;
-    this.#furthest = found;
+  #advance(found: JsonValue, record: JsonValue): void {
+    const order = this.#furthest === undefined ? 1 : comparePositions(found, this.#furthest);
+    if (order === undefined || order < 0) return;
+    if (order > 0) {
+      this.#furthest = found;
+      [this.#seen, this.#pending] = [[], []];
+    }
     this.advanced = true;
+    if (this.#seen === undefined) return;
+    if (this.#seen.length + this.#pending.length < MOST_SEEN) this.#pending.push(record);
+    else [this.#seen, this.#pending] = [undefined, []];
   }
 }
 

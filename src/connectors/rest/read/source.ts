@@ -1,6 +1,7 @@
 import type { Page } from '../../../kit/page.ts';
 import type { ReadRequest, Source } from '../../../kit/source.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
+import { MOST_SEEN, readBookmark, type StoredBookmark } from '../../../kit/stored-bookmark.ts';
 import { pageBounds } from '../../../kit/page-bounds.ts';
 import { PageCutter } from '../../_files/lines/cut-pages.ts';
 import { NOTHING_BOUND, place, type Placed } from '../incremental/bind.ts';
@@ -32,18 +33,20 @@ export class RestSource implements Source {
   async *pages(request: ReadRequest): AsyncGenerator<Page> {
     const { config } = this.#setup;
     const notes = new RunNotes(config.replication_bind?.advance_from);
-    const progress = this.#progress(request.bookmark);
+    const stored = this.#stored(request.bookmark);
+    const progress = this.#progress(stored);
     let left = request.limit ?? Infinity;
     if (left <= 0) return;
     const cutter = this.#cutter(request);
     const keeps = keepsPosition(config);
     this.#warnForgetful(keeps);
-    for (const stretch of this.#stretches(request.bookmark, progress, notes)) {
+    for (const stretch of this.#stretches(stored?.value, progress, notes)) {
       for await (const chunk of this.#chunks(stretch.placed, request.bookmark, notes)) {
         const records =
           progress === undefined
             ? chunk.records
             : chunk.records.filter((record) => progress.keep(record));
+        progress?.settle();
         const cursor = records.length > left || !keeps ? undefined : chunk.cursor;
         yield* this.#fill(cutter, { ...chunk, cursor, records: records.slice(0, left) });
         left -= records.length;
@@ -51,6 +54,7 @@ export class RestSource implements Source {
         if (left <= 0) break;
       }
       if (progress?.incomparable === true) this.#warnIncomparable(progress);
+      if (progress?.isFull === true && keeps) this.#warnMany();
       const bookmark = notes.cut || left <= 0 || !keeps ? undefined : stretch.bookmark();
       if (bookmark !== undefined || (cutter.count > 0 && config.batch_size !== 0))
         yield cutter.take(bookmark);
@@ -97,13 +101,21 @@ export class RestSource implements Source {
    * Windows and positions from the API itself are exact: leaving out records here could only lose
    * some.
    */
-  #progress(bookmark: JsonValue | undefined): Progress | undefined {
+  #progress(stored: StoredBookmark | undefined): Progress | undefined {
     const { config } = this.#setup;
     if (config.replication_method.type === 'FullTable' || config.replication_key === undefined)
       return undefined;
     if (config.window !== undefined || config.replication_bind?.advance_from !== undefined)
       return undefined;
-    return new Progress(config.replication_key, bookmark ?? config.start_replication_value);
+    const { start_replication_value: value } = config;
+    const start = value === undefined || value === null ? undefined : { value, seen: [] };
+    return new Progress(config.replication_key, stored ?? start);
+  }
+
+  /** A kept page cursor is what the API says, in any form. */
+  #stored(bookmark: JsonValue | undefined): StoredBookmark | undefined {
+    if (bookmark === undefined) return undefined;
+    return this.#setup.config.persist_cursor ? { value: bookmark } : readBookmark(bookmark);
   }
 
   *#stretches(
@@ -132,8 +144,7 @@ export class RestSource implements Source {
         : [{ bind, token: BOOKMARK_TOKEN, value: from }];
     yield {
       placed: bounds.length === 0 ? NOTHING_BOUND : place(bounds, filter),
-      bookmark: () =>
-        notes.advanced ?? (progress?.advanced === true ? progress.furthest : undefined),
+      bookmark: () => notes.advanced ?? progress?.bookmark(),
     };
   }
 
@@ -167,6 +178,13 @@ export class RestSource implements Source {
     context.env.log.warn('no position is kept, because `state_key` is not set', {
       row: context.row,
     });
+  }
+
+  #warnMany(): void {
+    this.#setup.context.env.log.warn(
+      'more records share the last value of the replication key than a bookmark can hold: those that come later with that value are not read',
+      { replication_key: this.#setup.config.replication_key, most: MOST_SEEN },
+    );
   }
 
   #warnIncomparable(progress: Progress): void {
