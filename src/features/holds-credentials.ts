@@ -11,8 +11,8 @@ import type { JsonSchema } from '../kit/schema.ts';
 import type { SubmittedDocument } from '../wire/submission.ts';
 
 /** Without any of these words there is no place for a credential: most small documents. */
-const MAY_HOLD =
-  /key|token|url|header|hmac|pass|pwd|value|secret|body|salt|cred|auth|cookie|sign|session|sas|code|client_config|:\/\//i;
+export const MAY_HOLD =
+  /key|token|ur[il]|server|header|hmac|pass|pwd|value|secret|body|salt|cred|auth|cookie|sign|session|sas|code|client_config|:\/\//i;
 
 let schema: JsonSchema | undefined;
 
