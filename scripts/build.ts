@@ -91,7 +91,10 @@ const oneLanguage: Plugin = {
  * longer than most documents take to run, and because what is imported of Node is then loaded with
  * the module that uses it.
  */
-export async function buildBundle(folder: string): Promise<void> {
+export async function buildBundle(
+  folder: string,
+  { withConsole = true }: { readonly withConsole?: boolean } = {},
+): Promise<void> {
   const outdir = join(folder, 'dist');
   rmSync(outdir, { recursive: true, force: true });
   const state = stateOfSources(ROOT);
@@ -129,8 +132,18 @@ export async function buildBundle(folder: string): Promise<void> {
   }
   await buildClient(join(outdir, 'client'));
   cpSync(join(ROOT, 'src/server/assets'), join(outdir, 'assets'), { recursive: true });
+  if (withConsole) await buildConsole(folder);
   // A source that changed meanwhile may or may not be in it.
   if (stateOfSources(ROOT) === state) writeFileSync(noteOfBundle(folder), state);
+}
+
+/** The web console, as the static files that the server answers with. */
+export async function buildConsole(folder: string): Promise<void> {
+  const [{ build: buildSite }, { consoleBuild }] = await Promise.all([
+    import('vite'),
+    import('../console/vite.config.ts'),
+  ]);
+  await buildSite({ ...consoleBuild(join(folder, 'dist/console')), configFile: false });
 }
 
 /** What a package needs beside the bundle, and what is only read. */
@@ -141,12 +154,13 @@ const [COPIED, LINKED] = [
 
 /**
  * The package as users install it, in a folder of its own: nothing that is written into the
- * checkout meanwhile changes what runs. Gives the path of the launcher.
+ * checkout meanwhile changes what runs. Gives the path of the launcher. Without the console, which
+ * few tests look at: `buildConsole` adds it.
  */
 export async function buildPackage(folder: string): Promise<string> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  await buildBundle(folder);
+  await buildBundle(folder, { withConsole: false });
   for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   for (const name of LINKED) symlinkSync(join(ROOT, name), join(folder, name));
   return join(folder, 'bin/headgate.js');

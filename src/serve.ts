@@ -40,7 +40,7 @@ import { createDeadLetterFiles } from './features/dlq/dead-letter-files.ts';
 import { createReplay } from './features/dlq/replay-service.ts';
 import { createMcpEndpoint } from './mcp/mcp-endpoint.ts';
 import { createReload, type SettingsFile } from './features/reload/reload.ts';
-import { createRunPlan } from './features/plan-view/run-plan.ts';
+import { createDocumentPlan, createRunPlan } from './features/plan-view/run-plan.ts';
 import { createRerun } from './features/rerun/rerun.ts';
 import { createRollback } from './features/rollback/rollback-run.ts';
 import { RunEnds } from './runs/service/run-ends.ts';
@@ -256,6 +256,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     }),
     rerun: createRerun({ runs, audit: runs.audit }),
     runPlan: createRunPlan({ runs, jobs }),
+    documentPlan: createDocumentPlan({ jobs, base }),
+    hasConsole: options.hasConsole,
     rollback: createRollback({ ...services, runs }),
     verify: createVerify(services),
     replay: createReplay(services),

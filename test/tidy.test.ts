@@ -155,6 +155,36 @@ describe('the tree', () => {
   });
 });
 
+describe('the console', () => {
+  const views = walk(join(ROOT, 'console/src'));
+  const textOf = (path: string): string => readFileSync(path, 'utf8');
+
+  it('knows nothing of the server but its client', () => {
+    const strangers = views.flatMap((path) =>
+      [...textOf(path).matchAll(/(?:from|import\() ?'(\.[^']+)'/g)]
+        .map(([, target = '']) => resolve(dirname(path), target))
+        .filter((target) => target.startsWith(SRC) && target !== join(SRC, 'client/index.ts'))
+        .map((target) => `${relative(ROOT, path)} imports ${relative(ROOT, target)}`),
+    );
+    expect(strangers).toEqual([]);
+  });
+
+  it('keeps files short, and names them after what they hold', () => {
+    const names = views.map((path) => relative(ROOT, path));
+    expect(views.filter((path) => textOf(path).split('\n').length > LONGEST_SOURCE)).toEqual([]);
+    expect(names.filter((name) => BANNED_NAMES.test(name.split('/').at(-1) ?? ''))).toEqual([]);
+  });
+
+  it('makes no markup of texts, and leaves no work notes behind', () => {
+    const offenders = views.filter((path) =>
+      /dangerouslySetInnerHTML|innerHTML|\bas any\b|^export default |\b(TODO|FIXME|XXX|HACK)\b/m.test(
+        textOf(path),
+      ),
+    );
+    expect(offenders).toEqual([]);
+  });
+});
+
 describe('dependencies', () => {
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<
     string,

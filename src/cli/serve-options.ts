@@ -49,6 +49,8 @@ export interface ServeOptions {
   readonly schedules: string | undefined;
   /** Whether agents are served, and whether they may change anything; undefined: they are not. */
   readonly mcp: { readonly allowsMutations: boolean } | undefined;
+  /** Whether browsers get the console. */
+  readonly hasConsole: boolean;
   readonly maxConcurrentRuns: number;
   readonly maxQueuedRuns: number;
   readonly corsOrigins: readonly string[];

@@ -1,7 +1,7 @@
 /** Everything the server is given. It makes none of it itself: `serve` composes. */
 import type { Env } from '../lib/env.ts';
 import type { Authenticator } from './auth/auth.ts';
-import { createAssets } from './http/assets.ts';
+import { consoleFolder, createAssets } from './http/assets.ts';
 import type { Services } from './services.ts';
 
 /** Services that the server takes from `env` or adds itself. */
@@ -18,6 +18,8 @@ export interface ServerOptions extends Omit<Services, Derived> {
   readonly localOnly?: { readonly listenHost: string };
   /** Whether several instances share the history. Default false. */
   readonly clustered?: boolean;
+  /** Whether browsers get the console at `/`. Default false. */
+  readonly hasConsole?: boolean;
 }
 
 export const DEFAULT_BODY_LIMIT_BYTES = 1_048_576;
@@ -29,7 +31,7 @@ export function servicesOf(options: ServerOptions): Services {
     clock,
     cwd,
     redactor,
-    assets: createAssets(),
+    assets: createAssets(options.hasConsole === true ? { console: consoleFolder() } : {}),
     clustered: options.clustered ?? false,
   };
 }

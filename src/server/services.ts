@@ -5,7 +5,7 @@ import type { DeadLetterFiles } from '../features/dlq/dead-letter-files.ts';
 import type { Replay } from '../features/dlq/replay-service.ts';
 import type { LocalOutputs } from '../features/local-outputs/local-outputs.ts';
 import type { Reload } from '../features/reload/reload.ts';
-import type { ShowRunPlan } from '../features/plan-view/run-plan.ts';
+import type { ShowDocumentPlan, ShowRunPlan } from '../features/plan-view/run-plan.ts';
 import type { McpEndpoint } from '../mcp/mcp-endpoint.ts';
 import type { BlockListing } from '../features/part-schemas.ts';
 import type { Rerun } from '../features/rerun/rerun.ts';
@@ -41,6 +41,8 @@ export interface Services {
   readonly rerun: Rerun;
   /** Shows the plan of a run. */
   readonly runPlan: ShowRunPlan;
+  /** Plans a document that is not submitted. */
+  readonly documentPlan: ShowDocumentPlan;
   readonly rollback: Rollback;
   readonly reload: Reload;
   readonly catalog: Pick<Catalog, 'list' | 'get' | 'lineage'>;

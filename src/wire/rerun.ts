@@ -65,3 +65,13 @@ export const runPlanSchema = z
   })
   .meta({ description: 'The plan of a run.' });
 export type RunPlan = z.infer<typeof runPlanSchema>;
+
+export const planRequestSchema = submissionSchema
+  .pick({ config: true, config_format: true, name: true })
+  .meta({ description: 'A document to plan.' });
+export type PlanRequest = z.infer<typeof planRequestSchema>;
+
+export const documentPlanSchema = runPlanSchema
+  .omit({ run_id: true, clock: true, from: true, stood_in: true })
+  .meta({ description: 'The plan of a document.' });
+export type DocumentPlan = z.infer<typeof documentPlanSchema>;

@@ -83,7 +83,15 @@ export const invocationRecordSchema = z.object({
   parent_record_key: z.string().nullable(),
   records_written: z.int(),
   error: z.string().nullable(),
+  error_place: z.string().optional().meta({
+    description: 'Where in the document the error lies, such as `pipeline.sink, line 6`.',
+  }),
+  error_hint: z.string().optional().meta({ description: 'What to do about the error.' }),
   status: z.enum(['completed', 'failed', 'cancelled', 'skipped']),
+  started_at: time.optional().meta({
+    format: 'date-time',
+    description: 'RFC 3339, UTC; absent in runs of earlier versions.',
+  }),
   duration_ms: z.number(),
   balance: z.object({
     read: z.int(),

@@ -50,7 +50,6 @@ describe('a start is refused, in a sentence,', () => {
       ['--no-auth', '--history', 'mysql://x'],
       '--history must be',
     ],
-    ['with what this build does not have', ['--no-auth', '--no-ui'], '--no-ui is not available'],
     [
       'as a cluster whose servers see nothing of each other',
       ['--no-auth', '--cluster', '--history', 'memory'],

@@ -12,21 +12,22 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { stateOfSources } from '../../bin/bundle.js';
 
+const CONSOLE = '/console';
 const DOOR_VARIABLE = 'HEADGATE_TEST_BUNDLE_DOOR';
 const ROOT = resolve(import.meta.dirname, '../..');
 
 export default async function setup(): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-package-'));
-  let current: { readonly state: string; readonly launcher: Promise<string> } | undefined;
+  let current: Built | undefined;
   let builds = 0;
-  const door = createServer((_request, response) => {
+  const door = createServer(({ url }, response) => {
     const state = stateOfSources(ROOT);
     // A test runner that watches files outlives a build.
     if (current?.state !== state) {
       builds += 1;
-      current = { state, launcher: build(join(folder, String(builds))) };
+      current = built(state, join(folder, String(builds)));
     }
-    current.launcher.then(
+    (url === CONSOLE ? current.withConsole() : current.launcher).then(
       (launcher) => response.end(launcher),
       (error: unknown) => response.writeHead(500).end(String(error)),
     );
@@ -40,9 +41,23 @@ export default async function setup(): Promise<() => Promise<void>> {
   };
 }
 
-async function build(folder: string): Promise<string> {
-  const { buildPackage } = await import('../../scripts/build.ts');
-  return buildPackage(folder);
+interface Built {
+  readonly state: string;
+  readonly launcher: Promise<string>;
+  /** The same, when the console is there, too. */
+  readonly withConsole: () => Promise<string>;
+}
+
+function built(state: string, folder: string): Built {
+  const script = import('../../scripts/build.ts');
+  const launcher = script.then(({ buildPackage }) => buildPackage(folder));
+  let adding: Promise<string> | undefined;
+  const add = async (): Promise<string> => {
+    const path = await launcher;
+    await (await script).buildConsole(folder);
+    return path;
+  };
+  return { state, launcher, withConsole: () => (adding ??= add()) };
 }
 
 async function listen(server: Server): Promise<string> {
@@ -52,11 +67,11 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${address.port}/`;
 }
 
-/** Path of `bin/headgate.js` in that package. */
-export async function launcherPath(): Promise<string> {
+/** Path of `bin/headgate.js` in that package. The console is built for those who ask for it. */
+export async function launcherPath({ withConsole = false } = {}): Promise<string> {
   const door = process.env[DOOR_VARIABLE];
   if (door === undefined) throw new Error('add test/servers/bundle.ts to globalSetup');
-  const response = await fetch(door);
+  const response = await fetch(withConsole ? new URL(CONSOLE, door) : door);
   const text = await response.text();
   if (!response.ok) throw new Error(text);
   return text;

@@ -6,7 +6,7 @@ import { inProcessJobs } from './jobs.ts';
 import { z } from 'zod';
 import { createCatalog } from '../../src/features/catalog/catalog.ts';
 import { createDeadLetterFiles } from '../../src/features/dlq/dead-letter-files.ts';
-import { createRunPlan } from '../../src/features/plan-view/run-plan.ts';
+import { createDocumentPlan, createRunPlan } from '../../src/features/plan-view/run-plan.ts';
 import { createRerun } from '../../src/features/rerun/rerun.ts';
 import { createSchedules } from '../../src/features/schedule/server/schedules.ts';
 import { createTemplates } from '../../src/features/templates/templates.ts';
@@ -425,6 +425,10 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
     runPlan: createRunPlan({
       runs: fakeRuns(script),
       jobs: inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
+    }),
+    documentPlan: createDocumentPlan({
+      jobs: inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
+      base: () => undefined,
     }),
     rollback: async () => {
       throw new RefusedError('unprocessable', 'the document of the run is not stored here');

@@ -11,7 +11,6 @@ import {
   readOptions,
   switchOption,
   textOption,
-  unavailableOption,
   withVariables,
   type Values,
 } from '../framework/option.ts';
@@ -173,7 +172,9 @@ const options = withVariables('SERVE', {
     description:
       'Host that callbacks may be sent to, even one with a link-local address. When any is given, all others are refused.',
   }),
-  noUi: unavailableOption('web console to switch off'),
+  noUi: switchOption({
+    description: 'No web console at `/`; browsers get a page with links to the API.',
+  }),
   cluster: switchOption({
     description:
       'Share one queue with all servers that use the same history, which must be in PostgreSQL, and take over runs of those that are lost.',
@@ -311,6 +312,7 @@ export function readServeOptions(
     schedules: absolute(values.schedules, world.cwd),
     templatesSync: absolute(values.templatesSync, world.cwd),
     mcp: mcpOf(values),
+    hasConsole: !values.noUi,
     maxConcurrentRuns: values.maxConcurrentRuns,
     maxQueuedRuns: values.maxQueuedRuns ?? 8 * values.maxConcurrentRuns,
     corsOrigins: values.corsOrigin,

@@ -82,7 +82,7 @@ describe('help', () => {
     expect(page).toContain(
       '| `--listen ADDRESS` | `HEADGATE_SERVE_LISTEN`, `SVC_SERVE_LISTEN` | 127.0.0.1:8080 |',
     );
-    expect(page).not.toContain('--no-ui');
+    expect(page).not.toContain('--tui');
   });
 
   it.each(COMMANDS.map((command) => command.name))(

@@ -174,7 +174,19 @@ export interface RunListAnswer {
       parent_record_key: string | null;
       records_written: number;
       error: string | null;
+      /**
+       * Where in the document the error lies, such as `pipeline.sink, line 6`.
+       */
+      error_place?: string;
+      /**
+       * What to do about the error.
+       */
+      error_hint?: string;
       status: 'completed' | 'failed' | 'cancelled' | 'skipped';
+      /**
+       * RFC 3339, UTC; absent in runs of earlier versions.
+       */
+      started_at?: string;
       duration_ms: number;
       balance: {
         read: number;
@@ -251,7 +263,19 @@ export interface RunGetAnswer {
     parent_record_key: string | null;
     records_written: number;
     error: string | null;
+    /**
+     * Where in the document the error lies, such as `pipeline.sink, line 6`.
+     */
+    error_place?: string;
+    /**
+     * What to do about the error.
+     */
+    error_hint?: string;
     status: 'completed' | 'failed' | 'cancelled' | 'skipped';
+    /**
+     * RFC 3339, UTC; absent in runs of earlier versions.
+     */
+    started_at?: string;
     duration_ms: number;
     balance: {
       read: number;
@@ -447,6 +471,61 @@ export interface RunPlanAnswer {
    * Parameters and variables whose values are not stored; something else stands for them.
    */
   stood_in: string[];
+  [k: string]: unknown;
+}
+
+/**
+ * A document to plan.
+ */
+export interface PlanBody {
+  /**
+   * The pipeline document, YAML or JSON text.
+   */
+  config: string;
+  /**
+   * Format of `config`.
+   */
+  config_format?: 'yaml' | 'json';
+  /**
+   * Name of the run; also drives state keys and metric labels.
+   */
+  name?: string | null;
+}
+
+/**
+ * The plan of a document.
+ */
+export interface PlanAnswer {
+  name: string;
+  on_error: string;
+  /**
+   * Rows that run at the same time.
+   */
+  max_concurrent: number;
+  /**
+   * How each row runs, as `headgate plan --json` shows it.
+   */
+  rows: {
+    row: string;
+    [k: string]: unknown;
+  }[];
+  /**
+   * Nodes and edges; present when the document has a graph.
+   */
+  graph?: {
+    [k: string]: unknown;
+  };
+  /**
+   * The values of its parameters, secret ones masked.
+   */
+  params: {
+    [k: string]: unknown;
+  };
+  warnings: {
+    path: string;
+    message: string;
+    [k: string]: unknown;
+  }[];
   [k: string]: unknown;
 }
 
@@ -3615,6 +3694,25 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        422: { content: { "application/json": ErrorAnswer } };
+        429: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/v1/plan": {
+    /** Check a document and plan it, without running it. */
+    post: {
+      parameters: { query?: never; header?: never; path?: never; cookie?: never };
+      requestBody: { content: { "application/json": PlanBody } };
+      responses: {
+        200: { content: { "application/json": PlanAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };

@@ -2,7 +2,13 @@
 import { shownCallback } from '../callbacks/callback-rules.ts';
 import type { RunEnding, StoredRun } from '../../history/history.ts';
 import type { Redactor } from '../../lib/redact.ts';
-import type { InvocationOutcome, OutcomeError, Progress, RunOutcome } from '../../wire/outcome.ts';
+import {
+  documentPlace,
+  type InvocationOutcome,
+  type OutcomeError,
+  type Progress,
+  type RunOutcome,
+} from '../../wire/outcome.ts';
 import { isTerminal } from '../../wire/run-status.ts';
 import type { InvocationRecord, RunRecord } from '../../wire/run.ts';
 import type { JobFault, StopCause } from '../../wire/job.ts';
@@ -125,9 +131,20 @@ function invocationRecord(outcome: InvocationOutcome): InvocationRecord {
     parent_record_key: outcome.parent_record_key,
     records_written: outcome.balance.written,
     error: outcome.error?.message ?? null,
+    ...placeOf(outcome.error),
     status: outcome.status,
+    started_at: outcome.started_at,
     duration_ms: outcome.duration_ms,
     balance: outcome.balance,
+  };
+}
+
+function placeOf(error: OutcomeError | null): Pick<InvocationRecord, 'error_place' | 'error_hint'> {
+  if (error === null) return {};
+  const place = documentPlace(error);
+  return {
+    ...(place === undefined ? {} : { error_place: place }),
+    ...(error.hint === undefined ? {} : { error_hint: error.hint }),
   };
 }
 
@@ -160,6 +177,12 @@ export function presentRun(
     invocations: run.invocations.map((invocation) => ({
       ...invocation,
       error: redactNullable(invocation.error, redactor),
+      ...(invocation.error_place === undefined
+        ? {}
+        : { error_place: redactor.text(invocation.error_place) }),
+      ...(invocation.error_hint === undefined
+        ? {}
+        : { error_hint: redactor.text(invocation.error_hint) }),
     })),
   };
 }

@@ -41,6 +41,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   'GET /v1/schemas': 'viewer operator admin',
   'GET /v1/schemas/{kind}/{name}': 'viewer operator admin',
   'POST /v1/doctor': 'operator admin',
+  'POST /v1/plan': 'operator admin',
   'POST /v1/verify': 'operator admin',
   'POST /v1/dlq/inspect': 'viewer operator admin',
   'POST /v1/dlq/replay': 'operator admin',

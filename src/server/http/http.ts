@@ -15,7 +15,6 @@ import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { admit, NOBODY } from '../auth/admit.ts';
 import type { Principal } from '../auth/auth.ts';
-import { isHeldByClient, type Asset } from './assets.ts';
 import { answerBrokenRequest } from './broken-request.ts';
 import { hostRefusal } from './host-rules.ts';
 import { jsonPieces } from './json-pieces.ts';
@@ -25,6 +24,7 @@ import { errorBody, failureOf, headersOf, statusOf, type Failure } from '../erro
 import { DEFAULT_BODY_LIMIT_BYTES, servicesOf, type ServerOptions } from '../options.ts';
 import { allowHeader, indexPaths, nothingHere, readParams, type PathIndex } from './paths.ts';
 import { readQuery } from './query.ts';
+import { addVary, sendFile } from './send-file.ts';
 import { readBody, tooLarge, type BodySource } from './request-body.ts';
 import { countRequest, UNMATCHED } from './request-metrics.ts';
 import type { Answer, RawRequest, Route, RouteCall } from '../route.ts';
@@ -334,24 +334,6 @@ function send(
     default:
       return answer satisfies never;
   }
-}
-
-/** Keeps the `Vary: origin` of cross-origin answers. */
-function addVary(reply: FastifyReply, by: string): void {
-  const before = reply.getHeader('vary');
-  reply.header('vary', before === undefined ? by : `${String(before)}, ${by}`);
-}
-
-/** Browsers ask again each time (`no-cache`), and get a 304 until the file changes. */
-function sendFile(asset: Asset, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  reply.headers({
-    etag: asset.etag,
-    'cache-control': 'no-cache',
-    'content-security-policy': "default-src 'self'; frame-ancestors 'none'",
-    'x-content-type-options': 'nosniff',
-  });
-  if (isHeldByClient(request.headers['if-none-match'], asset.etag)) return reply.code(304).send();
-  return reply.header('content-type', asset.contentType).send(asset.bytes);
 }
 
 /** The headers leave at once: the first event may be a long time coming. */

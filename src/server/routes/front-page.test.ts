@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
@@ -21,7 +21,7 @@ test('a program gets links at the root, a browser a page', async () => {
     'content-type': 'text/html; charset=utf-8',
     'cache-control': 'no-cache',
     'x-content-type-options': 'nosniff',
-    vary: 'accept',
+    vary: 'accept, accept-encoding',
   });
   expect(page.body).toContain('<title>Headgate</title>');
 });
@@ -77,14 +77,65 @@ test.each([
   expect(answer.body).toContain('"error"');
 });
 
+test('a text is sent packed to those who take it, under a tag of its own', async () => {
+  const { ask } = await startFixture();
+  const get = (accepted: string, held = '') =>
+    ask('GET', '/', {
+      as: null,
+      headers: { ...BROWSER, 'accept-encoding': accepted, 'if-none-match': held },
+    });
+  const packed = await get('br, gzip;q=0.8');
+  expect(packed.headers).toMatchObject({
+    'content-encoding': 'gzip',
+    etag: expect.stringMatching(/-gz"$/),
+  });
+  for (const accepted of ['', 'br', 'gzip;q=0', 'gzip;q=0.000'])
+    expect([accepted, (await get(accepted)).headers['content-encoding']]).toEqual([
+      accepted,
+      undefined,
+    ]);
+  const [plain, again] = [await get(''), await get('gzip', String(packed.headers['etag']))];
+  expect(plain.headers['etag']).not.toBe(packed.headers['etag']);
+  expect([again.status, again.headers['content-encoding']]).toEqual([304, undefined]);
+});
+
+test('the console takes the place of the page where it is built, and a sentence says so where it is not', async () => {
+  const built = mkdtempSync(path.join(tmpdir(), 'console-'));
+  const isNot = createAssets({ console: path.join(built, 'absent') });
+  const note = await isNot.find('index.html');
+  expect(new TextDecoder().decode(note?.bytes)).toContain('run <code>npm run build</code>');
+  mkdirSync(path.join(built, 'assets'));
+  writeFileSync(path.join(built, 'index.html'), 'the console');
+  writeFileSync(path.join(built, 'assets/main-1a2b.js'), 'run()');
+  const assets = createAssets({ console: built });
+  expect(new TextDecoder().decode((await assets.find('index.html'))?.bytes)).toBe('the console');
+  expect(await assets.find('main-1a2b.js')).toMatchObject({ isNamedByContent: true });
+  expect(await assets.find('page.css')).toMatchObject({ isNamedByContent: false });
+});
+
+test('a page may load what lies beside it and nothing else, and makes no markup of texts', async () => {
+  const { ask } = await startFixture();
+  const { headers } = await ask('GET', '/', { as: null, headers: BROWSER });
+  const policy = String(headers['content-security-policy']);
+  for (const rule of [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+  ])
+    expect(policy.split('; ')).toContain(rule);
+  expect(policy).not.toMatch(/unsafe|\*|data:|https?:/);
+});
+
 test('the entity tag follows the content, and other kinds of files are not served', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'assets-'));
   const write = (name: string, text: string): void => writeFileSync(path.join(folder, name), text);
   write('page.css', 'a');
   write('notes.md', 'not for the web');
-  const before = await createAssets(folder).find('page.css');
+  const before = await createAssets({ own: folder }).find('page.css');
   write('page.css', 'b');
-  const assets = createAssets(folder);
+  const assets = createAssets({ own: folder });
   expect((await assets.find('page.css'))?.etag).not.toBe(before?.etag);
   expect(await assets.find('notes.md')).toBeUndefined();
 });

@@ -1,4 +1,10 @@
-import { rerunReceiptSchema, rerunRequestSchema, runPlanSchema } from '../../wire/rerun.ts';
+import {
+  documentPlanSchema,
+  planRequestSchema,
+  rerunReceiptSchema,
+  rerunRequestSchema,
+  runPlanSchema,
+} from '../../wire/rerun.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 import { runParams } from './runs.ts';
 
@@ -42,4 +48,24 @@ const getPlan = defineRoute({
   },
 });
 
-export const rerunRoutes: readonly Route[] = [rerunRun, getPlan];
+const planDocument = defineRoute({
+  method: 'POST',
+  path: '/v1/plan',
+  permission: 'doctor',
+  label: 'plan',
+  tag: 'operations',
+  summary: 'Check a document and plan it, without running it',
+  description:
+    'Problems of the document are a 400 or 422 with all of them, and their places, in `error.details.issues`. Nothing is contacted, and tokens of secrets stay as they are written.',
+  body: planRequestSchema,
+  uses: ['documentPlan', 'redactor'],
+  responses: {
+    200: { description: 'How each row would run, and why.', schema: documentPlanSchema },
+  },
+  refusals: ['unprocessable', 'queue_full', 'unavailable'],
+  async handle({ body, signal }, { documentPlan, redactor }) {
+    return json(200, redactor.json(await documentPlan(body, signal)));
+  },
+});
+
+export const rerunRoutes: readonly Route[] = [rerunRun, getPlan, planDocument];

@@ -203,6 +203,41 @@ test.each([{}, { config: 1 }, { config: 'a', config_format: 'toml' }, { config: 
   },
 );
 
+test('a document is planned without a run of it', async () => {
+  const { ask, script } = await startFixture();
+  const config =
+    '{"version": 1, "pipeline": {"source": {"type": "csv", "config": {"path": "a.csv"}}, "sink": {"type": "jsonl", "config": {"path": "b.jsonl"}}}}';
+  const answer = await ask('POST', '/v1/plan', { body: { config, name: 'planned' } });
+  expect(answer.status).toBe(200);
+  expect(answer.json()).toMatchObject({
+    name: 'planned',
+    rows: [{ source: { type: 'csv' }, sink: { type: 'jsonl' } }],
+  });
+  expect(script.submitted).toEqual([]);
+});
+
+test('a document that cannot be planned is refused with every problem at its place', async () => {
+  const { ask } = await startFixture();
+  const config = 'version: 1\npipeline:\n  source: { type: nowhere }\n  sink: { kind: jsonl }\n';
+  const answer = await ask('POST', '/v1/plan', { body: { config } });
+  expect(answer.status).toBe(422);
+  expect(answer.json()).toMatchObject({
+    error: {
+      code: 'unprocessable',
+      details: {
+        issues: expect.arrayContaining([
+          expect.objectContaining({
+            line: 3,
+            column: expect.any(Number),
+            message: expect.any(String),
+          }),
+          expect.objectContaining({ line: 4 }),
+        ]),
+      },
+    },
+  });
+});
+
 test('liveness is an empty 200', async () => {
   const { ask } = await startFixture();
   const answer = await ask('GET', '/healthz', { as: null });

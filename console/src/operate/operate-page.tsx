@@ -1,0 +1,38 @@
+import { address, linkTo } from '../lib/address.ts';
+import { useStore } from '../lib/store.ts';
+import { Tabs } from '../parts/small.tsx';
+import { T } from '../texts.ts';
+import { Audit } from './audit.tsx';
+import { Cluster } from './cluster.tsx';
+import { Schedules } from './schedules.tsx';
+import { Templates } from './templates.tsx';
+import { Triggers } from './triggers.tsx';
+
+const VIEWS = {
+  schedules: Schedules,
+  triggers: Triggers,
+  templates: Templates,
+  cluster: Cluster,
+  audit: Audit,
+} as const;
+type ViewName = keyof typeof VIEWS;
+
+export function OperatePage() {
+  const { path } = useStore(address);
+  const names = Object.keys(VIEWS) as ViewName[];
+  const open = names.find((name) => name === path[1]) ?? 'schedules';
+  const View = VIEWS[open];
+  return (
+    <section class="page">
+      <div class="title">
+        <h1>{T.operate.title}</h1>
+      </div>
+      <Tabs
+        label={T.operate.title}
+        open={open}
+        tabs={names.map((id) => ({ id, name: T.operate.tabs[id], link: linkTo(['operate', id]) }))}
+      />
+      <View key={open} />
+    </section>
+  );
+}

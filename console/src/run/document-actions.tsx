@@ -1,0 +1,114 @@
+/** What needs the document: the server stores it, and hands it to nobody. */
+import { useState } from 'preact/hooks';
+import { readDraft } from '../lib/draft.ts';
+import { ask } from '../lib/session.ts';
+import { answerOf } from '../lib/answer.ts';
+import { ActionDialog } from '../parts/action-dialog.tsx';
+import { T } from '../texts.ts';
+import { AnyReport } from './rollback.tsx';
+
+interface DocumentFieldProps {
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+}
+
+function DocumentField({ value, onChange }: DocumentFieldProps) {
+  return (
+    <label class="field">
+      <span>
+        {T.run.actions.document} <span class="muted">{T.run.actions.documentHint}</span>
+      </span>
+      <textarea
+        rows={10}
+        required
+        spellcheck={false}
+        value={value}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+export function VerifyDialog({ onClose }: { readonly onClose: () => void }) {
+  const [config, setConfig] = useState(readDraft);
+  const [row, setRow] = useState('');
+  const [report, setReport] = useState<object>();
+  const { actions } = T.run;
+  const verify = async (): Promise<void> =>
+    setReport(
+      await ask(async (client) =>
+        answerOf(
+          await client.routes.POST('/v1/verify', {
+            body: { config, ...(row === '' ? {} : { row }) },
+          }),
+        ),
+      ),
+    );
+  return (
+    <ActionDialog
+      title={actions.verifyTitle}
+      go={actions.verifyGo}
+      isWide
+      act={verify}
+      onClose={onClose}
+    >
+      <p>{actions.verifyBody}</p>
+      <DocumentField value={config} onChange={setConfig} />
+      <label class="field">
+        <span>{actions.row}</span>
+        <input
+          type="text"
+          value={row}
+          onInput={({ currentTarget }) => setRow(currentTarget.value.trim())}
+        />
+      </label>
+      {report === undefined ? null : <Report of={report} />}
+    </ActionDialog>
+  );
+}
+
+export function ReplayDialog({ onClose }: { readonly onClose: () => void }) {
+  const [config, setConfig] = useState(readDraft);
+  const [from, setFrom] = useState('');
+  const [report, setReport] = useState<object>();
+  const { actions } = T.run;
+  const replay = async (dryRun: boolean): Promise<void> =>
+    setReport(
+      await ask(async (client) =>
+        answerOf(
+          await client.routes.POST('/v1/dlq/replay', { body: { config, from, dry_run: dryRun } }),
+        ),
+      ),
+    );
+  return (
+    <ActionDialog
+      title={actions.replayTitle}
+      go={actions.replayGo}
+      isWide
+      act={() => replay(false)}
+      tryFirst={{ name: actions.replayTry, act: () => replay(true) }}
+      onClose={onClose}
+    >
+      <p>{actions.replayBody}</p>
+      <label class="field">
+        <span>{actions.replayFrom}</span>
+        <input
+          type="text"
+          required
+          value={from}
+          onInput={({ currentTarget }) => setFrom(currentTarget.value.trim())}
+        />
+      </label>
+      <DocumentField value={config} onChange={setConfig} />
+      {report === undefined ? null : <Report of={report} />}
+    </ActionDialog>
+  );
+}
+
+function Report({ of }: { readonly of: object }) {
+  return (
+    <section class="report" aria-label={T.run.actions.report} role="status">
+      <AnyReport of={of} />
+    </section>
+  );
+}
