@@ -21,7 +21,7 @@ import { cutPages, type TextColumn } from '../_sql/copy-text/text-pages.ts';
 import { BOOKMARK_ROWS, passagePages } from './copy/binary-pages.ts';
 import { fieldsOf } from './copy/text-forms.ts';
 import { cursorChunks, describeCursor, type RawRow } from './read/cursor.ts';
-import { decoderOf, LOOSE, OID, type BigNumbers, type CopyColumn } from './types/decode.ts';
+import { decoderOf, LOOSE, OID, type BigNumbers, type CopyColumn } from '../_postgres/decode.ts';
 import { typesOf, type ResultTypes } from './types/logical-types.ts';
 import { compileQuery } from './read/query.ts';
 import { withLiterals } from './read/query-literals.ts';

@@ -9,7 +9,7 @@ import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { Bookmarks } from '../../_sql/bookmarks.ts';
 import { BINARY_HEAD, binaryEncoding, nameColumns } from './binary-rows.ts';
 import { FRAME_HEAD, frameEnd } from '../../_sql/copy-text/frames.ts';
-import type { BigNumbers, CopyColumn } from '../types/decode.ts';
+import type { BigNumbers, CopyColumn } from '../../_postgres/decode.ts';
 
 /** Rows between two bookmarks; each bookmark costs the destination a commit. */
 export const BOOKMARK_ROWS = 50_000;

@@ -8,7 +8,7 @@ import { setField, type JsonObject, type JsonValue } from '../../../lib/text/jso
 import type { Encoding, Page } from '../../../kit/page.ts';
 import { BINARY_TEXTS } from '../types/binary-text.ts';
 import { FRAME_HEAD, frameEnd } from '../../_sql/copy-text/frames.ts';
-import { decoderOf, type BigNumbers, type CopyColumn } from '../types/decode.ts';
+import { decoderOf, type BigNumbers, type CopyColumn } from '../../_postgres/decode.ts';
 
 export const COPY_BINARY = 'pg_copy_binary';
 

@@ -1,5 +1,5 @@
 import type { CopyField, FieldForm } from '../../../fast/copy-text/copy-text-writer.ts';
-import { decoderOf, OID, type BigNumbers, type CopyColumn } from '../types/decode.ts';
+import { decoderOf, OID, type BigNumbers, type CopyColumn } from '../../_postgres/decode.ts';
 import { fieldText } from '../../_sql/copy-text/text-fields.ts';
 
 /** Other types are written as strings. */

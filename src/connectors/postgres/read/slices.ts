@@ -16,7 +16,7 @@ import { describeCursor } from './cursor.ts';
 import { typesOf } from '../types/logical-types.ts';
 import type { RecordField } from '../../../kit/record-schema.ts';
 import { holdsFor } from '../../../kit/typed-values.ts';
-import { OID } from '../types/decode.ts';
+import { OID } from '../../_postgres/decode.ts';
 import { compileQuery } from './query.ts';
 
 const NUMBER_OIDS: ReadonlySet<number> = new Set([

@@ -2,8 +2,8 @@
 import type { FieldDef } from 'pg';
 import type { RecordField, RecordSchema, RecordType } from '../../../kit/record-schema.ts';
 import type { Connection } from '../read/connection.ts';
-import { knownArray, type ArrayType } from './arrays.ts';
-import type { DecodedColumn } from './decode.ts';
+import { knownArray, type ArrayType } from '../../_postgres/arrays.ts';
+import type { DecodedColumn } from '../../_postgres/decode.ts';
 
 export const SYSTEM = 'postgres';
 

@@ -10,7 +10,7 @@ import { columnRounding, type ColumnRounding } from '../types/narrow-columns.ts'
 import { BINARY_HEAD, BINARY_TAIL, anyValue, binaryBlock, hasNull } from '../copy/binary-rows.ts';
 import { copyCells as fastCells } from '../../../fast/fast-paths.ts';
 import { copyCells, type CellStyle, type PageBuffer } from '../../../fast/copy-text/copy-cells.ts';
-import type { CopyColumn } from '../types/decode.ts';
+import type { CopyColumn } from '../../_postgres/decode.ts';
 import { nearColumn, type UnknownFields } from '../../_sql/column-names.ts';
 import { NAMES, type CopyTarget, type TargetColumn } from './schema.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';

@@ -1,12 +1,12 @@
 /** Decodes the text form of column values (dates ISO, zone UTC, bytes hex) to JSON values. */
-import type { JsonValue } from '../../../lib/text/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import {
   hasOuterZeros,
   integer,
   isNotCompact,
   jsonDecoder,
   type BigNumbers,
-} from '../../_sql/value-decoders.ts';
+} from '../_sql/value-decoders.ts';
 import { decodeArray, type ArrayType } from './arrays.ts';
 
 export type Decoder = (text: string) => JsonValue;

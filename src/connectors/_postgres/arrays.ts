@@ -1,5 +1,5 @@
 /** Arrays in the text form of the server: `{1,NULL,"a b"}`. */
-import type { JsonValue } from '../../../lib/text/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 
 export interface ArrayType {
   /** The type of its items, by its number. */
