@@ -11,6 +11,7 @@ import { mongodbSink, mongodbSource } from './mongodb/index.ts';
 import { mysqlSink, mysqlSource } from './mysql/index.ts';
 import { natsSink, natsSource } from './nats/index.ts';
 import { parquetSink, parquetSource } from './parquet/index.ts';
+import { postgresCdcSource } from './postgres-cdc/index.ts';
 import { postgresSink, postgresSource } from './postgres/index.ts';
 import { redisSink, redisSource } from './redis/index.ts';
 import { restSource } from './rest/index.ts';
@@ -34,6 +35,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   natsSource,
   parquetSource,
   postgresSource,
+  postgresCdcSource,
   redisSource,
   restSource,
   s3Source,

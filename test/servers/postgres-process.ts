@@ -76,6 +76,8 @@ function settings(): string[] {
     synchronous_commit: fsync ? 'on' : 'off',
     full_page_writes: fsync ? 'on' : 'off',
     wal_level: 'logical',
+    max_wal_senders: '50',
+    max_replication_slots: '50',
     max_connections: '200',
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',

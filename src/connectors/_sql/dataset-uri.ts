@@ -1,16 +1,19 @@
 /**
- * `<url>?query=<sql>` or `<url>?table=<name>`; user, password and options are removed from the
- * address.
+ * `<url>?query=<sql>`, `<url>?table=<name>` or `<url>?publication=<name>`; user, password and
+ * options are removed from the address.
  */
 export function datasetUri(
   url: string,
-  detail: { readonly query: string } | { readonly table: string },
+  detail:
+    | { readonly query: string }
+    | { readonly table: string }
+    | { readonly publication: string },
   defaultPort: number,
 ): string {
   const address = bareAddress(url, defaultPort);
-  return 'query' in detail
-    ? `${address}?query=${detail.query}`
-    : `${address}?table=${detail.table}`;
+  if ('query' in detail) return `${address}?query=${detail.query}`;
+  if ('table' in detail) return `${address}?table=${detail.table}`;
+  return `${address}?publication=${detail.publication}`;
 }
 
 function bareAddress(url: string, defaultPort: number): string {

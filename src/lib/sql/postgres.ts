@@ -1,7 +1,7 @@
 /** PostgreSQL connections: loads the client when needed, converts errors, and cancels queries. */
 import { connect, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client, ClientBase, Pool, PoolClient, PoolConfig } from 'pg';
+import type { Client, ClientBase, ClientConfig, Pool, PoolClient, PoolConfig } from 'pg';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
 import { contextOf, isRefusal } from './postgres-context.ts';
 import { untilAborted } from './until-aborted.ts';
@@ -65,15 +65,21 @@ function mayEncrypt(url: string): boolean {
   return process.env['PGSSLMODE'] !== undefined || /[?&]ssl/i.test(url);
 }
 
-/** One connection. The caller ends it. `bulk` is for results that are read off the socket. */
-export async function connectPostgres(
-  options: ConnectOptions & { readonly bulk?: boolean },
-): Promise<Client> {
+export interface ClientOptions extends ConnectOptions {
+  /** For results that are read off the socket. */
+  readonly bulk?: boolean;
+  /** Settings of this connection, as the client names them; its types lack `replication`. */
+  readonly client?: ClientConfig & { readonly replication?: string };
+}
+
+/** One connection. The caller ends it. */
+export async function connectPostgres(options: ClientOptions): Promise<Client> {
   const { default: pg } = await import('pg');
   try {
     const inPlace = options.bulk === true && !mayEncrypt(options.url);
     const client = new pg.Client({
       ...settings(options),
+      ...options.client,
       ...(inPlace ? { stream: socketInPlace } : {}),
     });
     // A connection that breaks while idle is found by the next query.
