@@ -6,6 +6,7 @@ import type { Parts } from '../kit/parts.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { FailpointHook } from './failpoints.ts';
 import type { RunObserver } from './observe/observer.ts';
+import type { ExecutionFence } from './row/execution-fence.ts';
 
 export interface ExecuteOptions {
   readonly plan: Plan;
@@ -13,8 +14,8 @@ export interface ExecuteOptions {
   readonly env: Env;
   /** Id of the submission; a plain command-line run makes one. */
   readonly runId: string;
-  /** How often servers that share the run have begun it. */
-  readonly claim?: number | undefined;
+  /** Present where other servers may take the run over. */
+  readonly fence?: ExecutionFence | undefined;
   /** What `${now.*}` renders; evaluated once per run. */
   readonly clock: Date;
   /** IANA name of the zone in which `${now.*}` is rendered; UTC when absent. */

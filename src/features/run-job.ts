@@ -3,6 +3,7 @@ import { blockOf } from '../blocks/define-block.ts';
 import { systemClock } from '../lib/time/clock.ts';
 import { Outages } from '../lib/outages.ts';
 import type { Plan } from '../plan/plan.ts';
+import { ExecutionFence } from '../engine/row/execution-fence.ts';
 import { openDocument } from '../runs/planning/open-document.ts';
 import { notifiedPlanOf } from '../runs/planning/plan-summary.ts';
 import { defineJob, type JobContext } from '../runs/worker/define-job.ts';
@@ -41,7 +42,10 @@ export const runJob = defineJob({
         outages,
       })),
       runId: request.run_id,
-      claim: request.claim,
+      fence:
+        request.claim === undefined
+          ? undefined
+          : new ExecutionFence(request.claim, context.isOwned, env.clock),
       clock: new Date(request.clock),
       ...(request.zone === undefined ? {} : { zone: request.zone }),
       signal,

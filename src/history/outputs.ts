@@ -1,4 +1,5 @@
 /** The ledger of files that sinks wrote on this machine, as plain data. */
+import type { RunFence } from './history.ts';
 
 export interface StoredOutput {
   /** The first 16 hex digits of the SHA-256 of the path. */
@@ -35,9 +36,10 @@ export interface OutputQuery {
 export interface OutputStore {
   /**
    * Records writes. A known file keeps the time of its first write and whether it existed before.
-   * After a deletion both are taken from the new write.
+   * After a deletion both are taken from the new write. False when the run is not that of `by` any
+   * more: nothing was changed then.
    */
-  putOutputs(outputs: readonly StoredOutput[]): Promise<void>;
+  putOutputs(outputs: readonly StoredOutput[], by?: RunFence): Promise<boolean>;
   /** Newest write first, then by id. */
   listOutputs(query: OutputQuery): Promise<readonly StoredOutput[]>;
   /**

@@ -150,6 +150,10 @@ export const RUN_CODES = {
     'The fields of the records differ from the columns of the destination, and `on_drift` says `fail`.',
     'add the columns, change the records with a transform, or choose another `on_drift`',
   ),
+  run_taken_over: code(
+    'The server lost touch with its cluster, so that another one may execute the run.',
+    'look why the server or its connection to the history was slow; another server goes on with the run',
+  ),
   shard_key: code(
     'The column by which a row is cut into shards cannot be used.',
     'name a column of whole numbers that is never null, or leave `shard` out',

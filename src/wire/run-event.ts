@@ -30,6 +30,8 @@ export type RunEvent =
   | { readonly kind: 'moved'; readonly movements: readonly Movement[] }
   /** How far the probes of a document have come. */
   | { readonly kind: 'probed'; readonly event: DoctorEvent }
+  /** Asks whether the run is still its own. Answered by its server, and passed to no listener. */
+  | { readonly kind: 'asks_owner'; readonly question: number }
   /** Its worker is gone; nothing more comes from it. */
   | { readonly kind: 'crashed'; readonly reason: string }
   /** The end of a run is on record. The server says this, because a worker may die. */
@@ -54,4 +56,6 @@ export interface RunIdentity {
   readonly measured_as: string | null;
   /** Number of the first line of its log; 0 when absent. Executions before it used those below. */
   readonly first_line?: number;
+  /** Present where other servers may take it over: who executes it, and after how many losses. */
+  readonly execution?: { readonly owner: string; readonly attempt: number };
 }

@@ -8,6 +8,7 @@ import type {
   RunFence,
   StoredRun,
 } from '../../src/history/history.ts';
+import { anOutput } from './outputs.ts';
 import type { AuditRecord } from '../../src/wire/audit.ts';
 
 export interface HistoryHarness {
@@ -171,6 +172,23 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         expect(await history.startRun({ ...fenceOf(run), ...wrong }, at(12))).toBe(false);
         expect(await history.finishRun({ ...fenceOf(run), ...wrong }, ENDING)).toBe(false);
         expect(await history.getRun('a')).toEqual(run);
+      });
+
+      it('notes files of a run only for the execution that has it', async () => {
+        const history = await open();
+        const { outputs } = history;
+        const run = aRun('a', { attempt: 1 });
+        await history.admit(run, {});
+        const [early, late] = [anOutput('f'), anOutput('f', { row: 'row-1' })];
+        expect(await outputs.putOutputs([early], fenceOf(run))).toBe(true);
+        for (const by of [
+          { ...fenceOf(run), attempt: 0 },
+          { ...fenceOf(run), owner: 'two' },
+        ])
+          expect(await outputs.putOutputs([late], by)).toBe(false);
+        expect(await outputs.listOutputs({ include_deleted: true })).toEqual([early]);
+        await history.finishRun(fenceOf(run), ENDING);
+        expect(await outputs.putOutputs([late], fenceOf(run))).toBe(false);
       });
 
       it('applies writes in the order of the calls', async () => {

@@ -36,6 +36,7 @@ export function inProcessJobs({ env, parts }: { env: Env; parts: Parts }): InPro
         cpus: 2,
         logAt: () => env.log,
         send: (event) => hear?.(event),
+        isOwned: () => Promise.resolve(true),
       };
       try {
         return await definition.execute(definition.request.parse(request), context);

@@ -90,6 +90,8 @@ export interface ScriptedRun {
   readonly job: Job;
   readonly request: RequestOf<'run'>;
   readonly hear: HearEvent;
+  /** To its questions whether it is still the owner. */
+  readonly answers: boolean[];
   readonly stops: { readonly why: StopCause; readonly graceMs: number }[];
   end(end: RunEnd | JobEnd): void;
   finish(over?: Partial<RunOutcome>): void;
@@ -112,6 +114,7 @@ export class ScriptedExecutor implements JobExecutor {
       request: job.request as RequestOf<'run'>,
       hear,
       stops: [],
+      answers: [],
       end,
       finish: (over) => end({ type: 'finished', outcome: outcomeOf(over) }),
     };
@@ -119,7 +122,12 @@ export class ScriptedExecutor implements JobExecutor {
     if (this.ready) hear({ kind: 'begun' });
     const line = 'INFO headgate::engine: pipeline run starting';
     hear({ kind: 'log', lines: [{ ts: '2026-08-01T12:00:00.000Z', level: 'INFO', line }] });
-    return { done, stop: (why, graceMs) => run.stops.push({ why, graceMs }), giveWay: () => {} };
+    return {
+      done,
+      stop: (why, graceMs) => run.stops.push({ why, graceMs }),
+      giveWay: () => {},
+      answerOwner: (_question, isOwned) => void run.answers.push(isOwned),
+    };
   }
 
   /** The run started last. */

@@ -16,6 +16,7 @@ export function localJobs(env: Env, parts: Parts): Jobs {
         cpus: availableParallelism(),
         logAt: () => env.log,
         send: (event) => hear?.(event),
+        isOwned: () => Promise.resolve(true),
       }),
   };
 }

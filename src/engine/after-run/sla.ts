@@ -31,6 +31,9 @@ export interface SlaHistory {
   readonly volumes: readonly number[];
 }
 
+/** What of a state store it takes to keep it. */
+export type SlaStore = Pick<StateStore, 'get' | 'put' | 'close'>;
+
 export interface SlaSubject {
   readonly env: Env;
   readonly labels: { readonly pipeline: string; readonly row: string };
@@ -48,7 +51,7 @@ export const historyKey = (stateKey: string): string => `${stateKey}::__sla__`;
  */
 export async function judgeSla(
   subject: SlaSubject,
-  open: () => Promise<StateStore | undefined>,
+  open: () => Promise<SlaStore | undefined>,
 ): Promise<readonly SlaViolation[]> {
   const { env, labels, sla, succeeded } = subject;
   const violations: SlaViolation[] = [];
@@ -82,7 +85,7 @@ type Violated = (
 
 async function judgeByHistory(
   subject: SlaSubject,
-  store: StateStore,
+  store: SlaStore,
   violated: Violated,
 ): Promise<void> {
   const { env, labels, sla, stateKey, succeeded, written } = subject;
@@ -133,7 +136,7 @@ export function stalenessText(ageSecs: number, { max_staleness_secs: most }: Sla
 
 /** A history that cannot be parsed is logged and replaced. */
 async function readHistory(
-  store: StateStore,
+  store: SlaStore,
   { env, labels, stateKey }: SlaSubject,
 ): Promise<SlaHistory | undefined> {
   try {

@@ -179,9 +179,11 @@ export class PageWriter {
   }
 
   async #measured(write: () => Promise<WriteResult>): Promise<WriteResult> {
-    const { env, row, hitFailpoint } = this.#invocation;
+    const { env, row, hitFailpoint, fence } = this.#invocation;
     const labels = { ...this.#invocation.labels, connector: row.sink.type };
     hitFailpoint?.('before_write');
+    const asked = fence?.assertOwnedRecently();
+    if (asked !== undefined) await asked;
     const from = env.clock.elapsedMs();
     try {
       const result = await write();

@@ -19,6 +19,7 @@ import {
   dlqWriteDuration,
 } from '../metrics.ts';
 import type { HitFailpoint } from '../failpoints.ts';
+import type { ExecutionFence } from '../row/execution-fence.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 import type { DeadRecord, UnreadPosition } from '../stages/stage.ts';
 import type { HideDeadLetter } from './hide-dead-letter.ts';
@@ -71,6 +72,8 @@ export interface DeadLetterContext {
   readonly row: string;
   /** Kind of the main sink. */
   readonly sinkType: string;
+  /** Asked before anything is written, where another server may take the run over. */
+  readonly fence?: ExecutionFence | undefined;
   readonly hitFailpoint?: HitFailpoint | undefined;
   /** Present when masking hides more from the queue than from the sink. */
   readonly hide?: HideDeadLetter | undefined;
@@ -82,6 +85,7 @@ export class DeadLetters {
   readonly #context: DeadLetterContext;
   readonly #labels: { pipeline: string; row: string; connector: string; dlq_connector: string };
   #total = 0;
+  #isUnflushed = false;
 
   constructor(context: DeadLetterContext) {
     this.#context = context;
@@ -99,7 +103,9 @@ export class DeadLetters {
    */
   async write(dead: readonly DeadRecord[]): Promise<void> {
     if (dead.length === 0) return;
-    const { env, plan, sink } = this.#context;
+    const { env, plan, sink, fence } = this.#context;
+    await fence?.assertOwned();
+    this.#isUnflushed = true;
     const now = env.clock.now().getTime();
     const started = env.clock.elapsedMs();
     const letters = dead.map((record) => this.#envelope(record, now));
@@ -123,6 +129,8 @@ export class DeadLetters {
 
   async flush(): Promise<void> {
     const started = this.#context.env.clock.elapsedMs();
+    if (this.#isUnflushed) await this.#context.fence?.assertOwned();
+    this.#isUnflushed = false;
     try {
       await this.#context.sink.flush();
     } catch (error) {
@@ -144,6 +152,7 @@ export class DeadLetters {
    * Finishes the queue after a failure too: its content matters then as much as after a success.
    */
   async finish(reason: FinishReason): Promise<void> {
+    if (this.#total > 0) await this.#context.fence?.assertOwned();
     try {
       await this.#context.sink.finish(reason);
     } catch (error) {

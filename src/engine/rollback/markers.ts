@@ -49,11 +49,14 @@ const MOST_UNDONE = 100;
 
 export type Index = Readonly<z.infer<typeof indexSchema>>;
 
+/** What of a state store it takes to keep them. */
+export type MarkerStore = Pick<StateStore, 'get' | 'put' | 'delete'>;
+
 export class Markers {
-  readonly #state: StateStore;
+  readonly #state: MarkerStore;
   readonly #key: string;
 
-  constructor(state: StateStore, stateKey: string) {
+  constructor(state: MarkerStore, stateKey: string) {
     this.#state = state;
     this.#key = `${stateKey}::__rollback__`;
   }

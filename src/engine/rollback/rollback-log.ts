@@ -6,22 +6,17 @@ import { rollbackBlock } from '../../blocks/rollback/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
 import { messageOf, RunError } from '../../lib/errors.ts';
 import { canonicalJson, type JsonValue } from '../../lib/text/json.ts';
-import type { StateStore } from '../../kit/state-store.ts';
 import type { SinkRollback, RollbackMode } from '../../kit/rollback.ts';
 import { undoModeOf } from '../../blocks/rollback/undo-mode.ts';
 import { wrapConnectorError } from '../failure.ts';
 import type { Invocation, OpenedInvocation } from '../row/invocation.ts';
-import { Markers, type Marker } from './markers.ts';
+import { Markers, type Marker, type MarkerStore } from './markers.ts';
 import { settleInterrupted } from './settle.ts';
 
 /** Called before the start position is read: an interrupted rollback may still change it. */
-export async function finishInterruptedRollback({
-  env,
-  row,
-  sink,
-  state,
-  stateKey,
-}: OpenedInvocation): Promise<void> {
+export async function finishInterruptedRollback(invocation: OpenedInvocation): Promise<void> {
+  const { env, row, sink, stateKey } = invocation;
+  const state = storeOf(invocation);
   const isKept = blockOf(row, rollbackBlock) !== undefined;
   if (!isKept || state === undefined || sink.rollback === undefined) return;
   const end = await settleInterrupted({ state, stateKey, rollback: sink.rollback }).catch(
@@ -38,7 +33,8 @@ export async function finishInterruptedRollback({
 
 /** `undefined` where the invocation cannot be rolled back; it runs all the same. */
 export async function openRollbackLog(invocation: Invocation): Promise<RollbackLog | undefined> {
-  const { env, row, sink, state, capabilities, id } = invocation;
+  const { env, row, sink, capabilities, id } = invocation;
+  const state = storeOf(invocation);
   const rollback = blockOf(row, rollbackBlock);
   const mode = rollback && undoModeOf(capabilities.writeMode, rollback);
   if (rollback === undefined || mode === undefined || state === undefined) return undefined;
@@ -72,8 +68,22 @@ export async function openRollbackLog(invocation: Invocation): Promise<RollbackL
   return log;
 }
 
+/** Stores nothing for an execution that was taken over. */
+function storeOf({ state, lease, fence }: OpenedInvocation): MarkerStore | undefined {
+  if (state === undefined || lease === undefined) return state;
+  return {
+    get: (key) => state.get(key),
+    put: (key, value) => lease.put(key, value),
+    delete: async (key) => {
+      lease.assertHeld();
+      await fence?.assertOwned();
+      await state.delete(key);
+    },
+  };
+}
+
 interface LogOptions {
-  readonly state: StateStore;
+  readonly state: MarkerStore;
   readonly undo: SinkRollback;
   readonly mode: RollbackMode;
   readonly retain: number;
@@ -169,6 +179,7 @@ export class RollbackLog {
 
   async #forget(runIds: readonly string[]): Promise<void> {
     if (runIds.length === 0) return;
+    await this.#invocation.fence?.assertOwned();
     await this.#options.undo.forget(runIds);
     await this.#markers.remove(runIds);
   }

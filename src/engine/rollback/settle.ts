@@ -1,10 +1,9 @@
 /** The end of a rollback: the destination is as it was, and the state store follows. */
-import type { StateStore } from '../../kit/state-store.ts';
 import type { SinkRollback } from '../../kit/rollback.ts';
-import { Markers, type Marker } from './markers.ts';
+import { Markers, type Marker, type MarkerStore } from './markers.ts';
 
 export interface MarkedDestination {
-  readonly state: StateStore;
+  readonly state: MarkerStore;
   readonly stateKey: string;
   readonly rollback: SinkRollback;
 }

@@ -27,6 +27,7 @@ export async function finishOutput(
   await finish(invocation, isCancelled ? 'cancelled' : 'success');
   if (isCancelled) return;
   rollbackLog?.finished();
+  if (limit === undefined && invocation.seen !== undefined) await invocation.fence?.assertOwned();
   if (limit === undefined) await cleanUp(invocation, tokens, fromBeginning);
 }
 
@@ -53,6 +54,7 @@ export async function finishFailed(invocation: Invocation, failure: string): Pro
 async function finish(invocation: Invocation, reason: FinishReason): Promise<void> {
   const { sink, row, deadLetters, hitFailpoint } = invocation;
   hitFailpoint?.('before_finish');
+  await invocation.fence?.assertOwned();
   try {
     await sink.finish(reason);
     hitFailpoint?.('after_finish');

@@ -13,6 +13,7 @@ import type { SeenKeys } from '../delivery/seen-keys.ts';
 import type { Watermark } from '../delivery/watermark.ts';
 import type { RowSampler } from '../observe/samples.ts';
 import type { StagePool } from '../threads/ordered-prefetch.ts';
+import type { ExecutionFence } from './execution-fence.ts';
 import type { StateLease } from './state-lease.ts';
 import type { Tally } from './tally.ts';
 
@@ -48,6 +49,8 @@ export interface OpenedInvocation {
   readonly stateKey: string;
   /** Present when no other run may use the state key. */
   readonly lease?: StateLease | undefined;
+  /** Present where another server may take the run over and there is something to write. */
+  readonly fence: ExecutionFence | undefined;
   /** False for dry and limited runs. */
   readonly storesPositions: boolean;
   /** Where the source starts, for the sink; filled in when it is known. */

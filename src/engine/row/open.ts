@@ -98,6 +98,7 @@ export async function openInvocation(
     stateKey,
     lease,
     storesPositions: storesPositions(request),
+    fence: request.dryRun === true ? undefined : request.fence,
     start,
     limit: request.limit,
     tally,
@@ -209,7 +210,7 @@ async function openOutput(
       ...context,
       ...sinkRetryOf(row),
       runId: request.runId,
-      claim: request.claim,
+      claim: request.fence?.claim,
       role: 'main',
       progress,
       startsAfter,
@@ -263,6 +264,7 @@ async function openDeadLetters(
     hitFailpoint,
     hide,
     parentKey: request.iteration.key ?? undefined,
+    fence: request.fence,
   });
   return { deadLetters, capabilities };
 }

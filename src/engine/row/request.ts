@@ -7,6 +7,7 @@ import { isWholeIteration, type Iteration } from '../expand/iteration.ts';
 import type { FailpointHook } from '../failpoints.ts';
 import type { ThreadBudget } from '../threads/budget.ts';
 import type { Capture } from './invocation.ts';
+import type { ExecutionFence } from './execution-fence.ts';
 import type { OutputClaims } from './output-claims.ts';
 
 export interface InvocationRequest {
@@ -14,8 +15,8 @@ export interface InvocationRequest {
   readonly plan: Plan;
   readonly row: PlannedRow;
   readonly runId: string;
-  /** Tells this execution of the run from those on other servers before it. */
-  readonly claim?: number | undefined;
+  /** Present where other servers may take the run over. */
+  readonly fence?: ExecutionFence | undefined;
   readonly invocationId: string;
   readonly credentials: Credentials;
   readonly tokens: RuntimeTokens;

@@ -5,10 +5,10 @@ import { blockOf } from '../../blocks/define-block.ts';
 import { messageOf, StopReason } from '../../lib/errors.ts';
 import type { WrittenFile } from '../../lib/files/written-file.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { StateStore } from '../../kit/state-store.ts';
 import type { InvocationOutcome, SlaViolation } from '../../wire/outcome.ts';
 import { reconcile } from '../after-run/reconcile.ts';
-import { judgeSla } from '../after-run/sla.ts';
+import { judgeSla, type SlaStore } from '../after-run/sla.ts';
+import { fencedHistory } from '../after-run/sla-history.ts';
 import { invocationName, stateKeyOf } from '../expand/iteration.ts';
 import type { ObservedRow } from '../observe/observer.ts';
 import type { Observers } from '../observe/observers.ts';
@@ -150,13 +150,15 @@ async function slaViolations(
   const { env, plan, row } = request;
   const sla = blockOf(row, slaBlock);
   if (sla === undefined || cancelled || !isWholeRun(request)) return [];
-  const open = async (): Promise<StateStore | undefined> =>
-    row.state?.definition.open(resolve(request, row.state), partContext(request));
-  const outcome = {
-    succeeded: failure === undefined,
-    written: tally.written,
-    stateKey: stateKeyOf(row, request.iteration),
+  const stateKey = stateKeyOf(row, request.iteration);
+  const open = async (): Promise<SlaStore | undefined> => {
+    const store = await row.state?.definition.open(
+      resolve(request, row.state),
+      partContext(request),
+    );
+    return store === undefined ? undefined : fencedHistory(store, request, stateKey);
   };
+  const outcome = { succeeded: failure === undefined, written: tally.written, stateKey };
   const labels = { pipeline: plan.name, row: row.id };
   return judgeSla({ env, labels, sla, ...outcome }, open);
 }

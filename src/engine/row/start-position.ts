@@ -28,6 +28,8 @@ export async function startPosition(invocation: OpenedInvocation): Promise<Start
   const watermark = await Watermark.open(tokens, stateKey, stored).catch((error: unknown) => {
     throw wrapConnectorError('Sink', row.sink.type, error);
   });
+  // It has taken the scope of the watermark from executions before it; not from one behind it.
+  await invocation.fence?.assertOwned();
   if (watermark.recovered > 0 && watermark.bookmark !== undefined) {
     env.metrics.inc(PAGES_SKIPPED, labels, watermark.recovered);
     env.log.info('continuing after the last page that the destination has committed', {

@@ -9,6 +9,7 @@ import { messageOf, RunError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
+import type { ExecutionFence } from './execution-fence.ts';
 import { wrapConnectorError } from '../failure.ts';
 
 /** A run whose machine is gone blocks the next one no longer than this. */
@@ -20,8 +21,8 @@ export interface Leasing {
   readonly plan: Pick<Plan, 'name'>;
   readonly row: Pick<PlannedRow, 'id' | 'state'>;
   readonly runId: string;
-  /** Tells this execution of the run from those before it. */
-  readonly claim?: number | undefined;
+  /** Present where other servers may take the run over. */
+  readonly fence?: ExecutionFence | undefined;
   /** Why a second one is refused, in words of its own. */
   readonly conflict?: (holder: string) => string;
 }
@@ -77,11 +78,12 @@ class RenewedLease {
   #other: Lease | undefined;
 
   static async take(
-    { env, plan, row, runId, claim, conflict }: Leasing,
+    { env, plan, row, runId, fence, conflict }: Leasing,
     state: StateStore,
     key: string,
   ): Promise<RenewedLease> {
     const since = env.clock.now().toISOString();
+    const claim = fence?.claim;
     const token = claim === undefined ? runId : `${runId} ${claim}`;
     const holder = {
       run_id: runId,
@@ -97,6 +99,11 @@ class RenewedLease {
       lease = await state.lease(key, { ...request, instead: lease.token });
     if (lease.token !== token)
       throw heldByAnother(lease, conflict?.(nameOf(lease)) ?? inUse(key, lease), env.clock.now());
+    // It may have been frozen until the run was over elsewhere, and nobody held the lease any more.
+    await fence?.assertOwned().catch(async (error: unknown) => {
+      await state.release(key, token);
+      throw error;
+    });
     return new RenewedLease(state, key, request);
   }
 

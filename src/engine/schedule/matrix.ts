@@ -142,7 +142,7 @@ class MatrixRun {
   }
 
   #mover(row: PlannedRow): (iteration: Iteration) => Promise<InvocationOutcome> {
-    const { runId, claim, concurrency, dryRun, limit, hasReceipt, onFailpoint } = this.#options;
+    const { runId, fence, concurrency, dryRun, limit, hasReceipt, onFailpoint } = this.#options;
     const capture = this.#captureFor(row);
     return async (iteration) => {
       let counted: Tally | undefined;
@@ -150,7 +150,7 @@ class MatrixRun {
         ...this.#requestOf(iteration),
         row,
         runId,
-        claim,
+        fence,
         capture,
         concurrency,
         dryRun,

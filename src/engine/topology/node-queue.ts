@@ -52,6 +52,7 @@ export class NodeQueue implements NodeDeadLetters {
       env,
       plan: this.#plan,
       sink,
+      fence: run.options.fence,
       pipeline: plan.name,
       row: id,
       sinkType: [...new Set(sinks.map(({ sink: { type } }) => type))].join('+'),

@@ -338,7 +338,7 @@ class GraphExecution {
       plan,
       row: rowReading(row, reader),
       runId: options.runId,
-      claim: options.claim,
+      fence: options.fence,
       invocationId: env.ids.next(),
       credentials,
       tokens,

@@ -1,6 +1,7 @@
 /**
  * Files that sinks wrote on the machine of the server: recorded, listed, previewed and deleted.
  */
+import type { RunFence } from '../../history/history.ts';
 import type { StoredOutput } from '../../history/outputs.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
@@ -126,15 +127,16 @@ export async function noteOutputs(
   runId: string,
   news: OutputNews,
   { env, store, machine }: Ledger,
+  by?: RunFence,
 ): Promise<readonly StoredOutput[]> {
   try {
     const written = writtenBy(runId, news, machine);
     const isTracked = news.local_outputs?.track !== false;
-    if (written.length > 0)
-      await (isTracked
-        ? store.putOutputs(written)
-        : store.forgetOutputs(written.map(({ id }) => id)));
-    return isTracked ? written : [];
+    if (!isTracked) {
+      if (written.length > 0) await store.forgetOutputs(written.map(({ id }) => id));
+      return [];
+    }
+    return written.length === 0 || (await store.putOutputs(written, by)) ? written : [];
   } catch (error) {
     env.log.warn('files that a run wrote could not be recorded', {
       run_id: runId,
@@ -189,9 +191,10 @@ export function outputsListener(ledger: Ledger): RunListener {
   return {
     name: 'local outputs',
     follow:
-      ({ run_id: runId }) =>
+      ({ run_id: runId, execution }) =>
       (event) => {
-        if (event.kind === 'opened') void noteOutputs(runId, event.news, ledger);
+        const by = execution === undefined ? undefined : { run_id: runId, ...execution };
+        if (event.kind === 'opened') void noteOutputs(runId, event.news, ledger, by);
         if (event.kind === 'ended' && event.end.outcome !== null)
           void recordOutputs(runId, event.end.outcome, ledger);
       },

@@ -74,6 +74,7 @@ const inThisProcess: JobExecutor = {
       done: rolledBack.then((answer) => ({ type: 'finished', answer })),
       stop: () => {},
       giveWay: () => {},
+      answerOwner: () => {},
     };
   },
   close: () => Promise.resolve(),

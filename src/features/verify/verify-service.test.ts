@@ -43,7 +43,7 @@ function world(end: JobEnd | Promise<JobEnd>): World {
     start: (job) => {
       jobs.push(job);
       const stop = (why: string): void => void stopped.push(why);
-      return { done: Promise.resolve(end), stop, giveWay: () => {} };
+      return { done: Promise.resolve(end), stop, giveWay: () => {}, answerOwner: () => {} };
     },
     close: () => Promise.resolve(),
   };

@@ -52,7 +52,7 @@ export class MemoryHistory implements History {
   readonly #claims = new Map<string, HeldClaim>();
   readonly #instances = new Map<string, Instance>();
   readonly catalog = new MemoryCatalog();
-  readonly outputs = new MemoryOutputs();
+  readonly outputs = new MemoryOutputs((fence) => this.#held(fence) !== undefined);
   readonly templates = new MemoryTemplates();
   readonly schedules = new MemorySchedules();
   readonly triggers = new MemoryTriggers();

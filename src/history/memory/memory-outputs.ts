@@ -1,10 +1,17 @@
+import type { RunFence } from '../history.ts';
 import type { OutputQuery, OutputStore, StoredOutput } from '../outputs.ts';
 
 /** A ledger that ends with the process. */
 export class MemoryOutputs implements OutputStore {
   readonly #known = new Map<string, StoredOutput>();
+  readonly #isHeld: (fence: RunFence) => boolean;
 
-  async putOutputs(outputs: readonly StoredOutput[]): Promise<void> {
+  constructor(isHeld: (fence: RunFence) => boolean = () => true) {
+    this.#isHeld = isHeld;
+  }
+
+  async putOutputs(outputs: readonly StoredOutput[], by?: RunFence): Promise<boolean> {
+    if (by !== undefined && !this.#isHeld(by)) return false;
     for (const output of outputs) {
       const known = this.#known.get(output.id);
       const first = known === undefined ? {} : { first_written_at: known.first_written_at };
@@ -14,6 +21,7 @@ export class MemoryOutputs implements OutputStore {
           : {};
       this.#known.set(output.id, { ...output, ...first, ...same });
     }
+    return true;
   }
 
   async listOutputs({

@@ -23,10 +23,20 @@ const FINISH_MANY = `UPDATE svc_serve_runs r SET status = v.status, finished_at 
     AS v (status, finished_at, records_written, invocations, error, run_id, owner, attempt)
   WHERE ${ALL_HELD} RETURNING r.run_id AS key`;
 
+const HOLD = `UPDATE svc_serve_runs SET owner = owner WHERE ${HELD}`;
+
 const insert = insertInto('svc_serve_runs', RUN_COLUMNS);
 
 export function insertRun(run: StoredRun): SqlStatement {
   return insert(runValues(run));
+}
+
+/**
+ * Changes nothing. Until the end of the transaction nobody can take the run over; without a row it is
+ * not that of this execution.
+ */
+export function holdRun({ run_id, owner, attempt }: RunFence): SqlStatement {
+  return { sql: HOLD, values: [run_id, owner, attempt] };
 }
 
 export function startRun({ run_id, owner, attempt }: RunFence, startedAt: string): SqlStatement {

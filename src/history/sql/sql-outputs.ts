@@ -1,7 +1,9 @@
 /** The ledger of outputs in an SQL table; SQLite and PostgreSQL share it. */
+import type { RunFence } from '../history.ts';
 import type { OutputQuery, OutputStore, StoredOutput } from '../outputs.ts';
 import { text } from './rows.ts';
-import type { Row, SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
+import { holdRun } from './run-statements.ts';
+import type { Row, SqlScript, SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
 
 const TABLE = 'svc_serve_outputs';
 const COLUMNS = [
@@ -45,13 +47,14 @@ export class SqlOutputs implements OutputStore {
     this.#store = store;
   }
 
-  async putOutputs(outputs: readonly StoredOutput[]): Promise<void> {
+  async putOutputs(outputs: readonly StoredOutput[], by?: RunFence): Promise<boolean> {
     // Always in the same order: two instances that write the same rows wait for each other instead
     // of for ever.
     const ordered = [...outputs].sort((a, b) => (a.id < b.id ? -1 : 1));
-    await this.#store.writeDeferred(
-      ordered.map((output): SqlStatement => ({ sql: PUT, values: valuesOf(output) })),
-    );
+    const puts = ordered.map((output): SqlStatement => ({ sql: PUT, values: valuesOf(output) }));
+    if (by !== undefined) return this.#store.change(() => putsOf(by, puts), { background: true });
+    await this.#store.writeDeferred(puts);
+    return true;
   }
 
   async listOutputs({
@@ -97,6 +100,13 @@ export class SqlOutputs implements OutputStore {
       ids.map((id) => ({ sql: `DELETE FROM ${TABLE} WHERE id = ?`, values: [id] })),
     );
   }
+}
+
+function* putsOf(by: RunFence, puts: readonly SqlStatement[]): SqlScript<boolean> {
+  const [held] = yield [holdRun(by)];
+  if (held?.changed !== 1) return false;
+  yield puts;
+  return true;
 }
 
 function valuesOf(output: StoredOutput): SqlValue[] {

@@ -2,6 +2,7 @@ import type { ClaimedRun, ClusterStore } from '../../history/cluster.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { runsClaimed } from './metrics.ts';
+import { trustedMs } from './trust.ts';
 
 /** What is announced when there are runs to claim. */
 export const RUNS = 'runs';
@@ -17,7 +18,8 @@ export interface ClaimLoopOptions {
   readonly pollMs: number;
   /** Runs that could begin here now. */
   readonly free: () => number;
-  readonly onClaimed: (run: ClaimedRun) => void;
+  /** With the time, as `clock.elapsedMs()`, until which no other server takes the run over. */
+  readonly onClaimed: (run: ClaimedRun, trustedUntil: number) => void;
 }
 
 /** Takes runs from the common queue, as many as there are free slots. */
@@ -76,8 +78,9 @@ export class ClaimLoop {
     const { env, store, owner, leaseMs, free, onClaimed } = this.#options;
     const limit = free();
     const behind = this.#behind;
+    const trustedUntil = env.clock.elapsedMs() + trustedMs(leaseMs);
     const claimed = limit === 0 ? [] : await store.claimRuns({ owner, leaseMs, limit, behind });
-    for (const one of claimed) onClaimed(one);
+    for (const one of claimed) onClaimed(one, trustedUntil);
     env.metrics.inc(runsClaimed, {}, claimed.length);
     const last = claimed.at(-1);
     if (last !== undefined) {

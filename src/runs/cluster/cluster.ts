@@ -1,5 +1,5 @@
 /** One server of several that share a queue: what it claims, renews, hears and tells. */
-import type { ClaimedRun, ClusterStore } from '../../history/cluster.ts';
+import type { ClusterStore } from '../../history/cluster.ts';
 import type { Instance, RunFence } from '../../history/history.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
@@ -9,6 +9,7 @@ import { ClaimLoop, RUNS } from './claim-loop.ts';
 import { refuseMixture } from './mixture.ts';
 import { Membership } from './membership.ts';
 import { clusterEnabled } from './metrics.ts';
+import { trustedMs } from './trust.ts';
 
 export interface ClusterSettings {
   readonly store: ClusterStore;
@@ -47,7 +48,7 @@ export class Cluster {
       leaseMs,
       pollMs: pollSecs * 1000,
       free: () => (this.#membership.instances === 0 ? 0 : live.free),
-      onClaimed: (run) => void live.enterClaimed(run),
+      onClaimed: (run, trustedUntil) => void live.enterClaimed(run, trustedUntil),
     });
     this.#membership = new Membership({
       env,
@@ -96,10 +97,13 @@ export class Cluster {
     await Promise.all([this.#claims.close(), this.#membership.close(), this.#listening]);
   }
 
-  /** The run if nobody executes it; it is ours then, for its end. */
-  claimQueued(runId: string): Promise<ClaimedRun | undefined> {
-    const { store, self, leaseMs } = this.#options;
-    return store.claimQueued(runId, { owner: self.instance_id, leaseMs });
+  /** Takes a run that nobody executes, to end it. False when somebody does, or it has ended. */
+  async takeQueued(runId: string): Promise<boolean> {
+    const { env, store, self, live, leaseMs } = this.#options;
+    const trustedUntil = env.clock.elapsedMs() + trustedMs(leaseMs);
+    const claimed = await store.claimQueued(runId, { owner: self.instance_id, leaseMs });
+    if (claimed !== undefined) await live.enterClaimed(claimed, trustedUntil);
+    return claimed !== undefined;
   }
 
   /** Gives a run back to the queue. False when it is not ours any more. */

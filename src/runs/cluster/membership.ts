@@ -5,11 +5,10 @@ import { messageOf } from '../../lib/errors.ts';
 import { mayBeAlive } from '../service/instance.ts';
 import type { LiveRun } from '../service/live-run.ts';
 import { clusterInstances, runsReclaimed } from './metrics.ts';
+import { trustedMs } from './trust.ts';
 
 /** A lease is renewed so often while it lasts. */
 const RENEWALS = 4;
-/** Before its leases end for others, an instance stops by itself: part of the lease. */
-const STOPS_BEFORE = 0.15;
 /** Instances that are gone are looked for so often. */
 const ADOPT_EVERY_MS = 30_000;
 
@@ -77,10 +76,10 @@ export class Membership {
     void clock
       .sleep(Math.max(0, this.#trustedUntil - clock.elapsedMs()), over.signal)
       .then(() => this.#loseTouchIfLate());
-    const from = clock.elapsedMs();
+    const trustedUntil = clock.elapsedMs() + trustedMs(leaseMs);
     try {
-      await this.#beat();
-      this.#trustedUntil = from + leaseMs * (1 - STOPS_BEFORE);
+      await this.#beat(trustedUntil);
+      this.#trustedUntil = trustedUntil;
       await this.#reclaim();
     } catch (error) {
       env.log.warn('leases could not be renewed', { error: messageOf(error) });
@@ -104,21 +103,22 @@ export class Membership {
     for (const run of live.values()) run.loseTouch();
   }
 
-  async #beat(): Promise<void> {
+  async #beat(trustedUntil: number): Promise<void> {
     const { env, store, self, leaseMs, live, inFlight } = this.#options;
     const before = [...live.values()];
     const beat = await store.beat({ ...self, in_flight: inFlight() }, leaseMs);
     this.#instances = beat.instances;
     env.metrics.set(clusterInstances, {}, beat.instances);
-    this.#obey(before, beat);
+    this.#obey(before, beat, trustedUntil);
   }
 
-  #obey(before: readonly LiveRun[], { leases }: Heartbeat): void {
+  #obey(before: readonly LiveRun[], { leases }: Heartbeat, trustedUntil: number): void {
     const renewed = new Map(leases.map((lease) => [lease.run_id, lease]));
     for (const run of before) {
       const { run_id, attempt } = run.fence;
       const lease = renewed.get(run_id);
       if (lease?.attempt === attempt) {
+        run.trust(trustedUntil);
         if (lease.cancel_requested) run.stop('cancel');
       } else if (!run.closing) {
         this.#options.env.log.warn(

@@ -40,6 +40,7 @@ function world(limits: Partial<JobLimits> = {}) {
         done: done.promise,
         stop: (why, graceMs) => void stops.push({ why, graceMs }),
         giveWay: () => void (one.hasGivenWay = true),
+        answerOwner: () => {},
       };
     },
     close: () => Promise.resolve(),

@@ -24,8 +24,16 @@ export interface LiveRunOptions {
   /** Content of the default document that it is merged over. */
   readonly base: string | null;
   readonly callback: Callback | undefined;
-  /** How often it was claimed; absent where servers do not share their runs. */
-  readonly claim?: number;
+  /** Absent where servers do not share their runs. */
+  readonly claimed?: ClaimOfRun | undefined;
+}
+
+/** By which claim it is ours. */
+export interface ClaimOfRun {
+  /** How often it was claimed, this time included. */
+  readonly number: number;
+  /** As `clock.elapsedMs()`: no other server takes it over before. */
+  readonly trustedUntil: number;
 }
 
 export interface LiveRunServices {
@@ -58,6 +66,8 @@ export class LiveRun {
   readonly #submission: StoredSubmissionContent;
   readonly #base: string | null;
   readonly #claim: number | undefined;
+  /** As `clock.elapsedMs()`: from then on another server may execute it. */
+  #trustedUntil: number;
   readonly #services: LiveRunServices;
   /** Made with the first event: a run that waits has none. */
   #follower: ((event: RunEvent) => void) | undefined;
@@ -68,6 +78,10 @@ export class LiveRun {
   #closing = false;
   /** Others go on with it: what becomes of it here is not its end. */
   #fate: 'ours' | 'given_back' | 'lost' = 'ours';
+  /** Others may execute it at this moment. */
+  #isForsaken = false;
+  /** What it moved; it counts when its end is on record. */
+  readonly #moved: RunEvent[] = [];
   /** Of its document; nobody has looked at that of a run that did not begin. */
   #holdsCredentials = true;
   /** Fires when the run no longer waits. */
@@ -82,7 +96,8 @@ export class LiveRun {
     this.#run = options.run;
     this.#submission = options.submission;
     this.#base = options.base;
-    this.#claim = options.claim;
+    this.#claim = options.claimed?.number;
+    this.#trustedUntil = options.claimed?.trustedUntil ?? Number.POSITIVE_INFINITY;
     // Whoever claims a run starts it in the same step.
     if (options.run.status === 'running') this.#startedAt = options.run.started_at;
     this.#services = services;
@@ -140,9 +155,15 @@ export class LiveRun {
     this.stop('shutdown');
   }
 
+  /** Its lease was renewed. */
+  trust(until: number): void {
+    this.#trustedUntil = Math.max(this.#trustedUntil, until);
+  }
+
   /** It belongs to another server: its worker is killed, and nothing of it is recorded. */
   lose(): void {
     this.#fate = 'lost';
+    this.#isForsaken = true;
     this.#stopped ??= 'shutdown';
     this.#handle?.stop('shutdown', 0);
   }
@@ -150,6 +171,7 @@ export class LiveRun {
   /** As `lose`, where it is not known whether another server has it. */
   loseTouch(): void {
     if (this.#fate === 'ours') this.#fate = 'given_back';
+    this.#isForsaken = true;
     this.#stopped ??= 'shutdown';
     this.#handle?.stop('shutdown', 0);
   }
@@ -252,6 +274,14 @@ export class LiveRun {
   }
 
   #hear(event: RunEvent): void {
+    if (event.kind === 'asks_owner') {
+      this.#handle?.answerOwner(event.question, this.#isOwned());
+      return;
+    }
+    if (event.kind === 'moved') {
+      this.#moved.push(event);
+      return;
+    }
     if (event.kind === 'begun') {
       this.#holdsCredentials = false;
       void this.#limitExecution();
@@ -259,6 +289,10 @@ export class LiveRun {
     if (event.kind === 'credentials') this.#holdsCredentials = true;
     if (event.kind === 'progress') this.#progress = event.progress;
     this.tell(event);
+  }
+
+  #isOwned(): boolean {
+    return !this.#isForsaken && this.#services.env.clock.elapsedMs() < this.#trustedUntil;
   }
 
   #endOf(end: JobEnd): RunEnd {
@@ -347,6 +381,7 @@ export class LiveRun {
       status,
       reason,
     });
+    for (const event of this.#moved) this.tell(event);
     onRecorded(this);
     const outcome = end.type === 'finished' ? end.outcome : null;
     const started_at = this.#startedAt;

@@ -6,7 +6,7 @@ import type { StopCause } from '../../wire/job.ts';
 import type { Callback } from '../../wire/run.ts';
 import type { StoredSubmissionContent } from '../../wire/submission.ts';
 import { UNNAMED } from '../planning/open-document.ts';
-import { LiveRun, type LiveRunServices } from './live-run.ts';
+import { LiveRun, type ClaimOfRun, type LiveRunServices } from './live-run.ts';
 import type { NewRun } from './new-run.ts';
 import type { Preparation } from './new-run.ts';
 import { RunQueue, type Reservation } from './queue.ts';
@@ -107,8 +107,9 @@ export class LiveRuns {
    * A run that this server has claimed; there was a free slot. Resolves when it executes, or has
    * ended without.
    */
-  enterClaimed(claimed: ClaimedRun): Promise<void> {
-    return this.#take(claimed, this.#queue.reserveAnyway(), claimed.claim);
+  enterClaimed(claimed: ClaimedRun, trustedUntil: number): Promise<void> {
+    const by = { number: claimed.claim, trustedUntil };
+    return this.#take(claimed, this.#queue.reserveAnyway(), by);
   }
 
   /** Ends all executions here; other servers go on with them. */
@@ -166,7 +167,7 @@ export class LiveRuns {
   #take(
     { run, submission }: AdoptedRun,
     place: Reservation<LiveRun> | undefined,
-    claim?: number,
+    claimed?: ClaimOfRun,
   ): Promise<void> {
     const content = readSubmission(submission);
     const impossible =
@@ -177,7 +178,7 @@ export class LiveRuns {
           : undefined;
     if (content === undefined || impossible !== undefined) {
       place?.release();
-      const live = this.#liveRun(run, UNREADABLE, { base: null, callback: undefined, claim });
+      const live = this.#liveRun(run, UNREADABLE, { base: null, callback: undefined, claimed });
       return this.#settle(live, live.endImpossible(impossible ?? ''));
     }
     if (content.callback === 'withheld')
@@ -187,7 +188,7 @@ export class LiveRuns {
       );
     const callback = content.callback === 'recorded' ? (run.callback as Callback) : undefined;
     const base = submission.base?.content ?? null;
-    const live = this.#liveRun(run, content, { base, callback, claim });
+    const live = this.#liveRun(run, content, { base, callback, claimed });
     if (run.cancel_requested) {
       place?.release();
       return this.#settle(live, live.endUnstarted('cancel'));
@@ -198,7 +199,7 @@ export class LiveRuns {
       return Promise.resolve();
     }
     place?.release();
-    if (claim === undefined) {
+    if (claimed === undefined) {
       this.#forget(live);
       return Promise.resolve();
     }
@@ -218,21 +219,22 @@ export class LiveRuns {
       readonly base: string | null;
       readonly callback: Callback | undefined;
       readonly name?: string;
-      readonly claim?: number | undefined;
+      readonly claimed?: ClaimOfRun | undefined;
     },
   ): LiveRun {
     const { run_id, owner, attempt } = run;
-    const { base, callback, claim, name = run.name ?? UNNAMED } = more;
-    const first_line = claim === undefined ? 0 : (claim - 1) * LINES_OF_CLAIM;
+    const { base, callback, claimed, name = run.name ?? UNNAMED } = more;
+    const first_line = claimed === undefined ? 0 : (claimed.number - 1) * LINES_OF_CLAIM;
+    const execution = claimed === undefined ? {} : { execution: { owner, attempt } };
     const live = new LiveRun(
       {
         run,
-        identity: { run_id, name, measured_as: submission.measured_as, first_line },
+        identity: { run_id, name, measured_as: submission.measured_as, first_line, ...execution },
         fence: { run_id, owner, attempt },
         submission,
         base,
         callback,
-        ...(claim === undefined ? {} : { claim }),
+        claimed,
       },
       this.#options.services,
     );
@@ -250,7 +252,8 @@ export class LiveRuns {
 
   #settle(run: LiveRun, recorded: Promise<void>): Promise<void> {
     const ending = recorded.finally(() => {
-      this.#runs.delete(run.fence.run_id);
+      // It may have been claimed again here.
+      if (this.#runs.get(run.fence.run_id) === run) this.#runs.delete(run.fence.run_id);
       this.#endings.delete(ending);
       if (this.#hasMore && !this.#isHeld) void this.#adoptQuietly();
     });

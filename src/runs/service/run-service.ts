@@ -448,9 +448,8 @@ class Service implements RunService {
   async #cancelElsewhere(runId: string): Promise<void> {
     if (this.cluster === undefined) return;
     const { cluster } = this;
-    const claimed = await this.#health.ask(() => cluster.claimQueued(runId));
-    if (claimed === undefined) cluster.tellCancel(runId);
-    else await this.#live.enterClaimed(claimed);
+    const isTaken = await this.#health.ask(() => cluster.takeQueued(runId));
+    if (!isTaken) cluster.tellCancel(runId);
   }
 
   async #stopAll(over: AbortSignal): Promise<void> {

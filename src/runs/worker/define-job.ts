@@ -46,6 +46,8 @@ export interface JobContext {
    * Tells the server. Counts and progress are gathered for a moment, everything else goes at once.
    */
   readonly send: (event: RunEvent) => void;
+  /** Asks the server whether the run is still that of this execution. */
+  readonly isOwned: () => Promise<boolean>;
 }
 
 export interface JobDefinition<K extends JobKind = JobKind, A = unknown> {

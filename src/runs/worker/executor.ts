@@ -16,6 +16,8 @@ export interface JobHandle {
    * the grace period is killed.
    */
   stop(why: StopCause, graceMs: number): void;
+  /** Answers `asks_owner`. */
+  answerOwner(question: number, isOwned: boolean): void;
   /** It takes long: jobs that wait behind it are given to another worker. */
   giveWay(): void;
 }

@@ -5,6 +5,7 @@ import type { HearEvent, JobHandle, WorkAhead } from './executor.ts';
 export interface JobHolder {
   stop(job: PoolJob, why: StopCause, graceMs: number): void;
   giveWay(job: PoolJob): void;
+  answerOwner(job: PoolJob, question: number, isOwned: boolean): void;
 }
 
 /** A job on its way through the pool. */
@@ -63,6 +64,10 @@ export class PoolJob implements JobHandle {
 
   giveWay(): void {
     this.#worker?.giveWay(this);
+  }
+
+  answerOwner(question: number, isOwned: boolean): void {
+    this.#worker?.answerOwner(this, question, isOwned);
   }
 
   settle(end: JobEnd): void {

@@ -154,6 +154,10 @@ export class PoolWorker implements JobHolder {
     this.#say({ type: 'drop', except: job.job.id });
   }
 
+  answerOwner({ job: { id } }: PoolJob, question: number, isOwned: boolean): void {
+    this.#say({ type: 'owner', id, question, isOwned });
+  }
+
   /** Ends an idle worker. */
   retire(): void {
     this.#ready = false;

@@ -11,6 +11,13 @@ export type ToWorker =
   | { readonly type: 'stop'; readonly why: StopCause }
   /** A batch whose acknowledgement was awaited was taken; the worker may send the next. */
   | { readonly type: 'ack' }
+  /** Answers a question of this job. */
+  | {
+      readonly type: 'owner';
+      readonly id: string;
+      readonly question: number;
+      readonly isOwned: boolean;
+    }
   /** No more jobs: end. */
   | { readonly type: 'exit' };
 

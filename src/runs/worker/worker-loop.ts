@@ -16,6 +16,7 @@ import { JOB_VERSION, type Job, type JobEnd, type StopCause } from '../../wire/j
 import type { AnyJobDefinition, JobContext } from './define-job.ts';
 import { EventSender } from './event-sender.ts';
 import { faultOf } from './job-fault.ts';
+import { OwnerQuestions } from './owner-questions.ts';
 import type { ToWorker } from './protocol.ts';
 import { serverChannel, type ServerChannel } from './server-channel.ts';
 
@@ -56,6 +57,7 @@ interface Current {
   readonly stop: AbortController;
   readonly sender: EventSender;
   readonly redactor: Redactor;
+  readonly questions: OwnerQuestions;
 }
 
 class WorkerLoop {
@@ -86,6 +88,9 @@ class WorkerLoop {
         return;
       case 'ack':
         this.#current?.sender.acknowledged();
+        return;
+      case 'owner':
+        if (this.#current?.id === message.id) this.#current.questions.answered(message);
         return;
       case 'exit':
         process.exit(0);
@@ -126,7 +131,13 @@ class WorkerLoop {
       relay: this.#relay,
       send: (batch, isAwaited) => void this.#channel.say({ type: 'batch', id, batch, isAwaited }),
     });
-    const current = { id, stop: new AbortController(), sender, redactor: new Redactor() };
+    const current = {
+      id,
+      stop: new AbortController(),
+      sender,
+      redactor: new Redactor(),
+      questions: new OwnerQuestions((event) => sender.event(event)),
+    };
     this.#current = current;
     let end: JobEnd;
     try {
@@ -157,7 +168,7 @@ class WorkerLoop {
     return execute(request.data, this.#contextOf(job, current));
   }
 
-  #contextOf(job: Job, { sender, redactor, stop }: Current): JobContext {
+  #contextOf(job: Job, { sender, redactor, stop, questions }: Current): JobContext {
     const { parts, threads, access } = this.#options;
     const logAt = (level: LogLevel | undefined): Env['log'] =>
       createLog({
@@ -187,6 +198,7 @@ class WorkerLoop {
       cpus: CPUS,
       logAt,
       send: (event) => sender.event(event),
+      isOwned: () => questions.ask(),
     };
   }
 }

@@ -1,0 +1,56 @@
+/**
+ * What an execution may write when other servers take runs over from one that they do not hear.
+ *
+ * 1. Where writes can be conditional, an execution first marks the place as its own: the lease of a
+ *    state key, the scope of a watermark. Then it asks its server whether the run is still its own.
+ *    Bookmarks, watermarks, service-level history and rollback log are stored only while the mark
+ *    is there, in one step with looking at it, and a later execution replaces the mark. One that was
+ *    frozen before it set its mark is therefore refused by its server, one that was frozen behind
+ *    it, by the store.
+ * 2. Before anything else of consequence it asks again: dead letters, the end of an output, removal
+ *    of vanished records. Pages of sinks without a watermark go by an answer that is `FRESH_MS` old
+ *    at most. A process that is frozen between the answer and the write can still do that one write.
+ * 3. Everything that the server itself writes for a run follows its end, which one execution alone
+ *    can store (`runs/service/live-run.ts`).
+ *
+ * `test/cluster/model` walks through all interleavings of this.
+ */
+import type { Clock } from '../../lib/time/clock.ts';
+import { RunError } from '../../lib/errors.ts';
+
+/** A page is moved in less; an answer must not outlive the run's next owner. */
+const FRESH_MS = 250;
+
+export class ExecutionFence {
+  /** How often servers that share the run have begun it, this time included. */
+  readonly claim: number;
+  readonly #ask: () => Promise<boolean>;
+  readonly #clock: Pick<Clock, 'elapsedMs'>;
+  #ownedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(claim: number, ask: () => Promise<boolean>, clock: Pick<Clock, 'elapsedMs'>) {
+    this.claim = claim;
+    this.#ask = ask;
+    this.#clock = clock;
+  }
+
+  /** Throws when the run may be that of another server by now. */
+  async assertOwned(): Promise<void> {
+    const askedAt = this.#clock.elapsedMs();
+    if (!(await this.#ask())) throw takenOver();
+    this.#ownedAt = askedAt;
+  }
+
+  /** The same where a recent answer is enough; undefined when there is one. */
+  assertOwnedRecently(): Promise<void> | undefined {
+    return this.#clock.elapsedMs() - this.#ownedAt < FRESH_MS ? undefined : this.assertOwned();
+  }
+}
+
+function takenOver(): RunError {
+  return new RunError(
+    'Custom',
+    'run_taken_over',
+    'other servers were not heard of in time and may execute the run: nothing more is written here',
+  );
+}

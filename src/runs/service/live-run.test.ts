@@ -1,0 +1,115 @@
+/** A claimed run: what its server says and does for it while others may take it over. */
+import { expect, test } from 'vitest';
+import { testEnv } from '../../../test/fakes/env.ts';
+import { aRun } from '../../../test/conformance/history.ts';
+import { FakeClock, outcomeOf, rest, ScriptedExecutor } from '../../../test/support/runs.ts';
+import { MemoryHistory } from '../../history/memory/memory-history.ts';
+import type { RunEvent } from '../../wire/run-event.ts';
+import { HistoryHealth } from './history-health.ts';
+import { LiveRun } from './live-run.ts';
+
+const SUBMISSION = {
+  version: 1,
+  config: '{}',
+  config_format: 'json',
+  name: null,
+  clock: '2026-08-01T12:00:00.000Z',
+  concurrency: null,
+  timeout_secs: null,
+  reads_anew: false,
+  measured_as: null,
+  callback: 'none',
+} as const;
+
+/** A run that was claimed for ten seconds and executes. */
+async function claimedRun() {
+  const clock = new FakeClock();
+  const history = new MemoryHistory();
+  const run = aRun('a', { status: 'running', started_at: clock.now().toISOString() });
+  await history.admit(run, {});
+  const heard: string[] = [];
+  const env = testEnv({ clock });
+  const executor = new ScriptedExecutor();
+  const live = new LiveRun(
+    {
+      run,
+      identity: { run_id: 'a', name: 'orders', measured_as: null },
+      fence: { run_id: 'a', owner: run.owner, attempt: run.attempt },
+      submission: SUBMISSION,
+      base: null,
+      callback: undefined,
+      claimed: { number: 2, trustedUntil: 10_000 },
+    },
+    {
+      env,
+      health: new HistoryHealth(history, env),
+      executor,
+      isLevelChosen: false,
+      outputsExpire: undefined,
+      follow: () => (event: RunEvent) => void heard.push(event.kind),
+      flushLog: () => Promise.resolve(),
+      stopGraceMs: 1000,
+      giveUp: new AbortController().signal,
+      onOver: () => {},
+      onRecorded: () => void heard.push('recorded'),
+    },
+  );
+  const over = live.execute().then((end) => live.record(end));
+  await rest();
+  const { last } = executor;
+  const isOwned = (): boolean | undefined => {
+    last.hear({ kind: 'asks_owner', question: 1 });
+    return last.answers.at(-1);
+  };
+  return { clock, history, live, over, last, heard, isOwned };
+}
+
+test('a worker is told that the run is its own for as long as no other server can have it', async () => {
+  const { clock, live, isOwned, heard } = await claimedRun();
+  expect(isOwned()).toBe(true);
+  await clock.advance(9_999);
+  expect(isOwned()).toBe(true);
+  live.trust(15_000);
+  await clock.advance(5000);
+  expect(isOwned()).toBe(true);
+  await clock.advance(1);
+  expect(isOwned()).toBe(false);
+  expect(heard).not.toContain('asks_owner');
+});
+
+test.each(['lose', 'loseTouch'] as const)('it is not after `%s`, whatever comes', async (how) => {
+  const { live, isOwned } = await claimedRun();
+  live[how]();
+  live.trust(60_000);
+  expect(isOwned()).toBe(false);
+});
+
+test('a run that is given back is its own until its worker has stopped', async () => {
+  const { live, isOwned } = await claimedRun();
+  live.giveBack();
+  expect(isOwned()).toBe(true);
+});
+
+test('what a run moved is said when its end is on record', async () => {
+  const { last, over, heard } = await claimedRun();
+  last.hear({ kind: 'moved', movements: [] });
+  expect(heard).not.toContain('moved');
+  last.finish();
+  await over;
+  expect(heard.filter((kind) => kind !== 'log' && kind !== 'begun')).toEqual([
+    'moved',
+    'recorded',
+    'ended',
+  ]);
+});
+
+test('of an execution whose end is refused nothing is said: no catalog, no callback, no end', async () => {
+  const { history, last, over, heard } = await claimedRun();
+  const other = { run_id: 'a', owner: 'one', attempt: 0 };
+  const ending = { ...outcomeOf(), finished_at: '2026-08-01T12:00:01.000Z', error: null };
+  await history.finishRun(other, { ...ending, status: 'completed', invocations: [] });
+  last.hear({ kind: 'moved', movements: [] });
+  last.finish();
+  await over;
+  expect(heard.filter((kind) => kind !== 'log' && kind !== 'begun')).toEqual([]);
+});
