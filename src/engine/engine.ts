@@ -4,9 +4,17 @@ import type { Progress } from '../wire/outcome.ts';
 import type { Credentials } from '../kit/context.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Plan } from '../plan/plan.ts';
+import type { Shard } from './expand/iteration.ts';
 import type { FailpointHook } from './failpoints.ts';
 import type { RunObserver } from './observe/observer.ts';
 import type { ExecutionFence } from './row/execution-fence.ts';
+
+export interface ShardSharing {
+  /** The only one to read here. */
+  readonly only?: Shard;
+  /** Takes the shards of a row: true leaves them all to others. */
+  divert?(this: void, shards: readonly Shard[]): boolean;
+}
 
 export interface ExecuteOptions {
   readonly plan: Plan;
@@ -39,6 +47,8 @@ export interface ExecuteOptions {
   /** Whoever asks prints the outcome: the log does not repeat its messages. */
   readonly hasReceipt?: boolean;
   readonly onProgress?: (progress: Progress) => void;
+  /** Where servers share the shards of a row. */
+  readonly sharing?: ShardSharing | undefined;
   /**
    * How many threads may work on pages beside the one that moves them (`threadsToSpare`); none when
    * absent.

@@ -13,6 +13,7 @@ import type { RunOutcome } from '../wire/outcome.ts';
 import { ConfigError, RefusedError } from '../lib/errors.ts';
 import { holdsCredentials } from './holds-credentials.ts';
 import { observed } from './observers.ts';
+import { sharingOf } from './share-shards.ts';
 
 /**
  * Executes a run. This is the only place where its document is loaded and planned for execution.
@@ -26,7 +27,7 @@ export const runJob = defineJob({
     const plan = await planOf(request, context);
     if (holdsCredentials(request.document, parts)) send({ kind: 'credentials' });
     const notified = notifiedPlanOf(plan);
-    if (notified !== undefined) send({ kind: 'planned', notified });
+    if (notified !== undefined && request.shard === undefined) send({ kind: 'planned', notified });
     const env = {
       ...context.env,
       log: context.logAt(blockOf(plan, observabilityBlock)?.tracing?.level),
@@ -51,6 +52,7 @@ export const runJob = defineJob({
       signal,
       onProgress: (progress) => send({ kind: 'progress', progress }),
       threads,
+      sharing: sharingOf(request, plan, send),
       ...(request.concurrency === null ? {} : { concurrency: request.concurrency }),
     });
     if (movements.length > 0) send({ kind: 'moved', movements });

@@ -2,6 +2,7 @@
  * What servers need that work on one queue. Times are those of the database: the clocks of the
  * machines may differ.
  */
+import type { ShardStore } from './shards.ts';
 import type { AdoptedRun, History, Instance, RunFence } from './history.ts';
 
 /** A run that is ours until its lease ends, or until somebody takes it over after that. */
@@ -41,6 +42,8 @@ export interface ReclaimRequest {
 export interface Reclaimed {
   readonly requeued: readonly string[];
   readonly failed: readonly string[];
+  /** The same of shards. */
+  readonly shards: { readonly requeued: readonly string[]; readonly failed: readonly string[] };
 }
 
 export interface Member extends Instance {
@@ -72,6 +75,7 @@ export interface ClusterStore {
   adoptWaiting(): Promise<readonly string[]>;
   /** By id; those that have been silent for long too. */
   members(): Promise<readonly Member[]>;
+  readonly shards: ShardStore;
   /** Tells all instances, this one too. Lost while an instance has no connection. */
   announce(news: string): Promise<void>;
   /** Hears what is announced, until the signal fires. Connects again by itself. */

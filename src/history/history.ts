@@ -16,6 +16,7 @@ import { AppError } from '../lib/errors.ts';
 import type { LogLine } from '../lib/log.ts';
 import type { AuditQuery, AuditRecord } from '../wire/audit.ts';
 import type { RunStatus } from '../wire/run-status.ts';
+import type { Shard } from '../wire/shards.ts';
 import type { RunRecord, StoredLogLine } from '../wire/run.ts';
 import type { CatalogStore } from './catalog.ts';
 import type { OutputStore } from './outputs.ts';
@@ -40,6 +41,9 @@ export interface StoredRun extends Omit<RunRecord, 'elapsed_secs'> {
   readonly lease_until: string;
   /** A wish that outlives the process that took it; the owner obeys it. */
   readonly cancel_requested: boolean;
+  /** Both present when it is a shard of a run, and no run of its own. */
+  readonly parent_id?: string;
+  readonly shard?: Shard;
 }
 
 /** Identifies one execution: a write with an older fence is refused. */
@@ -141,7 +145,7 @@ export interface RunStore {
   /** Undefined when there is no such run, or none is stored of it any more. */
   getSubmission(runId: string): Promise<StoredSubmission | undefined>;
   getRun(runId: string): Promise<StoredRun | undefined>;
-  /** Newest submission first, then by run id descending. */
+  /** Newest submission first, then by run id descending; without shards. */
   listRuns(query: StoredRunQuery): Promise<StoredRunPage>;
   /** Queued to running, seen by all. False when the fence is stale or the run is not queued. */
   startRun(fence: RunFence, startedAt: string): Promise<boolean>;

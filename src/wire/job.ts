@@ -7,6 +7,7 @@ import type { ConfigStage, Issue, RefusalCode } from '../lib/errors.ts';
 import type { LogLevel } from '../lib/log.ts';
 import { DEAD_REASONS } from './dead-reasons.ts';
 import type { OutcomeError } from './outcome.ts';
+import { shardSchema } from './shards.ts';
 import { submittedDocumentSchema, withheldSchema } from './submission.ts';
 
 export const JOB_VERSION = 1;
@@ -23,6 +24,8 @@ export const runJobSchema = z.strictObject({
   reads_anew: z.boolean(),
   /** Tells this execution of the run from those on other servers before it. */
   claim: z.int().positive().optional(),
+  /** It is not the whole run, but this part of it. */
+  shard: shardSchema.optional(),
 });
 
 /** Reads, resolves and plans a document, and says what a server needs to know of it. */

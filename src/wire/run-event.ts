@@ -7,6 +7,7 @@ import type { MetricChange, MetricDefinition } from '../lib/metrics/metrics.ts';
 import type { Movement } from './catalog.ts';
 import type { DoctorEvent } from './doctor.ts';
 import type { OutputNews, Progress, RunOutcome } from './outcome.ts';
+import type { Shard } from './shards.ts';
 import type { NotifiedPlan } from './plan-summary.ts';
 
 export type RunEvent =
@@ -30,6 +31,8 @@ export type RunEvent =
   | { readonly kind: 'moved'; readonly movements: readonly Movement[] }
   /** How far the probes of a document have come. */
   | { readonly kind: 'probed'; readonly event: DoctorEvent }
+  /** It is to be executed in these parts, by whichever servers are free. Passed to no listener. */
+  | { readonly kind: 'sharded'; readonly shards: readonly Shard[] }
   /** Asks whether the run is still its own. Answered by its server, and passed to no listener. */
   | { readonly kind: 'asks_owner'; readonly question: number }
   /** Its worker is gone; nothing more comes from it. */
@@ -58,4 +61,6 @@ export interface RunIdentity {
   readonly first_line?: number;
   /** Present where other servers may take it over: who executes it, and after how many losses. */
   readonly execution?: { readonly owner: string; readonly attempt: number };
+  /** Present when it is a shard: its log is part of that of the run. */
+  readonly part_of?: { readonly run_id: string; readonly index: number };
 }

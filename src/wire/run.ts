@@ -1,6 +1,7 @@
 /** Runs as the HTTP API shows them. */
 import { z } from 'zod';
 import { MAX_CONCURRENCY, RUN_STATUSES } from './run-status.ts';
+import { shardCountsSchema } from './shards.ts';
 
 const time = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC.' });
 
@@ -128,6 +129,10 @@ export const runRecordSchema = z
     error: z.string().nullable(),
     idempotency_key: z.string().nullable(),
     doctor_report: z.unknown().nullable(),
+    shards: shardCountsSchema.optional().meta({
+      description:
+        'Present when servers of a cluster execute the run in shards: how many of them are in which state.',
+    }),
     attempt: z.int().meta({ description: '0 for the first owner, one more for every requeue.' }),
     callback: z
       .unknown()

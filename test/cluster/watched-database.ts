@@ -67,9 +67,7 @@ export class WatchedDatabase {
 
   /** Moves `origin` into a table of this name, slowly, and remembers how far it came. */
   async document(name: string): Promise<Body> {
-    await this.client.query(
-      `CREATE TABLE ${name} (id bigint PRIMARY KEY, t text); CREATE TRIGGER slow AFTER INSERT ON ${name} FOR EACH STATEMENT EXECUTE FUNCTION slowly()`,
-    );
+    await this.#slowTable(name);
     return {
       version: 1,
       name,
@@ -98,6 +96,44 @@ export class WatchedDatabase {
         state: { type: 'postgres', config: { url: this.url, table: 'state' } },
       },
     };
+  }
+
+  /** The same in so many shards, in pages of so many rows. */
+  async sharded(name: string, count: number, pageRows = 5 * PAGE_ROWS): Promise<Body> {
+    await this.#slowTable(name);
+    return {
+      version: 1,
+      name,
+      shard: { count },
+      pipeline: {
+        source: {
+          type: 'postgres',
+          config: {
+            connection_url: this.url,
+            query: 'SELECT * FROM origin',
+            batch_size: pageRows,
+            shard: { key: 'id' },
+          },
+        },
+        sink: {
+          type: 'postgres',
+          config: {
+            connection_url: this.url,
+            table_name: name,
+            column_mapping: 'auto_map',
+            write_mode: 'upsert',
+            key: ['id'],
+          },
+        },
+        transforms: [{ type: 'value_case', config: { fields: ['t'], mode: 'upper' } }],
+      },
+    };
+  }
+
+  async #slowTable(name: string): Promise<void> {
+    await this.client.query(
+      `CREATE TABLE ${name} (id bigint PRIMARY KEY, t text); CREATE TRIGGER slow AFTER INSERT ON ${name} FOR EACH STATEMENT EXECUTE FUNCTION slowly()`,
+    );
   }
 
   async count(table: string): Promise<number> {

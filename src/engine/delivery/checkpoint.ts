@@ -8,7 +8,9 @@ import { retrying } from './retry.ts';
 
 /** Makes everything taken so far durable: the sink first, then the dead letters. */
 export async function flushAll(invocation: Invocation): Promise<void> {
-  const { env, row, sink, deadLetters, tally, hitFailpoint } = invocation;
+  const { env, row, sink, deadLetters, tally, hitFailpoint, fence } = invocation;
+  const asked = fence?.assertOwnedRecently();
+  if (asked !== undefined) await asked;
   const from = env.clock.elapsedMs();
   try {
     await retrying(invocation, 'flush', () => sink.flush());

@@ -21,6 +21,12 @@ export function shardExpansion(shards: readonly Shard[]): Expansion {
   };
 }
 
+/** Servers of a cluster execute the shards one by one. */
+export const LEFT_TO_OTHERS: Expansion = {
+  ...shardExpansion([]),
+  idle: 'its shards are executed one by one, by any server',
+};
+
 interface Asking {
   readonly context: SourceContext;
   readonly tokens: RuntimeTokens;

@@ -15,6 +15,7 @@ import {
   type FakePage,
 } from '../../../test/fakes/plan.ts';
 import { slaSchema } from '../../blocks/sla/schema.ts';
+import { check } from '../../kit/schema.ts';
 import type { StateStore, StateStoreDefinition } from '../../kit/state-store.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
@@ -57,7 +58,6 @@ beforeEach(() => {
   sink = fakeSink({
     trace: finished,
     reject: (record) => (isBad(record) ? 'bad' : undefined),
-    capabilities: { partial: true },
   });
   queue = fakeSink({ name: 'queue' });
 });
@@ -74,6 +74,12 @@ const PAGES: readonly FakePage[] = [
 ];
 const ROLLBACK = { column: '_svc_run_id', journal: true, keepPrevious: true, retain: 10 };
 const sla = slaSchema.parse({ volume_anomaly: { min_history: 2 } });
+
+function checkedConfig(): unknown {
+  const checked = check(sqliteState.config, { database_url: path, table: 'state' });
+  if (!checked.ok) throw new Error(checked.issues[0]?.message);
+  return checked.value;
+}
 
 interface Execution {
   readonly deaf?: boolean;
@@ -93,7 +99,7 @@ function execution(
   });
   const plan = planOf([
     plannedRow(source, sink.definition, {
-      state: part(state, { path, table: 'state' }),
+      state: { ...part(state), parsed: checkedConfig() },
       dlq: dlqPlan(queue.definition),
       blocks: { sla },
       ...row,
@@ -133,13 +139,17 @@ function freezing(
   };
 }
 
+function notFrozen({ error, invocations }: RunOutcome): never {
+  throw new Error(`it ended before: ${error?.message ?? invocations[0]?.status ?? ''}`);
+}
+
 /** Everything that is stored of the run. */
 async function stored(): Promise<unknown> {
-  const store = await openState(sqliteState, { path, table: 'state' });
+  const store = await openState(sqliteState, { database_url: path, table: 'state' });
   const keys = ['test::row-0', 'test::row-0::__sla__', 'test::row-0::__rollback__'];
   const values = await Promise.all(keys.map((key) => store.get(key)));
   await store.close();
-  return { values, queue: [...queue.records], finished: [...finished] };
+  return { values, queue: [...queue.records], finished: finished.filter((step) => step !== 'close') };
 }
 
 /** The second execution begins and ends while the first one is held up. */
@@ -153,7 +163,7 @@ async function takeOver(row: Partial<PlannedRow> = {}): Promise<unknown> {
 test('an execution that is frozen between two pages writes nothing when it wakes up', async () => {
   const freeze = new Freeze();
   const old = execution(1, { beforePage: (index) => (index === 1 ? freeze.here() : undefined) });
-  await freeze.reached;
+  await Promise.race([freeze.reached, old.then(notFrozen)]);
   const after = await takeOver();
   freeze.end();
   expect((await old).invocations[0]?.error?.code).toBe('run_taken_over');
@@ -164,12 +174,14 @@ test('an execution that is frozen between two pages writes nothing when it wakes
 test('an execution that is frozen before it takes its lease finds that the run is over', async () => {
   const freeze = new Freeze();
   const state = freezing(freeze, (method, key) => method === 'lease' && key === 'test::row-0');
-  const old = execution(1, { state });
-  await freeze.reached;
+  let hasRead = false;
+  const old = execution(1, { state, beforePage: () => void (hasRead = true) });
+  await Promise.race([freeze.reached, old.then(notFrozen)]);
   const after = await takeOver();
   freeze.end();
   expect((await old).invocations[0]?.error?.code).toBe('run_taken_over');
   expect(await stored()).toEqual(after);
+  expect(hasRead).toBe(false);
   // It has left no lease behind.
   owner = 1;
   expect((await execution(1, { runId: 'run-2' })).error).toBeNull();
@@ -183,10 +195,9 @@ test('a bookmark is refused by the store although the server answered before the
     (method, key) => last && method === 'putHeld' && key === 'test::row-0',
   );
   const beforePage = (index: number): void => void (last = index === 1);
-  const old = execution(1, { deaf: true, state, beforePage, row: { dlq: undefined } });
-  await freeze.reached;
-  const row = { dlq: dlqPlan(queue.definition) };
-  const { values } = (await takeOver(row)) as { values: unknown };
+  const old = execution(1, { deaf: true, state, beforePage });
+  await Promise.race([freeze.reached, old.then(notFrozen)]);
+  const { values } = (await takeOver()) as { values: unknown };
   freeze.end();
   expect((await old).error).not.toBeNull();
   expect(await stored()).toMatchObject({ values });
@@ -199,7 +210,7 @@ test('the service-level history is refused by the store', async () => {
     (method, key) => method === 'putHeld' && key === 'test::row-0::__sla__',
   );
   const old = execution(1, { deaf: true, state });
-  await freeze.reached;
+  await Promise.race([freeze.reached, old.then(notFrozen)]);
   const { values } = (await takeOver()) as { values: unknown };
   freeze.end();
   await old;
@@ -222,7 +233,7 @@ test('the rollback log is refused by the store, and forgets nothing', async () =
   );
   const beforePage = (index: number): void => void (isMoved = index === 1);
   const old = execution(1, { deaf: true, state, beforePage, row });
-  await freeze.reached;
+  await Promise.race([freeze.reached, old.then(notFrozen)]);
   const after = await takeOver(row);
   freeze.end();
   await old;

@@ -102,7 +102,9 @@ async function attemptOf(
     stored = await moveInvocation(invocation, hooks);
     await reconcileRow(request, invocation);
   } catch (error) {
-    failure = kill.aborted ? kill.reason : error;
+    // A stop that comes while something is opened is no failure either.
+    const isStop = stop.aborted && error instanceof StopReason;
+    failure = kill.aborted ? kill.reason : isStop ? undefined : error;
   }
   const outputs = invocation?.sink.outputs?.() ?? [];
   await closers

@@ -44,7 +44,7 @@ export async function takeLease(
   state: StateStore,
   stateKey: string,
 ): Promise<StateLease> {
-  const id = `${request.runId}\n${stateKey}`;
+  const id = `${tokenOf(request)}\n${stateKey}`;
   const shared = held.get(id) ?? { lease: RenewedLease.take(request, state, stateKey), users: 0 };
   held.set(id, shared);
   shared.users += 1;
@@ -66,6 +66,11 @@ export async function takeLease(
   };
 }
 
+/** Executions of one run have different ones. */
+function tokenOf({ runId, fence }: Pick<Leasing, 'runId' | 'fence'>): string {
+  return fence === undefined ? runId : `${runId} ${fence.claim}`;
+}
+
 class RenewedLease {
   readonly #state: StateStore;
   readonly #key: string;
@@ -84,7 +89,7 @@ class RenewedLease {
   ): Promise<RenewedLease> {
     const since = env.clock.now().toISOString();
     const claim = fence?.claim;
-    const token = claim === undefined ? runId : `${runId} ${claim}`;
+    const token = tokenOf({ runId, fence });
     const holder = {
       run_id: runId,
       ...(claim === undefined ? {} : { claim }),

@@ -12,7 +12,7 @@ import { chunkExpansion, chunksOf } from '../expand/chunks.ts';
 import { ONCE, type Expansion } from '../expand/expansion.ts';
 import { SINGLE_ITERATION, type Iteration } from '../expand/iteration.ts';
 import { runFanOut } from '../expand/run-fan-out.ts';
-import { shardExpansion, shardsOf } from '../expand/shards.ts';
+import { LEFT_TO_OTHERS, shardExpansion, shardsOf } from '../expand/shards.ts';
 import { tupleExpansion, tupleId, type ValueLists } from '../expand/tuples.ts';
 import { Capture } from '../row/invocation.ts';
 import { openLogins } from '../logins.ts';
@@ -94,7 +94,9 @@ class MatrixRun {
     const base = this.#baseExpansionOf(row);
     if (row.role === 'discovery' || base.size === 0) return base;
     const { partition, shard } = row;
+    const { only, divert } = this.#options.sharing ?? {};
     if (partition === undefined && shard === undefined) return base;
+    if (only !== undefined) return shardExpansion([only]);
     return inSlot(async () => {
       const { tokens, ...opener } = this.#requestOf(SINGLE_ITERATION);
       const context = {
@@ -105,7 +107,8 @@ class MatrixRun {
       if (partition !== undefined)
         return chunkExpansion(row.id, base, await chunksOf(partition, { context, tokens }));
       if (shard === undefined) return base;
-      return shardExpansion(await shardsOf(shard, row.source, { context, tokens }));
+      const shards = await shardsOf(shard, row.source, { context, tokens });
+      return divert?.(shards) === true ? LEFT_TO_OTHERS : shardExpansion(shards);
     });
   }
 

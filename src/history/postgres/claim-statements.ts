@@ -1,5 +1,7 @@
 /** Statements of the cluster: who executes a run, and for how long it is trusted to do so. */
 
+import { UNCLAIMED_SHARD } from '../shards.ts';
+
 /** Times as `Date.toISOString` writes them, so many milliseconds from now. */
 export const TIME_IN = `to_char(clock_timestamp() AT TIME ZONE 'UTC' + ?::float8 * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 export const NOW = TIME_IN.replace('?', '0');
@@ -35,8 +37,9 @@ export const CLAIM = `WITH RECURSIVE names (name, n) AS (
 export const CLAIM_ONE = `UPDATE svc_serve_runs SET owner = ?, claims = claims + 1, lease_until = ${TIME_IN}
   WHERE run_id = ? AND ${UNCLAIMED} RETURNING *`;
 
+const NOBODYS = `CASE WHEN parent_id IS NULL THEN '' ELSE '${UNCLAIMED_SHARD}' END`;
 const HELD = `run_id = ? AND owner = ? AND attempt = ? AND status <> 'completed' AND status IN ('queued', 'running')`;
-export const RELEASE = `UPDATE svc_serve_runs SET status = 'queued', owner = '', started_at = NULL WHERE ${HELD}`;
+export const RELEASE = `UPDATE svc_serve_runs SET status = 'queued', owner = ${NOBODYS}, started_at = NULL WHERE ${HELD}`;
 
 const RUNNING = `status <> 'completed' AND status = 'running'`;
 export const BEAT = `INSERT INTO svc_serve_instances (instance_id, host, pid, pid_started, listen, started_at, max_concurrent, in_flight, clustered, seen_at, lease_until)
@@ -51,10 +54,10 @@ export const MEMBERS = `SELECT *, CASE WHEN clustered = 1 THEN lease_until >= ${
 export const RECLAIM = `WITH lost AS MATERIALIZED (
     SELECT run_id, attempt < ?::integer AS again FROM svc_serve_runs WHERE ${RUNNING} AND lease_until < ${NOW} FOR UPDATE SKIP LOCKED
   )
-  UPDATE svc_serve_runs r SET status = CASE WHEN again THEN 'queued' ELSE 'failed' END, owner = CASE WHEN again THEN '' ELSE owner END,
+  UPDATE svc_serve_runs r SET status = CASE WHEN again THEN 'queued' ELSE 'failed' END, owner = CASE WHEN again THEN ${NOBODYS} ELSE owner END,
     attempt = CASE WHEN again THEN attempt + 1 ELSE attempt END, started_at = CASE WHEN again THEN NULL ELSE started_at END,
     finished_at = CASE WHEN again THEN NULL ELSE ${NOW} END, error = CASE WHEN again THEN NULL ELSE ? END
-  FROM lost WHERE r.run_id = lost.run_id RETURNING r.run_id, r.status`;
+  FROM lost WHERE r.run_id = lost.run_id RETURNING r.run_id, r.status, r.parent_id`;
 export const EXPIRE = `UPDATE svc_serve_runs SET lease_until = '' WHERE owner = ? AND ${RUNNING}`;
 /** Also what an instance had claimed to end it, and did not live to do so. */
 export const ADOPT_WAITING = `UPDATE svc_serve_runs SET owner = '' WHERE status <> 'completed' AND status = 'queued' AND owner <> ''

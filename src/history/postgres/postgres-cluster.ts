@@ -15,6 +15,7 @@ import type { SqlResult, SqlScript, SqlStatement, SqlValue } from '../sql/sql-st
 import { SELECT_SUBMISSION, submissionOf } from '../sql/sql-submissions.ts';
 import * as statements from './claim-statements.ts';
 import { Listener } from './listener.ts';
+import { PostgresShards } from './postgres-shards.ts';
 import type { PostgresStore } from './postgres-store.ts';
 
 /** Runs that one statement takes at most. */
@@ -25,10 +26,12 @@ const SILENT_MS = 60_000;
 export class PostgresCluster implements ClusterStore {
   readonly #store: PostgresStore;
   readonly #listener: Listener;
+  readonly shards: PostgresShards;
 
   constructor(store: PostgresStore, connect: () => Promise<ClientBase & { end(): Promise<void> }>) {
     this.#store = store;
     this.#listener = new Listener(connect);
+    this.shards = new PostgresShards(store);
   }
 
   claimRuns(request: ClaimRequest): Promise<readonly ClaimedRun[]> {
@@ -69,9 +72,15 @@ export class PostgresCluster implements ClusterStore {
     const script = function* (): SqlScript<Reclaimed> {
       const [found] = yield [reclaim];
       const rows = found?.rows ?? [];
-      const idsOf = (status: string): string[] =>
-        rows.filter((row) => row['status'] === status).map((row) => text(row['run_id']));
-      return { requeued: idsOf('queued'), failed: idsOf('failed') };
+      const idsOf = (status: string, isShard: boolean): string[] =>
+        rows
+          .filter((row) => row['status'] === status && (row['parent_id'] !== null) === isShard)
+          .map((row) => text(row['run_id']));
+      return {
+        requeued: idsOf('queued', false),
+        failed: idsOf('failed', false),
+        shards: { requeued: idsOf('queued', true), failed: idsOf('failed', true) },
+      };
     };
     return this.#store.change(script);
   }

@@ -6,6 +6,7 @@ import type { SQLOutputValue } from 'node:sqlite';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import type { AuditRecord } from '../../wire/audit.ts';
 import type { RunStatus } from '../../wire/run-status.ts';
+import type { Shard } from '../../wire/shards.ts';
 import type { InvocationRecord } from '../../wire/run.ts';
 import type { Instance, StoredRun } from '../history.ts';
 import type { Row, SqlValue } from './sql-store.ts';
@@ -72,7 +73,13 @@ export function runOf(row: Row): StoredRun {
     owner: text(row['owner']),
     lease_until: text(row['lease_until']),
     cancel_requested: row['cancel_requested'] === 1,
+    ...shardOf(row),
   };
+}
+
+function shardOf({ parent_id, shard }: Row): Pick<StoredRun, 'parent_id' | 'shard'> {
+  if (parent_id == null) return {};
+  return { parent_id: text(parent_id), shard: fromJson(shard) as unknown as Shard };
 }
 
 export function auditOf(row: Row): AuditRecord {

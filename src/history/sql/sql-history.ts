@@ -85,6 +85,7 @@ export class SqlHistory implements OpenedHistory {
 
   async listRuns(query: StoredRunQuery): Promise<StoredRunPage> {
     const where = new Conditions();
+    where.add('parent_id IS NULL');
     if (query.status !== undefined) {
       if (!query.status.includes('completed')) where.add(NOT_COMPLETED);
       where.add(`status IN (${query.status.map(() => '?').join(', ')})`, ...query.status);
@@ -144,6 +145,7 @@ export class SqlHistory implements OpenedHistory {
       yield [
         { sql: RELEASE_CLAIM, values: [runId, runId] },
         { sql: 'DELETE FROM svc_serve_runs WHERE run_id = ?', values: [runId] },
+        { sql: 'DELETE FROM svc_serve_runs WHERE parent_id = ?', values: [runId] },
       ];
       yield* eraseSubmissions(dialect, [runId]);
       return 'deleted';

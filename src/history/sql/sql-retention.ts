@@ -1,5 +1,6 @@
 /** Removes what is older than its bound, in parts: the event loop and other writers get their turn. */
 import type { PurgeBounds, Purged } from '../history.ts';
+import { SHARDED } from '../shards.ts';
 import { text } from './rows.ts';
 import type { SqlScript, SqlStore } from './sql-store.ts';
 import { eraseSubmissions } from './sql-submissions.ts';
@@ -9,7 +10,9 @@ const PURGE_ROWS = 200;
 const CLAIMS_OF_RUNS =
   '(idem_key, run_id) IN (SELECT idempotency_key, run_id FROM svc_serve_runs WHERE finished_at < ?)';
 const PURGE_RUNS = `DELETE FROM svc_serve_runs WHERE run_id IN
-  (SELECT run_id FROM svc_serve_runs WHERE finished_at < ? LIMIT ${PURGE_ROWS}) RETURNING run_id`;
+  (SELECT run_id FROM svc_serve_runs WHERE finished_at < ? AND parent_id IS NULL LIMIT ${PURGE_ROWS}) RETURNING run_id, owner`;
+/** They stay for as long as their run. */
+const PURGE_SHARDS = 'DELETE FROM svc_serve_runs WHERE parent_id = ?';
 
 interface Table {
   readonly name: string;
@@ -39,6 +42,8 @@ async function purgeRuns(store: SqlStore, before: string | undefined): Promise<n
   const remove = function* (): SqlScript<number> {
     const [removed] = yield [{ sql: PURGE_RUNS, values: [before], returns: true }];
     const ids = removed?.rows.map((row) => text(row['run_id'])) ?? [];
+    const sharded = removed?.rows.filter((row) => row['owner'] === SHARDED) ?? [];
+    yield sharded.map((row) => ({ sql: PURGE_SHARDS, values: [text(row['run_id'])] }));
     yield* eraseSubmissions(store.dialect, ids);
     return ids.length;
   };

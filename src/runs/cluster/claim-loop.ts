@@ -1,11 +1,15 @@
 import type { ClaimedRun, ClusterStore } from '../../history/cluster.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { runsClaimed } from './metrics.ts';
+import { runsClaimed, shardsClaimed } from './metrics.ts';
 import { trustedMs } from './trust.ts';
 
 /** What is announced when there are runs to claim. */
 export const RUNS = 'runs';
+/** What is announced when there are shards to claim. */
+export const SHARDS = 'shards';
+/** The others get their part of a run. */
+const SHARDS_AT_ONCE = 2;
 /** Others may have been taking the runs that this instance looked at. */
 const AGAIN_MS = 25;
 
@@ -28,6 +32,8 @@ export class ClaimLoop {
   readonly #stop = new AbortController();
   #wake = new AbortController();
   #isWanted = true;
+  /** There may be shards: most of the time there are none, and nobody asks. */
+  #wantsShards = true;
   /** Runs were put into the queue here, and others were not told of them. */
   #hasNews = false;
   /** The pipeline that had the last turn. */
@@ -48,6 +54,12 @@ export class ClaimLoop {
     this.#wake.abort();
   }
 
+  /** There may be shards to claim. */
+  lookForShards(): void {
+    this.#wantsShards = true;
+    this.look();
+  }
+
   /** This instance put something into the queue. */
   offer(): void {
     this.#hasNews = true;
@@ -65,6 +77,7 @@ export class ClaimLoop {
     const { env, pollMs } = this.#options;
     while (!this.#stop.signal.aborted) {
       if (!this.#isWanted) await env.clock.sleep(pollMs, this.#wake.signal);
+      if (!this.#isWanted) this.#wantsShards = true;
       if (this.#stop.signal.aborted) return;
       this.#isWanted = false;
       this.#wake = new AbortController();
@@ -72,6 +85,18 @@ export class ClaimLoop {
         env.log.warn('runs could not be claimed', { error: messageOf(error) });
       });
     }
+  }
+
+  /** Those of runs are taken first. */
+  async #claimShards(limit: number): Promise<readonly ClaimedRun[]> {
+    const { env, store, owner, leaseMs } = this.#options;
+    if (!this.#wantsShards || limit <= 0) return [];
+    this.#wantsShards = false;
+    const most = Math.min(limit, SHARDS_AT_ONCE);
+    const claimed = await store.shards.claimShards({ owner, leaseMs, limit: most });
+    if (claimed.length > 0) this.#wantsShards = true;
+    env.metrics.inc(shardsClaimed, {}, claimed.length);
+    return claimed;
   }
 
   async #claim(): Promise<void> {
@@ -83,10 +108,10 @@ export class ClaimLoop {
     for (const one of claimed) onClaimed(one, trustedUntil);
     env.metrics.inc(runsClaimed, {}, claimed.length);
     const last = claimed.at(-1);
-    if (last !== undefined) {
-      this.#behind = last.run.name ?? '';
-      this.#isWanted = true;
-    }
+    if (last !== undefined) this.#behind = last.run.name ?? '';
+    const shards = await this.#claimShards(limit - claimed.length);
+    for (const one of shards) onClaimed(one, trustedUntil);
+    if (last !== undefined || shards.length > 0) this.#isWanted = true;
     if (this.#hasNews && free() === 0) {
       this.#hasNews = false;
       await store.announce(RUNS);

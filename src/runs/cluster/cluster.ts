@@ -1,11 +1,13 @@
 /** One server of several that share a queue: what it claims, renews, hears and tells. */
 import type { ClusterStore } from '../../history/cluster.ts';
-import type { Instance, RunFence } from '../../history/history.ts';
+import type { Instance, RunEnding, RunFence, StoredRun } from '../../history/history.ts';
+import type { CancelledShards } from '../../history/shards.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import type { ClusterMember, ClusterStatus } from '../../wire/cluster.ts';
+import type { Shard } from '../../wire/shards.ts';
 import type { LiveRuns } from '../service/live-runs.ts';
-import { ClaimLoop, RUNS } from './claim-loop.ts';
+import { ClaimLoop, RUNS, SHARDS } from './claim-loop.ts';
 import { refuseMixture } from './mixture.ts';
 import { Membership } from './membership.ts';
 import { clusterEnabled } from './metrics.ts';
@@ -22,9 +24,11 @@ export interface ClusterSettings {
 }
 
 export interface ClusterOptions extends ClusterSettings {
-  readonly env: Pick<Env, 'clock' | 'log' | 'metrics'>;
+  readonly env: Pick<Env, 'clock' | 'ids' | 'log' | 'metrics'>;
   readonly self: Instance;
   readonly live: LiveRuns;
+  /** A run ended with its last shard; `calls`: its callback is due. */
+  readonly onEnded: (run: StoredRun, calls: boolean) => void;
 }
 
 const CANCEL = 'cancel ';
@@ -58,7 +62,8 @@ export class Cluster {
       maxAttempts,
       live: live.all,
       inFlight: () => live.inFlight,
-      onRequeued: () => this.#claims.offer(),
+      onRequeued: (what) => (what === 'runs' ? this.#claims.offer() : this.#offerShards()),
+      onSettled: (settled) => this.#obeyCancelled(settled, false),
     });
     env.metrics.set(clusterEnabled, {}, 1);
   }
@@ -109,8 +114,42 @@ export class Cluster {
   /** Gives a run back to the queue. False when it is not ours any more. */
   async release(fence: RunFence): Promise<boolean> {
     const isReleased = await this.#options.store.releaseRun(fence);
-    if (isReleased) this.#tell(RUNS);
+    if (isReleased) for (const news of [RUNS, SHARDS]) this.#tell(news);
     return isReleased;
+  }
+
+  /** Puts the shards of a run into the queue. False when the run is not ours any more. */
+  async split(fence: RunFence, shards: readonly Shard[]): Promise<boolean> {
+    const { store, env } = this.#options;
+    const rows = shards.map((shard) => ({ run_id: env.ids.next(), shard }));
+    const isSplit = await store.shards.splitRun(fence, rows);
+    if (isSplit) this.#offerShards();
+    return isSplit;
+  }
+
+  async finishShard(fence: RunFence, ending: RunEnding): Promise<boolean> {
+    const { store, onEnded } = this.#options;
+    const { isRecorded, ended } = await store.shards.finishShard(fence, ending);
+    if (ended !== undefined) onEnded(ended, true);
+    return isRecorded;
+  }
+
+  /** Does nothing for a run that is not in shards. */
+  async cancelShards(runId: string): Promise<void> {
+    this.#obeyCancelled(await this.#options.store.shards.cancelShards(runId), true);
+  }
+
+  #obeyCancelled({ running, ended }: CancelledShards, calls: boolean): void {
+    for (const id of running) {
+      this.#options.live.get(id)?.stop('cancel');
+      this.tellCancel(id);
+    }
+    if (ended !== undefined) this.#options.onEnded(ended, calls);
+  }
+
+  #offerShards(): void {
+    this.#tell(SHARDS);
+    this.#claims.lookForShards();
   }
 
   /** The server that executes the run obeys at once, and not only with its next heartbeat. */
@@ -162,6 +201,7 @@ export class Cluster {
 
   #hear(news: string): void {
     if (news === RUNS) this.#claims.look();
+    else if (news === SHARDS) this.#claims.lookForShards();
     else if (news.startsWith(CANCEL))
       this.#options.live.get(news.slice(CANCEL.length))?.stop('cancel');
     else {

@@ -1,10 +1,11 @@
 import type { ClusterStore, Heartbeat } from '../../history/cluster.ts';
 import type { Instance } from '../../history/history.ts';
+import type { CancelledShards } from '../../history/shards.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { mayBeAlive } from '../service/instance.ts';
 import type { LiveRun } from '../service/live-run.ts';
-import { clusterInstances, runsReclaimed } from './metrics.ts';
+import { clusterInstances, runsReclaimed, shardsExecuting, shardsReclaimed } from './metrics.ts';
 import { trustedMs } from './trust.ts';
 
 /** A lease is renewed so often while it lasts. */
@@ -20,8 +21,10 @@ export interface MembershipOptions {
   readonly maxAttempts: number;
   readonly live: ReadonlyMap<string, LiveRun>;
   readonly inFlight: () => number;
-  /** Runs were put into the queue. */
-  readonly onRequeued: () => void;
+  /** Runs or shards were put into the queue. */
+  readonly onRequeued: (what: 'runs' | 'shards') => void;
+  /** A run in shards ended, or its shards have to stop, because of what other servers left. */
+  readonly onSettled: (settled: CancelledShards) => void;
 }
 
 /**
@@ -109,6 +112,7 @@ export class Membership {
     const beat = await store.beat({ ...self, in_flight: inFlight() }, leaseMs);
     this.#instances = beat.instances;
     env.metrics.set(clusterInstances, {}, beat.instances);
+    env.metrics.set(shardsExecuting, {}, before.filter(({ isShard }) => isShard).length);
     this.#obey(before, beat, trustedUntil);
   }
 
@@ -133,18 +137,22 @@ export class Membership {
   }
 
   async #reclaim(): Promise<void> {
-    const { env, store, maxAttempts, onRequeued } = this.#options;
+    const { env, store, maxAttempts, onRequeued, onSettled } = this.#options;
     await this.#expireDead();
     const error = `the servers that executed the run were lost ${maxAttempts + 1} times: it was reclaimed ${maxAttempts} times and is given up`;
-    const { requeued, failed } = await store.reclaim({ maxAttempts, error });
+    const { requeued, failed, shards } = await store.reclaim({ maxAttempts, error });
     const adopted = await this.#adopt();
     env.metrics.inc(runsReclaimed, { outcome: 'requeued' }, requeued.length);
     env.metrics.inc(runsReclaimed, { outcome: 'failed' }, failed.length);
-    for (const run_id of requeued)
+    env.metrics.inc(shardsReclaimed, { outcome: 'requeued' }, shards.requeued.length);
+    env.metrics.inc(shardsReclaimed, { outcome: 'failed' }, shards.failed.length);
+    for (const run_id of [...requeued, ...shards.requeued])
       env.log.warn('a run of a server that was lost is in the queue again', { run_id });
-    for (const run_id of failed)
+    for (const run_id of [...failed, ...shards.failed])
       env.log.error('a run was given up: its servers were lost too often', { run_id });
-    if (requeued.length + adopted.length > 0) onRequeued();
+    if (requeued.length + adopted.length > 0) onRequeued('runs');
+    if (shards.requeued.length > 0) onRequeued('shards');
+    for (const settled of await store.shards.settleShards()) onSettled(settled);
   }
 
   /** Processes of this machine need not be waited for. */

@@ -26,4 +26,31 @@ export const runsReclaimed = defineMetric({
   labels: ['outcome'],
 });
 
-export const CLUSTER_METRICS = [clusterEnabled, clusterInstances, runsClaimed, runsReclaimed];
+export const shardsExecuting = defineMetric({
+  name: 'svc_serve_shards',
+  type: 'gauge',
+  help: 'Shards of runs that this server executes, as of its last heartbeat.',
+  labels: [],
+});
+export const shardsClaimed = defineMetric({
+  name: 'svc_serve_shards_claimed_total',
+  type: 'counter',
+  help: 'Shards of runs that this server took.',
+  labels: [],
+});
+export const shardsReclaimed = defineMetric({
+  name: 'svc_serve_shards_reclaimed_total',
+  type: 'counter',
+  help: 'Shards of servers that were lost, as this server decided: `requeued`, or `failed` after the last attempt.',
+  labels: ['outcome'],
+});
+
+export const CLUSTER_METRICS = [
+  clusterEnabled,
+  clusterInstances,
+  runsClaimed,
+  runsReclaimed,
+  shardsExecuting,
+  shardsClaimed,
+  shardsReclaimed,
+];

@@ -4,11 +4,14 @@ import type { Clock } from '../../lib/time/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { isTerminal, type RunStatus } from '../../wire/run-status.ts';
 import type { LogEvent, StoredLog } from '../service/runs.ts';
+import { timeOfLine } from './log-writer.ts';
 import type { RunLog } from './run-log.ts';
 
 /** How often the stored log of a run is looked at that executes on another server. */
 const LOOK_MS = 200;
 const PAGE_LINES = 1000;
+/** After this the lines of a run in shards are there in their order. */
+const SETTLED_MS = 2000;
 
 export interface LogFollowerOptions {
   /** What is in memory of it. */
@@ -90,14 +93,25 @@ export class LogFollower {
       const hasEnded = await this.#hasEnded(runId);
       const range = { after: at, limit: PAGE_LINES };
       const { lines } = await this.read(runId, range).catch(nothingWhileAway);
-      for (const { seq, line } of lines) yield { type: 'log', seq: (at = seq), line };
-      if (lines.length === PAGE_LINES) continue;
+      let isAhead = false;
+      for (const { seq, line } of lines) {
+        isAhead = hasEnded !== true && this.#mayBePreceded(seq);
+        if (isAhead) break;
+        yield { type: 'log', seq: (at = seq), line };
+      }
+      if (lines.length === PAGE_LINES && !isAhead) continue;
       if (hasEnded === true) {
         yield { type: 'end', seq: at + 1 };
         return;
       }
       await this.#options.clock.sleep(LOOK_MS, signal);
     }
+  }
+
+  /** Lines of other servers may still come between those of shards that were taken just now. */
+  #mayBePreceded(seq: number): boolean {
+    const at = timeOfLine(seq);
+    return at !== undefined && at > this.#options.clock.now().getTime() - SETTLED_MS;
   }
 
   /** Undefined while the history does not answer. */

@@ -6,9 +6,10 @@ import type { RunLogs } from './run-log.ts';
 export function logListener(logs: RunLogs, writer: LogWriter | undefined): RunListener {
   return {
     name: 'log',
-    follow: ({ run_id: runId, first_line: firstLine = 0 }) => {
+    follow: ({ run_id: runId, first_line: firstLine = 0, part_of: whole }) => {
       const log = logs.open(runId, firstLine);
-      if (firstLine > 0) writer?.open(runId, firstLine);
+      if (whole !== undefined) writer?.openPart(runId, whole);
+      else if (firstLine > 0) writer?.open(runId, firstLine);
       return (event) => {
         if (event.kind !== 'log') return;
         log.push(event.lines);

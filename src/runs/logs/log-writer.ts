@@ -22,6 +22,23 @@ export interface LogWriterOptions {
 }
 
 /** Where the log of a run was cut. */
+/** A shard of a run, whose lines are put among those of others by their time. */
+interface LogPart {
+  readonly run_id: string;
+  /** Below `PARTS`. */
+  readonly index: number;
+}
+
+/** Lines of shards have the time in their number, and behind it the shard. */
+const PARTS = 1000;
+/** No other log has numbers from here on. */
+const FIRST_OF_PARTS = 1_000_000_000_000 * PARTS;
+
+/** Milliseconds since 1970 when the line of this number was taken; undefined where it has none. */
+export function timeOfLine(seq: number): number | undefined {
+  return seq < FIRST_OF_PARTS ? undefined : Math.floor(seq / PARTS);
+}
+
 interface Mark {
   readonly runId: string;
   readonly seq: number;
@@ -29,10 +46,14 @@ interface Mark {
 }
 
 interface Progress {
+  /** The log to which the lines belong, when it is that of several at once. */
+  readonly part?: LogPart;
   /** Number of the first line. */
   readonly first: number;
   /** Number of the next line. */
   next: number;
+  /** Time of the last line of a part. */
+  at: number;
   truncated: boolean;
   /** The last lines of a log that is long, the oldest first. They are stored when it has ended. */
   last: RunLogLine[];
@@ -63,7 +84,9 @@ export class LogWriter {
         this.#dropped('queue_full', 1);
         continue;
       }
-      const numbered = { run_id: runId, seq: progress.next, ts, level, line };
+      const { part } = progress;
+      const seq = part === undefined ? progress.next : this.#seqOfPart(progress, part);
+      const numbered = { run_id: part?.run_id ?? runId, seq, ts, level, line };
       if (isFirst) this.#queue.push(numbered);
       else this.#keepLast(progress, numbered);
       progress.next += 1;
@@ -73,7 +96,17 @@ export class LogWriter {
 
   /** The lines of this run begin with another number than 0. Called before the first one. */
   open(runId: string, first: number): void {
-    this.#runs.set(runId, { first, next: first, truncated: false, last: [] });
+    this.#runs.set(runId, { first, next: first, at: 0, truncated: false, last: [] });
+  }
+
+  /** The lines of this run belong to the log of another one. Called before the first one. */
+  openPart(runId: string, part: LogPart): void {
+    this.#runs.set(runId, { part, first: 0, next: 0, at: 0, truncated: false, last: [] });
+  }
+
+  #seqOfPart(progress: Progress, { index }: LogPart): number {
+    progress.at = Math.max(progress.at + 1, this.#options.env.clock.now().getTime());
+    return progress.at * PARTS + (index % PARTS);
   }
 
   /**
@@ -94,7 +127,7 @@ export class LogWriter {
   #progressOf(runId: string): Progress {
     let progress = this.#runs.get(runId);
     if (progress === undefined) {
-      progress = { first: 0, next: 0, truncated: false, last: [] };
+      progress = { first: 0, next: 0, at: 0, truncated: false, last: [] };
       this.#runs.set(runId, progress);
     }
     return progress;
@@ -126,7 +159,7 @@ export class LogWriter {
     this.#queue.push(...lines);
     const end = lines.at(-1);
     if (progress.truncated && end !== undefined)
-      this.#marks.push({ runId, seq: end.seq, ts: end.ts });
+      this.#marks.push({ runId: end.run_id, seq: end.seq, ts: end.ts });
   }
 
   get #waits(): boolean {

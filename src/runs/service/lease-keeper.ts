@@ -1,4 +1,5 @@
 import type { History, Instance } from '../../history/history.ts';
+import { SHARDED } from '../../history/shards.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import type { HistoryHealth } from './history-health.ts';
@@ -35,11 +36,19 @@ export class LeaseKeeper {
     const { health } = this.#options;
     try {
       await this.#beat();
+      await this.#failSharded();
       await this.#recover();
     } catch (error) {
       if (await health.probe()) throw error;
       this.#distrustLeases(error);
     }
+  }
+
+  /** What servers of a cluster had begun in shards goes on nowhere. */
+  async #failSharded(): Promise<void> {
+    const { env, history } = this.#options;
+    const error = 'the servers of a cluster that executed its shards are gone';
+    await history.failRunsOf(SHARDED, env.clock.now().toISOString(), error);
   }
 
   async keep(signal: AbortSignal): Promise<void> {

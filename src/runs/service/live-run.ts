@@ -1,11 +1,12 @@
 /** One run from its place in the queue to its final record. */
-import type { RunFence, StoredRun } from '../../history/history.ts';
+import type { RunEnding, RunFence, StoredRun } from '../../history/history.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { JOB_VERSION, type Job, type JobEnd, type StopCause } from '../../wire/job.ts';
 import type { Progress, RunOutcome } from '../../wire/outcome.ts';
 import type { Callback } from '../../wire/run.ts';
 import type { RunEvent, RunIdentity } from '../../wire/run-event.ts';
+import type { Shard } from '../../wire/shards.ts';
 import type { StoredSubmissionContent } from '../../wire/submission.ts';
 import type { JobExecutor, JobHandle } from '../worker/executor.ts';
 import type { HistoryHealth } from './history-health.ts';
@@ -26,6 +27,14 @@ export interface LiveRunOptions {
   readonly callback: Callback | undefined;
   /** Absent where servers do not share their runs. */
   readonly claimed?: ClaimOfRun | undefined;
+}
+
+/** What a run in shards needs of the servers that share it. */
+export interface ShardService {
+  /** Puts the shards into the queue in place of the run. False when it is not ours any more. */
+  split(fence: RunFence, shards: readonly Shard[]): Promise<boolean>;
+  /** False when the record of the shard is not ours. */
+  finish(fence: RunFence, ending: RunEnding): Promise<boolean>;
 }
 
 /** By which claim it is ours. */
@@ -54,6 +63,8 @@ export interface LiveRunServices {
   readonly onOver: (run: LiveRun) => void;
   /** The end of the run is on record. */
   readonly onRecorded: (run: LiveRun) => void;
+  /** Present where servers share the shards of runs. */
+  readonly shards?: ShardService;
   /** Gives a run back to the servers that share it. */
   readonly release?: (fence: RunFence) => Promise<boolean>;
 }
@@ -82,6 +93,8 @@ export class LiveRun {
   #isForsaken = false;
   /** What it moved; it counts when its end is on record. */
   readonly #moved: RunEvent[] = [];
+  /** Into which it falls; servers execute them one by one. */
+  #shards: readonly Shard[] | undefined;
   /** Of its document; nobody has looked at that of a run that did not begin. */
   #holdsCredentials = true;
   /** Fires when the run no longer waits. */
@@ -101,6 +114,11 @@ export class LiveRun {
     // Whoever claims a run starts it in the same step.
     if (options.run.status === 'running') this.#startedAt = options.run.started_at;
     this.#services = services;
+  }
+
+  /** It is one of the parts of a run. */
+  get isShard(): boolean {
+    return this.#run.shard !== undefined;
   }
 
   get progress(): Progress | undefined {
@@ -249,6 +267,7 @@ export class LiveRun {
     const { config, config_format, name, bound, ...settings } = this.#submission;
     const { clock, zone, concurrency, reads_anew } = settings;
     const claim = this.#claim;
+    const { shard } = this.#run;
     return {
       version: JOB_VERSION,
       id: this.fence.run_id,
@@ -269,6 +288,7 @@ export class LiveRun {
         concurrency,
         reads_anew,
         ...(claim === undefined ? {} : { claim }),
+        ...(shard === undefined ? {} : { shard }),
       },
     };
   }
@@ -276,6 +296,10 @@ export class LiveRun {
   #hear(event: RunEvent): void {
     if (event.kind === 'asks_owner') {
       this.#handle?.answerOwner(event.question, this.#isOwned());
+      return;
+    }
+    if (event.kind === 'sharded') {
+      this.#shards = event.shards;
       return;
     }
     if (event.kind === 'moved') {
@@ -347,10 +371,29 @@ export class LiveRun {
     );
   }
 
+  /** What becomes of the run is decided by its shards. */
+  async #split(shards: readonly Shard[]): Promise<void> {
+    const { env, health, giveUp, flushLog, shards: service } = this.#services;
+    const { run_id } = this.fence;
+    const flushed = flushLog(run_id);
+    const isSplit =
+      service !== undefined &&
+      (await health.insist(() => service.split(this.fence, shards), giveUp));
+    await flushed;
+    env.log.info(
+      isSplit ? 'a run was put into the queue in shards' : 'a run belongs to another server',
+      {
+        run_id,
+        ...(isSplit ? { shards: shards.length } : {}),
+      },
+    );
+  }
+
   async #record(end: RunEnd): Promise<void> {
     const { env, health, giveUp, flushLog, onRecorded, outputsExpire } = this.#services;
     this.#closing = true;
     if (this.#fate !== 'ours' && !isComplete(end)) return this.#leave();
+    if (this.#shards !== undefined && isComplete(end)) return this.#split(this.#shards);
     const { ending, reason } = endingOf(end, {
       stopped: this.#stopped,
       timeoutSecs: this.#submission.timeout_secs,
@@ -361,9 +404,10 @@ export class LiveRun {
     // Asked for in this order, and so stored in this order: whoever sees the end of a run can read
     // its log to the end.
     const flushed = flushLog(this.fence.run_id);
+    const whole = { ...ending, erases_submission: this.#holdsCredentials };
+    const finishShard = this.isShard ? this.#services.shards?.finish : undefined;
     const recorded = await health.insist(
-      (history) =>
-        history.finishRun(this.fence, { ...ending, erases_submission: this.#holdsCredentials }),
+      (history) => finishShard?.(this.fence, whole) ?? history.finishRun(this.fence, whole),
       giveUp,
     );
     await flushed;
@@ -374,8 +418,8 @@ export class LiveRun {
       return;
     }
     const { status, error, finished_at } = ending;
-    env.metrics.inc(runsTotal, { status, reason });
-    env.log.info('run ended', {
+    if (!this.isShard) env.metrics.inc(runsTotal, { status, reason });
+    env.log.info(this.isShard ? 'shard of a run ended' : 'run ended', {
       run_id: this.fence.run_id,
       name: this.identity.name,
       status,

@@ -225,7 +225,13 @@ export class LiveRuns {
     const { run_id, owner, attempt } = run;
     const { base, callback, claimed, name = run.name ?? UNNAMED } = more;
     const first_line = claimed === undefined ? 0 : (claimed.number - 1) * LINES_OF_CLAIM;
-    const execution = claimed === undefined ? {} : { execution: { owner, attempt } };
+    const { parent_id, shard } = run;
+    const execution = {
+      ...(claimed === undefined ? {} : { execution: { owner, attempt } }),
+      ...(parent_id === undefined || shard === undefined
+        ? {}
+        : { part_of: { run_id: parent_id, index: shard.index } }),
+    };
     const live = new LiveRun(
       {
         run,

@@ -10,6 +10,7 @@ import {
   type RunOutcome,
 } from '../../wire/outcome.ts';
 import { isTerminal } from '../../wire/run-status.ts';
+import type { ShardProgress } from '../../wire/shards.ts';
 import type { InvocationRecord, RunRecord } from '../../wire/run.ts';
 import type { JobFault, StopCause } from '../../wire/job.ts';
 import { errorOf, JobError } from '../worker/job-fault.ts';
@@ -77,6 +78,21 @@ export function endingOf(
       );
     default:
       return context.stopped satisfies never;
+  }
+}
+
+/** The same of a run that ended with its last shard. */
+export function endingInShards({ status }: StoredRun): {
+  readonly status: RunEnding['status'];
+  readonly reason: EndReason;
+} {
+  switch (status) {
+    case 'completed':
+      return { status, reason: 'ok' };
+    case 'cancelled':
+      return { status, reason: 'cancelled' };
+    default:
+      return { status: 'failed', reason: 'error' };
   }
 }
 
@@ -151,6 +167,8 @@ function placeOf(error: OutcomeError | null): Pick<InvocationRecord, 'error_plac
 /** What is known only while the run executes here. */
 export interface LiveView {
   readonly progress: Progress | undefined;
+  /** Of a run that is executed in shards. */
+  readonly shards?: ShardProgress | undefined;
 }
 
 /**
@@ -162,7 +180,9 @@ export function presentRun(
   now: Date,
   live: LiveView | undefined,
 ): RunRecord {
-  const { owner: _owner, lease_until: _lease, cancel_requested: _cancel, ...record } = run;
+  const { owner: _owner, lease_until: _lease, cancel_requested: _cancel, ...stored } = run;
+  const { parent_id: _parent, shard: _shard, ...record } = stored;
+  const shards = live?.shards;
   const ended = isTerminal(run.status);
   const until = run.finished_at === null ? now.getTime() : Date.parse(run.finished_at);
   return {
@@ -172,7 +192,8 @@ export function presentRun(
       run.started_at === null ? null : Math.max(0, until - Date.parse(run.started_at)) / 1000,
     records_written: ended
       ? run.records_written
-      : (live?.progress?.records_written ?? run.records_written),
+      : (live?.progress?.records_written ?? shards?.records_written ?? run.records_written),
+    ...(shards === undefined ? {} : { shards: shards.counts }),
     error: redactNullable(run.error, redactor),
     invocations: run.invocations.map((invocation) => ({
       ...invocation,

@@ -33,10 +33,11 @@ import {
   type Prepare,
   type PrepareInput,
 } from './prepared.ts';
-import { presentRun } from './record.ts';
 import { keepRetention } from './retention.ts';
 import type { RunListener } from './run-listener.ts';
 import { followAll } from './run-listeners.ts';
+import { RunReader, unknownRun } from './run-reader.ts';
+import { RunsInShards } from './runs-in-shards.ts';
 import type {
   Caller,
   How,
@@ -48,7 +49,7 @@ import type {
   SubmittedRun,
   SubmittingAction,
 } from './runs.ts';
-import { readSubmission, SubmissionWriter } from './stored-submission.ts';
+import { SubmissionWriter } from './stored-submission.ts';
 import { checkSettings, logWarnings } from './submission.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 
@@ -122,6 +123,8 @@ class Service implements RunService {
   readonly #writer: LogWriter | undefined;
   readonly #callbacks: CallbackSender;
   readonly #live: LiveRuns;
+  readonly #shards: RunsInShards;
+  readonly #reader: RunReader;
   readonly #self: Instance;
   readonly #submissions: SubmissionWriter;
   readonly #closing = new AbortController();
@@ -143,17 +146,34 @@ class Service implements RunService {
     this.#callbacks = new CallbackSender(env);
     this.#self = newInstance(env, { listen: options.listen, maxConcurrent: limits.maxConcurrent });
     this.#live = this.#liveRuns(options);
+    this.#reader = new RunReader({
+      env,
+      health: this.#health,
+      live: this.#live,
+      sharedBy: options.sharedBy,
+    });
+    this.#shards = new RunsInShards({
+      ...options,
+      callbacks: this.#callbacks,
+      recordOf: (runId) => this.get(runId),
+    });
     const { cluster } = options;
     this.cluster =
       cluster === undefined
         ? undefined
-        : new Cluster({ ...cluster, env, self: this.#self, live: this.#live });
+        : new Cluster({
+            ...cluster,
+            env,
+            self: this.#self,
+            live: this.#live,
+            onEnded: (run, calls) => this.#shards.ended(run, calls),
+          });
     if (cluster === undefined) env.metrics.set(clusterEnabled, {}, 0);
     this.#follower = new LogFollower({
       logOf: (runId) => this.#logOf(runId),
       clock: env.clock,
       ask: (work) => this.#health.ask(work),
-      statusOf: async (runId) => (await this.#find(runId)).status,
+      statusOf: async (runId) => (await this.#reader.find(runId)).status,
       isShared: cluster !== undefined,
       isStored: limits.logRetentionSecs > 0,
     });
@@ -183,6 +203,11 @@ class Service implements RunService {
         },
         onRecorded: ({ callback, fence }) => {
           if (callback !== undefined) this.#callbacks.send(callback, this.get(fence.run_id));
+        },
+        shards: {
+          split: (fence, shards) => this.cluster?.split(fence, shards) ?? Promise.resolve(false),
+          finish: (fence, ending) =>
+            this.cluster?.finishShard(fence, ending) ?? Promise.resolve(false),
         },
         release: (fence) => this.cluster?.release(fence) ?? Promise.resolve(false),
       },
@@ -257,33 +282,16 @@ class Service implements RunService {
     }
   }
 
-  async get(runId: string): Promise<RunRecord> {
-    return this.#present(await this.#find(runId));
+  get(runId: string): Promise<RunRecord> {
+    return this.#reader.get(runId);
   }
 
-  async submitted(runId: string): Promise<SubmittedRun> {
-    const run = await this.#find(runId);
-    const stored = await this.#health.ask((history) => history.getSubmission(runId));
-    const content = stored === undefined ? undefined : readSubmission(stored);
-    if (content === undefined)
-      throw new RefusedError('unprocessable', 'the document of the run is not stored', {
-        hint: 'submit it again; one that holds credentials as they are is not kept: name them with `${env:…}` or `${secret:…}`',
-      });
-    return { record: this.#present(run), content, base: stored?.base };
+  submitted(runId: string): Promise<SubmittedRun> {
+    return this.#reader.submitted(runId);
   }
 
-  async list(query: RunQuery): Promise<RunPage> {
-    const { since, until, ...rest } = query;
-    const stored = {
-      ...rest,
-      ...(since === undefined ? {} : { since: since.toISOString() }),
-      ...(until === undefined ? {} : { until: until.toISOString() }),
-    };
-    const page = await this.#health.ask((history) => history.listRuns(stored));
-    return {
-      runs: page.runs.map((run) => this.#present(run)),
-      next_cursor: page.more ? (page.runs.at(-1)?.run_id ?? null) : null,
-    };
+  list(query: RunQuery): Promise<RunPage> {
+    return this.#reader.list(query);
   }
 
   async cancel(runId: string, caller: Caller): Promise<'requested' | 'noop'> {
@@ -324,7 +332,7 @@ class Service implements RunService {
     runId: string,
     range: { readonly after: number | undefined; readonly limit: number },
   ): Promise<StoredLog> {
-    await this.#find(runId);
+    await this.#reader.find(runId);
     return this.#follower.read(runId, { after: range.after ?? -1, limit: range.limit });
   }
 
@@ -449,7 +457,9 @@ class Service implements RunService {
     if (this.cluster === undefined) return;
     const { cluster } = this;
     const isTaken = await this.#health.ask(() => cluster.takeQueued(runId));
-    if (!isTaken) cluster.tellCancel(runId);
+    if (isTaken) return;
+    cluster.tellCancel(runId);
+    await this.#health.ask(() => cluster.cancelShards(runId));
   }
 
   async #stopAll(over: AbortSignal): Promise<void> {
@@ -466,30 +476,4 @@ class Service implements RunService {
     await env.clock.sleep(limits.stopGraceMs, over);
     this.#giveUp.abort();
   }
-
-  /** A run that waits or executes here is known even while the store does not answer. */
-  async #find(runId: string): Promise<StoredRun> {
-    try {
-      const run = await this.#health.ask((history) => history.getRun(runId));
-      if (run === undefined) throw unknownRun();
-      return run;
-    } catch (error) {
-      const known = isUnavailable(error) ? this.#live.get(runId)?.known : undefined;
-      if (known === undefined) throw error;
-      return known;
-    }
-  }
-
-  #present(run: StoredRun): RunRecord {
-    const { clock, redactor } = this.#options.env;
-    return presentRun(run, redactor, clock.now(), this.#live.get(run.run_id));
-  }
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof RefusedError && error.code === 'unavailable';
-}
-
-function unknownRun(): RefusedError {
-  return new RefusedError('not_found', 'there is no such run');
 }

@@ -22,13 +22,7 @@ export class OwnerQuestions {
     return promise;
   }
 
-  answered({
-    question,
-    isOwned,
-  }: {
-    readonly question: number;
-    readonly isOwned: boolean;
-  }): void {
+  answered({ question, isOwned }: { readonly question: number; readonly isOwned: boolean }): void {
     this.#open.get(question)?.(isOwned);
     this.#open.delete(question);
   }

@@ -13,6 +13,7 @@ import { triggers } from './0011-triggers.ts';
 import { claimsInOneTree } from './0012-claims-in-one-tree.ts';
 import { notCompletedByName } from './0013-not-completed-by-name.ts';
 import { cluster } from './0014-cluster.ts';
+import { shards } from './0015-shards.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -30,4 +31,5 @@ export const MIGRATIONS: readonly Migration[] = [
   claimsInOneTree,
   notCompletedByName,
   cluster,
+  shards,
 ];
