@@ -6,7 +6,7 @@ export const shardBlock = defineBlock<ShardSpec>({
   name: 'shard',
   placement: 'top',
   description:
-    'Cuts what a run reads into ranges of an integer column, each an invocation: for rows that run once by themselves and whose source names the column (`shard: {key}` in the `config` of `postgres` or `sqlite`). The ranges are asked for when the row starts, and together hold every record, also those without a value. A run in shards is not held to `sla`, does not notify, and is not kept in the catalog.',
+    'Cuts what a run reads into ranges of an integer column, each an invocation: for rows that run once by themselves and whose source names the column (`shard: {key}` in the `config` of `postgres` or `sqlite`). The ranges are asked for when the row starts, and together hold every record, also those without a value. Servers of a cluster share them when the row is the only one of its document: each shard is executed by whichever server is free, taken over when its server is lost, and the run ends with the last of them. A run in shards is not held to `sla`, does not notify, and is not kept in the catalog.',
   schema: shardSchema,
   examples: [{ count: 4 }],
   plannedFor: 'members',

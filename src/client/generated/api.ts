@@ -208,6 +208,18 @@ export interface RunListAnswer {
     idempotency_key: string | null;
     doctor_report: unknown;
     /**
+     * Present when servers of a cluster execute the run in shards: how many of them are in which state.
+     */
+    shards?: {
+      total: number;
+      completed: number;
+      failed: number;
+      cancelled: number;
+      running: number;
+      pending: number;
+      [k: string]: unknown;
+    };
+    /**
      * 0 for the first owner, one more for every requeue.
      */
     attempt: number;
@@ -296,6 +308,18 @@ export interface RunGetAnswer {
   error: string | null;
   idempotency_key: string | null;
   doctor_report: unknown;
+  /**
+   * Present when servers of a cluster execute the run in shards: how many of them are in which state.
+   */
+  shards?: {
+    total: number;
+    completed: number;
+    failed: number;
+    cancelled: number;
+    running: number;
+    pending: number;
+    [k: string]: unknown;
+  };
   /**
    * 0 for the first owner, one more for every requeue.
    */

@@ -149,7 +149,11 @@ async function stored(): Promise<unknown> {
   const keys = ['test::row-0', 'test::row-0::__sla__', 'test::row-0::__rollback__'];
   const values = await Promise.all(keys.map((key) => store.get(key)));
   await store.close();
-  return { values, queue: [...queue.records], finished: finished.filter((step) => step !== 'close') };
+  return {
+    values,
+    queue: [...queue.records],
+    finished: finished.filter((step) => step !== 'close'),
+  };
 }
 
 /** The second execution begins and ends while the first one is held up. */

@@ -32,9 +32,9 @@ export interface LiveRunOptions {
 /** What a run in shards needs of the servers that share it. */
 export interface ShardService {
   /** Puts the shards into the queue in place of the run. False when it is not ours any more. */
-  split(fence: RunFence, shards: readonly Shard[]): Promise<boolean>;
+  split(this: void, fence: RunFence, shards: readonly Shard[]): Promise<boolean>;
   /** False when the record of the shard is not ours. */
-  finish(fence: RunFence, ending: RunEnding): Promise<boolean>;
+  finish(this: void, fence: RunFence, ending: RunEnding): Promise<boolean>;
 }
 
 /** By which claim it is ours. */
