@@ -2,8 +2,9 @@
  * What servers need that work on one queue. Times are those of the database: the clocks of the
  * machines may differ.
  */
-import type { ShardStore } from './shards.ts';
-import type { AdoptedRun, History, Instance, RunFence } from './history.ts';
+import type { ShardProgress } from '../wire/shards.ts';
+import type { AdoptedRun, History, Instance, RunEnding, RunFence } from './history.ts';
+import type { CancelledShards, EndOfShard, NewShard } from './shards.ts';
 
 /** A run that is ours until its lease ends, or until somebody takes it over after that. */
 export interface ClaimedRun extends AdoptedRun {
@@ -49,6 +50,27 @@ export interface Reclaimed {
 export interface Member extends Instance {
   readonly isAlive: boolean;
   readonly isClustered: boolean;
+}
+
+/** What becomes of runs that servers execute in shards. */
+export interface ShardStore {
+  /** Puts the shards of a run into the queue in place of the run. False when the fence is stale. */
+  splitRun(fence: RunFence, shards: readonly NewShard[]): Promise<boolean>;
+  /** Takes shards that no server holds, of the oldest runs first, and starts them. */
+  claimShards(
+    request: Pick<ClaimRequest, 'owner' | 'leaseMs' | 'limit'>,
+  ): Promise<readonly ClaimedRun[]>;
+  /** Ends a shard, and with the last one the run: one of those that end shards at once does that. */
+  finishShard(fence: RunFence, ending: RunEnding): Promise<EndOfShard>;
+  /** Ends shards that nobody has begun, and notes the wish for the others. */
+  cancelShards(parentId: string): Promise<CancelledShards>;
+  /**
+   * Ends runs whose last shard ended without that, because it was given up, and obeys wishes to
+   * cancel that were only noted. Nobody is called back for them.
+   */
+  settleShards(): Promise<readonly CancelledShards[]>;
+  /** Of those runs that have shards. */
+  shardProgress(parentIds: readonly string[]): Promise<ReadonlyMap<string, ShardProgress>>;
 }
 
 export interface ClusterStore {

@@ -18,11 +18,14 @@ import type { AuditQuery, AuditRecord } from '../wire/audit.ts';
 import type { RunStatus } from '../wire/run-status.ts';
 import type { Shard } from '../wire/shards.ts';
 import type { RunRecord, StoredLogLine } from '../wire/run.ts';
+import type { RunFence } from './run-fence.ts';
 import type { CatalogStore } from './catalog.ts';
 import type { OutputStore } from './outputs.ts';
 import type { ScheduleStore } from './schedules.ts';
 import type { TemplateStore } from './templates.ts';
 import type { TriggerStore } from './triggers.ts';
+
+export type { RunFence } from './run-fence.ts';
 
 export class HistoryError extends AppError {
   constructor(message: string, options: { hint?: string; cause?: unknown } = {}) {
@@ -44,13 +47,6 @@ export interface StoredRun extends Omit<RunRecord, 'elapsed_secs'> {
   /** Both present when it is a shard of a run, and no run of its own. */
   readonly parent_id?: string;
   readonly shard?: Shard;
-}
-
-/** Identifies one execution: a write with an older fence is refused. */
-export interface RunFence {
-  readonly run_id: string;
-  readonly owner: string;
-  readonly attempt: number;
 }
 
 export interface Claim {

@@ -1,5 +1,5 @@
 /** The ledger of files that sinks wrote on this machine, as plain data. */
-import type { RunFence } from './history.ts';
+import type { RunFence } from './run-fence.ts';
 
 export interface StoredOutput {
   /** The first 16 hex digits of the SHA-256 of the path. */

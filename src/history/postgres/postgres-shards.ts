@@ -1,12 +1,11 @@
 /** The shards of runs: each is a row beside those of runs, and the last one ends the run. */
-import type { ClaimedRun, ClaimRequest } from '../cluster.ts';
+import type { ClaimedRun, ClaimRequest, ShardStore } from '../cluster.ts';
 import type { RunEnding, RunFence, StoredRun } from '../history.ts';
 import {
   UNCLAIMED_SHARD,
   type CancelledShards,
   type EndOfShard,
   type NewShard,
-  type ShardStore,
 } from '../shards.ts';
 import type { ShardProgress } from '../../wire/shards.ts';
 import { finishRun } from '../sql/run-statements.ts';
