@@ -1,21 +1,33 @@
 /**
  * Builds or fetches the servers that tests need and that are no package: MinIO and an emulator of
- * Google Cloud Storage from the Go module proxy (a few minutes, needs `go`), Apache Kafka from Maven
- * Central (seconds, needs `mvn`; a JRE runs it). `node test/servers/install.ts [name …]`.
+ * Google Cloud Storage from the Go module proxy (a few minutes, needs `go`), Apache Kafka and a
+ * server for MongoDB's protocol from Maven Central (seconds, needs `mvn`; a JRE runs them).
+ * `node test/servers/install.ts [name …]`.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { GO_SERVERS, KAFKA_FOLDER, programOf, SERVERS_FOLDER } from './test-servers.ts';
+import {
+  GO_SERVERS,
+  KAFKA_FOLDER,
+  MONGO_FOLDER,
+  programOf,
+  SERVERS_FOLDER,
+} from './test-servers.ts';
 
-const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
-<modelVersion>4.0.0</modelVersion><groupId>headgate.test</groupId><artifactId>kafka</artifactId><version>1</version>
-<dependencies>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>4.0.0</version></dependency>
-<dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
-</dependencies></project>
+const SLF4J = 'org.slf4j:slf4j-simple:1.7.36';
+
+function pomOf(artifacts: readonly string[]): string {
+  const dependencies = artifacts.map((artifact) => {
+    const [group, name, version] = artifact.split(':');
+    return `<dependency><groupId>${group}</groupId><artifactId>${name}</artifactId><version>${version}</version></dependency>`;
+  });
+  return `<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion><groupId>headgate.test</groupId><artifactId>servers</artifactId><version>1</version>
+<dependencies>${dependencies.join('')}</dependencies></project>
 `;
+}
 
 function installGo(name: keyof typeof GO_SERVERS): void {
   if (existsSync(programOf(name))) return;
@@ -24,17 +36,43 @@ function installGo(name: keyof typeof GO_SERVERS): void {
   execFileSync('go', ['install', GO_SERVERS[name]], { env, stdio: 'inherit' });
 }
 
-function installKafka(): void {
-  if (existsSync(KAFKA_FOLDER)) return;
-  console.log('fetching Apache Kafka');
-  const folder = mkdtempSync(join(tmpdir(), 'headgate-kafka-pom-'));
-  writeFileSync(join(folder, 'pom.xml'), POM);
-  const to = `-DoutputDirectory=${KAFKA_FOLDER}`;
-  execFileSync('mvn', ['-q', '-B', 'dependency:copy-dependencies', to], {
+/** Fetches archives and what they need into `to`. */
+function fetchJars(what: string, to: string, artifacts: readonly string[]): void {
+  console.log(`fetching ${what}`);
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-pom-'));
+  writeFileSync(join(folder, 'pom.xml'), pomOf(artifacts));
+  execFileSync('mvn', ['-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${to}`], {
     cwd: folder,
     stdio: 'inherit',
   });
   rmSync(folder, { recursive: true });
+}
+
+function installKafka(): void {
+  if (existsSync(KAFKA_FOLDER)) return;
+  fetchJars('Apache Kafka', KAFKA_FOLDER, ['org.apache.kafka:kafka_2.13:4.0.0', SLF4J]);
+}
+
+/** The program that the archives bring listens on one port only. */
+const MONGO_PROGRAM = `
+public class Serve {
+  public static void main(String[] args) throws Exception {
+    var server = new de.bwaldvogel.mongo.MongoServer(
+      new de.bwaldvogel.mongo.backend.memory.MemoryBackend());
+    server.bind("127.0.0.1", Integer.parseInt(args[0]));
+    Thread.currentThread().join();
+  }
+}
+`;
+
+function installMongo(): void {
+  if (existsSync(join(MONGO_FOLDER, 'Serve.class'))) return;
+  fetchJars('mongo-java-server', MONGO_FOLDER, ['de.bwaldvogel:mongo-java-server:1.47.0', SLF4J]);
+  const program = join(MONGO_FOLDER, 'Serve.java');
+  writeFileSync(program, MONGO_PROGRAM);
+  execFileSync('javac', ['-cp', join(MONGO_FOLDER, '*'), '-d', MONGO_FOLDER, program], {
+    stdio: 'inherit',
+  });
 }
 
 const asked = process.argv.slice(2);
@@ -43,3 +81,4 @@ mkdirSync(SERVERS_FOLDER, { recursive: true });
 for (const name of Object.keys(GO_SERVERS) as (keyof typeof GO_SERVERS)[])
   if (wants(name)) installGo(name);
 if (wants('kafka')) installKafka();
+if (wants('mongo-java-server')) installMongo();

@@ -15,11 +15,18 @@ export const SERVERS_FOLDER =
   process.env['HEADGATE_TEST_SERVERS'] ?? join(homedir(), '.cache/headgate-test-servers');
 
 export const KAFKA_FOLDER = join(SERVERS_FOLDER, 'kafka-4.0.0');
+export const MONGO_FOLDER = join(SERVERS_FOLDER, 'mongo-java-server-1.47.0');
 
 /** Programs of the Go module proxy. */
 export const GO_SERVERS = {
   minio: 'github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c',
   'fake-gcs-server': 'github.com/fsouza/fake-gcs-server@v1.56.1',
+} as const;
+
+/** What is there when they are installed. */
+const JAVA_SERVERS = {
+  kafka: KAFKA_FOLDER,
+  'mongo-java-server': join(MONGO_FOLDER, 'Serve.class'),
 } as const;
 
 export interface TestServer {
@@ -36,16 +43,20 @@ export type ServerOrReason =
 
 /** Throws instead of a reason where `HEADGATE_REQUIRE_SERVERS` names the server. */
 export function serverOrReason(
-  name: 'minio' | 'fake-gcs-server' | 'kafka',
+  name: keyof typeof GO_SERVERS | keyof typeof JAVA_SERVERS,
   start: () => Promise<TestServer>,
 ): ServerOrReason {
-  const file = name === 'kafka' ? KAFKA_FOLDER : programOf(name);
+  const file = isJava(name) ? JAVA_SERVERS[name] : programOf(name);
   if (existsSync(file)) return { start };
   const reason = `no ${name}: run \`node test/servers/install.ts ${name}\``;
   const required = (process.env['HEADGATE_REQUIRE_SERVERS'] ?? '').split(',');
   if (required.includes(name))
     throw new Error(`HEADGATE_REQUIRE_SERVERS names ${name}, but there is ${reason}`);
   return { reason };
+}
+
+function isJava(name: string): name is keyof typeof JAVA_SERVERS {
+  return Object.hasOwn(JAVA_SERVERS, name);
 }
 
 export function startOf(server: ServerOrReason): Promise<TestServer> {

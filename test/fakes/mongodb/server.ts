@@ -24,13 +24,14 @@ export interface MongodbServerOptions {
   /** A server of its own has no transactions. */
   readonly standalone?: boolean;
   /**
-   * What becomes of a command instead of its work: the connection is cut before or after it, it
-   * fails, or it is answered late.
+   * What becomes of a command: the connection is cut before or after it, it fails, or it has
+   * another answer.
    */
-  readonly fault?: (name: string, command: Document) => Fault | undefined | Promise<undefined>;
+  readonly fault?: (name: string) => Fault | undefined;
 }
 
-export type Fault = 'cut' | 'cut after' | CommandError;
+/** A document is the answer. */
+export type Fault = 'cut' | 'cut after' | CommandError | Document;
 
 export async function startMongodbServer(
   options: MongodbServerOptions = {},
@@ -70,6 +71,8 @@ class ServerState {
   readonly #address: string;
   readonly #options: MongodbServerOptions;
   readonly #transactions = new Map<string, Transaction>();
+  /** Answers to writes by the numbers that clients give them: one that comes again is not done again. */
+  readonly #done = new Map<string, Document>();
   #data: Data = new Map();
   #version = 0;
 
@@ -79,15 +82,16 @@ class ServerState {
   }
 
   /** `undefined`: the connection is cut. */
-  async answer(command: Document): Promise<Document | undefined> {
+  answer(command: Document): Document | undefined {
     const [name = ''] = Object.keys(command);
     const isGreeting = /^(?:hello|ismaster)$/i.test(name);
     if (isGreeting) return this.#greeting();
     this.names.push(name);
-    const fault = await this.#options.fault?.(name, command);
+    const fault = this.#options.fault?.(name);
     if (fault === 'cut') return undefined;
     try {
       if (fault instanceof CommandError) throw fault;
+      if (typeof fault === 'object') return fault;
       const answer = { ...this.#run(name, command), ok: 1 };
       return fault === 'cut after' ? undefined : answer;
     } catch (error) {
@@ -125,10 +129,17 @@ class ServerState {
     if (name === 'saslStart') throw new CommandError(18, 'Authentication failed.');
     if (name === 'connectionStatus') return { authInfo: { authenticatedUsers: [] } };
     if (command['autocommit'] === false) return this.#inTransaction(name, command);
-    const before = this.#data;
-    const answer = runOn(before, name, command, this.cursors);
-    if (/^(?:insert|update|delete|create|drop|rename)/.test(name)) this.#version += 1;
+    const { lsid, txnNumber } = command;
+    if (txnNumber === undefined) return this.#change(name, command);
+    const key = BSON.EJSON.stringify([lsid, txnNumber]);
+    const answer = this.#done.get(key) ?? this.#change(name, command);
+    this.#done.set(key, answer);
     return answer;
+  }
+
+  #change(name: string, command: Document): Document {
+    if (/^(?:insert|update|delete|create|drop|rename)/.test(name)) this.#version += 1;
+    return runOn(this.#data, name, command, this.cursors);
   }
 
   #inTransaction(name: string, command: Document): Document {
@@ -141,11 +152,17 @@ class ServerState {
     if (command['startTransaction'] === true)
       this.#transactions.set(id, { data: new Map(this.#data), version: this.#version });
     const transaction = this.#transactions.get(id);
+    const committed = `${id} ${BSON.EJSON.stringify([command['txnNumber']])}`;
+    if (name === 'commitTransaction' && this.#done.has(committed)) return {};
     if (transaction === undefined) throw new CommandError(251, 'no such transaction', TRANSIENT);
-    if (name === 'abortTransaction') this.#transactions.delete(id);
-    if (/^(?:commit|abort)Transaction$/.test(name))
-      return name === 'commitTransaction' ? this.#commit(id, transaction) : {};
-    return runOn(transaction.data, name, command, this.cursors);
+    if (name === 'abortTransaction') {
+      this.#transactions.delete(id);
+      return {};
+    }
+    if (name !== 'commitTransaction') return runOn(transaction.data, name, command, this.cursors);
+    const answer = this.#commit(id, transaction);
+    this.#done.set(committed, answer);
+    return answer;
   }
 
   /** Whoever changed anything meanwhile was in the way: coarser than the real server. */
@@ -168,28 +185,26 @@ function runOn(data: Data, name: string, command: Document, cursors: Cursors): D
 }
 
 /** Takes messages off the socket and answers them in their order. */
-function serve(socket: Socket, answer: (command: Document) => Promise<Document | undefined>): void {
+function serve(socket: Socket, answer: (command: Document) => Document | undefined): void {
   let pending = Buffer.alloc(0);
-  let last: Promise<void> = Promise.resolve();
   socket.on('data', (chunk) => {
     pending = Buffer.concat([pending, chunk]);
     while (pending.length >= HEADER && pending.length >= pending.readInt32LE(0)) {
       const length = pending.readInt32LE(0);
-      const message = Buffer.from(pending.subarray(0, length));
+      respond(socket, pending.subarray(0, length), answer);
       pending = pending.subarray(length);
-      last = last.then(() => respond(socket, message, answer));
     }
   });
 }
 
-async function respond(
+function respond(
   socket: Socket,
   message: Buffer,
-  answer: (command: Document) => Promise<Document | undefined>,
-): Promise<void> {
+  answer: (command: Document) => Document | undefined,
+): void {
   const isOld = message.readInt32LE(12) === OP_QUERY;
   const command = isOld ? queryOf(message) : commandOf(message);
-  const answered = await answer(command);
+  const answered = answer(command);
   if (answered === undefined) {
     socket.destroy();
     return;

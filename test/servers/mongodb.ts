@@ -1,0 +1,37 @@
+/**
+ * mongo-java-server for tests: another program's idea of MongoDB's protocol, in memory. It has
+ * neither sessions nor transactions.
+ */
+import { MongoClient } from 'mongodb';
+import {
+  freePort,
+  MONGO_FOLDER,
+  serverFolder,
+  serverOrReason,
+  startServer,
+  type TestServer,
+} from './test-servers.ts';
+import { delimiter, join } from 'node:path';
+
+/** Its address is `mongodb://` and `address`. */
+export const mongoJavaServer = serverOrReason('mongo-java-server', startMongo);
+
+async function startMongo(): Promise<TestServer> {
+  const [port, folder] = [await freePort(), await serverFolder('mongodb')];
+  const classes = `${MONGO_FOLDER}${delimiter}${join(MONGO_FOLDER, '*')}`;
+  return startServer({
+    argv: ['java', '-Xmx300m', '-cp', classes, 'Serve', String(port)],
+    port,
+    folder,
+    async isReady() {
+      const client = new MongoClient(`mongodb://127.0.0.1:${port}`, {
+        serverSelectionTimeoutMS: 1000,
+      });
+      try {
+        await client.db('admin').command({ ping: 1 });
+      } finally {
+        await client.close();
+      }
+    },
+  });
+}
