@@ -11,6 +11,7 @@ import { failureOf } from '../../../../test/fakes/failure.ts';
 import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
 import { pageCodecs } from './parquet-codecs.ts';
 import { ParquetReader } from './parquet-reader.ts';
+import { decodeVariant } from './parquet-variant.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -98,6 +99,23 @@ describe('values of the type VARIANT', () => {
       { v: 'no object' },
       { v: null },
     ]);
+  });
+});
+
+describe('a damaged VARIANT', () => {
+  const NO_NAMES = Uint8Array.of(1, 0, 0);
+  /** An array of two values of which both are the same bytes: those of the array behind it. */
+  const twice = (levels: number): Uint8Array =>
+    Uint8Array.from([...Array.from({ length: levels }, () => [3, 2, 0, 0, 1]).flat(), 0]);
+
+  it('with values that share their bytes is refused: each level would double them', () => {
+    expect(() => decodeVariant(NO_NAMES, twice(40))).toThrow('values that share their bytes');
+  });
+
+  it('with too many levels is refused', () => {
+    const levels = Array.from({ length: 60_000 }, () => [3, 1, 0, 1]).flat();
+    const deep = Uint8Array.from([...levels, 0]);
+    expect(() => decodeVariant(NO_NAMES, deep)).toThrow('more than 500 levels');
   });
 });
 

@@ -43,16 +43,33 @@ function namesOf(metadata: Uint8Array): string[] {
   );
 }
 
+/** A damaged value may have more levels than the stack. */
+const MOST_LEVELS = 500;
+
 class VariantReader {
   readonly #view: DataView;
   readonly #names: readonly string[];
+  /** Each value has a byte of its own; values that share bytes could be made any number of times. */
+  #left: number;
+  #level = 0;
 
   constructor(view: DataView, names: readonly string[]) {
     this.#view = view;
     this.#names = names;
+    this.#left = view.byteLength;
   }
 
   value(at: number): JsonValue {
+    this.#left -= 1;
+    if (this.#left < 0) throw new RangeError('values that share their bytes');
+    this.#level += 1;
+    if (this.#level > MOST_LEVELS) throw new RangeError(`more than ${MOST_LEVELS} levels`);
+    const value = this.#valueAt(at);
+    this.#level -= 1;
+    return value;
+  }
+
+  #valueAt(at: number): JsonValue {
     const head = this.#view.getUint8(at);
     const header = head >> 2;
     switch (head & 3) {
