@@ -105,6 +105,21 @@ it(
   },
 );
 
+it('what a transform puts aside is held back, too', { timeout: 60_000 }, async () => {
+  writeFileSync(join(folder, 'cast.jsonl'), '{"id":1,"n":"1"}\n{"id":2,"n":"two"}\n');
+  const cast = document(
+    {},
+    { table_name: 'casted' },
+    {
+      source: { type: 'jsonl', config: { path: join(folder, 'cast.jsonl') } },
+      transforms: [{ type: 'cast', config: { fields: { n: 'int' }, on_error: 'dlq' } }],
+      dlq: { sink: { type: 'jsonl', config: { path: join(folder, 'dead-cast.jsonl') } } },
+    },
+  );
+  expect((await run(planOfTree(cast), { parts })).error).toBeNull();
+  expect(await verifyTree(cast)).toMatchObject({ differences: [], held_back: 1 });
+});
+
 describe('a run that a schedule made', { timeout: 60_000 }, () => {
   it('is held against what it read and wrote, in the zone of the schedule', async () => {
     writeFileSync(join(folder, 'in-2026-01-31.csv'), 'id,name\n1,a\n');

@@ -11,7 +11,7 @@ import type { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import { ConfigError, RefusedError } from '../../lib/errors.ts';
-import { hasField, isObject, type JsonObject } from '../../lib/text/json.ts';
+import { hasField, isObject, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { resolvePart } from '../../plan/resolve.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
@@ -21,9 +21,10 @@ import { schemaAfterStages } from '../stages/page-work.ts';
 import { stagesOf } from '../stages/stages.ts';
 import { compare } from './compare.ts';
 import type { Compared } from './comparison.ts';
-import { heldBackOf, type HeldBack } from './held-back.ts';
+import { heldBackOf } from './held-back.ts';
 import { countVerification } from './metrics.ts';
 import { recordForms } from './normal-form.ts';
+import { fingerprint } from './record-digest.ts';
 import { RowBudget } from './row-budget.ts';
 import {
   impossible,
@@ -90,7 +91,7 @@ export async function verifyRow(options: VerifyRowOptions): Promise<VerifyReport
     rows_fetched_dest: sides.destination.fetched,
     differences: found.map(({ difference }) => difference),
     truncated,
-    ...(heldBack.count === 0 ? {} : { held_back: heldBack.count }),
+    ...(heldBack === 0 ? {} : { held_back: heldBack }),
     ...repaired,
   };
 }
@@ -103,14 +104,17 @@ interface Sides {
 async function compareSides(settings: VerifySettings): Promise<{
   readonly compared: Compared;
   readonly sides: Sides;
-  readonly heldBack: HeldBack;
+  /** Records that wait in the dead-letter queue. */
+  readonly heldBack: number;
 }> {
   const { verification, key, task, env } = settings;
   const { spec } = verification;
   await using closers = new AsyncDisposableStack();
   const budget = new RowBudget(spec.max_rows_scanned);
+  // Records for which a transform says `on_error: dlq`.
+  const putAside = new Set<string>();
   const sides = {
-    source: await sourceSide(settings, budget, closers),
+    source: await sourceSide(settings, { budget, putAside }, closers),
     destination: destinationSide(settings, budget),
   };
   const marker = markerOf(settings.sinkConfig);
@@ -133,13 +137,13 @@ async function compareSides(settings: VerifySettings): Promise<{
     isDeletion: marker === undefined ? undefined : (record) => isMarked(record, marker),
     log: env.log.at('headgate::verify'),
   });
-  return { compared, sides, heldBack };
+  return { compared, sides, heldBack: heldBack.count + putAside.size };
 }
 
 /** The records as the sink would be given them: what the transforms make of them, masked. */
 async function sourceSide(
   settings: VerifySettings,
-  budget: RowBudget,
+  { budget, putAside }: { readonly budget: RowBudget; readonly putAside: Set<string> },
   closers: AsyncDisposableStack,
 ): Promise<Side> {
   const { row, plan, env, tokens, kill } = settings;
@@ -159,8 +163,14 @@ async function sourceSide(
       )
     : [];
   const changed = schemaAfterStages({ transforms, stages: stage === undefined ? [] : [stage] });
+  const transform = async (page: Page): Promise<Page> => {
+    const result = await transforms.run(page, kill);
+    // A range may be read again.
+    for (const { record } of result.diverted) putAside.add(fingerprint(stringifyJson(record)));
+    return result.page;
+  };
   const prepare = async (page: Page): Promise<Page> => {
-    const transformed = transforms.empty ? page : (await transforms.run(page, kill)).page;
+    const transformed = transforms.empty ? page : await transform(page);
     const schema = changed(page.schema);
     if (stage === undefined) return transformed.withSchema(schema);
     const work = new PageInWork(transformed, []);
