@@ -31,6 +31,7 @@ const external = [
   'mysql2',
   'undici',
   'ws',
+  'amqplib',
   'prom-client',
   'avsc',
   'ajv',

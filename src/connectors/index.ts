@@ -13,6 +13,7 @@ import { natsSink, natsSource } from './nats/index.ts';
 import { parquetSink, parquetSource } from './parquet/index.ts';
 import { postgresCdcSource } from './postgres-cdc/index.ts';
 import { postgresSink, postgresSource } from './postgres/index.ts';
+import { rabbitmqSink, rabbitmqSource } from './rabbitmq/index.ts';
 import { redisSink, redisSource } from './redis/index.ts';
 import { restSource } from './rest/index.ts';
 import { s3Sink, s3Source } from './s3/index.ts';
@@ -36,6 +37,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   parquetSource,
   postgresSource,
   postgresCdcSource,
+  rabbitmqSource,
   redisSource,
   restSource,
   s3Source,
@@ -58,6 +60,7 @@ export const SINKS: readonly SinkDefinition[] = [
   natsSink,
   parquetSink,
   postgresSink,
+  rabbitmqSink,
   redisSink,
   s3Sink,
   sqliteSink,

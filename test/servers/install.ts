@@ -1,10 +1,10 @@
 /**
  * Builds or fetches the servers that tests need and that are no package: MinIO and an emulator of
  * Google Cloud Storage from the Go module proxy (a few minutes, needs `go`), Apache Kafka and a
- * server for MongoDB's protocol from Maven Central (seconds, needs `mvn`; a JRE runs them).
- * `node test/servers/install.ts [name …]`.
+ * server for MongoDB's protocol from Maven Central (seconds, needs `mvn`; a JRE runs them), and where
+ * it is named RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -75,6 +75,9 @@ function installMongo(): void {
   });
 }
 
+const isInstalled = (program: string): boolean =>
+  spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
+
 const asked = process.argv.slice(2);
 const wants = (name: string): boolean => asked.length === 0 || asked.includes(name);
 mkdirSync(SERVERS_FOLDER, { recursive: true });
@@ -82,3 +85,8 @@ for (const name of Object.keys(GO_SERVERS) as (keyof typeof GO_SERVERS)[])
   if (wants(name)) installGo(name);
 if (wants('kafka')) installKafka();
 if (wants('mongo-java-server')) installMongo();
+if (asked.includes('rabbitmq-server') && !isInstalled('rabbitmq-server'))
+  execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'rabbitmq-server'], {
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    stdio: 'inherit',
+  });

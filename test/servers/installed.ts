@@ -5,6 +5,8 @@ export type InstalledOrReason<S> =
   | { readonly start: () => Promise<S>; readonly reason?: undefined }
   | { readonly reason: string; readonly start?: undefined };
 
+const required = (process.env['HEADGATE_REQUIRE_SERVERS'] ?? '').split(',');
+
 /** Throws instead of a reason where `HEADGATE_REQUIRE_SERVERS` names the program. */
 export function installedOrReason<S>(
   program: string,
@@ -12,8 +14,16 @@ export function installedOrReason<S>(
 ): InstalledOrReason<S> {
   if (spawnSync('sh', ['-c', `command -v ${program}`]).status === 0) return { start };
   const reason = `no ${program}: install the package \`${program}\``;
-  const required = (process.env['HEADGATE_REQUIRE_SERVERS'] ?? '').split(',');
   if (required.includes(program))
     throw new Error(`HEADGATE_REQUIRE_SERVERS names ${program}, but there is ${reason}`);
   return { reason };
+}
+
+/** For servers that start slowly: used only where `HEADGATE_REQUIRE_SERVERS` names them. */
+export function requiredOrReason<S>(
+  program: string,
+  start: () => Promise<S>,
+): InstalledOrReason<S> {
+  if (required.includes(program)) return installedOrReason(program, start);
+  return { reason: `not asked for: HEADGATE_REQUIRE_SERVERS=${program} starts one` };
 }

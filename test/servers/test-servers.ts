@@ -72,6 +72,10 @@ export interface ServerProcess {
   readonly variables?: Readonly<Record<string, string>>;
   readonly port: number;
   readonly folder: string;
+  /** A script, which starts others: all of them end with it. */
+  readonly isScript?: boolean;
+  /** How long it may take; a minute unless given. */
+  readonly startMs?: number;
   /** Resolves when it answers; rejects while it does not. */
   readonly isReady: (url: string) => Promise<unknown>;
 }
@@ -79,40 +83,52 @@ export interface ServerProcess {
 const LONGEST_START_MS = 60_000;
 
 export async function startServer(server: ServerProcess): Promise<TestServer> {
-  const { argv, variables, port, folder, isReady } = server;
+  const { argv, variables, port, folder, isReady, startMs = LONGEST_START_MS } = server;
+  const { isScript = false } = server;
   const [file = '', ...args] = argv;
   const child = spawn(file, args, {
     cwd: folder,
     env: { ...process.env, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: isScript,
   });
   let said = '';
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)));
   const address = `127.0.0.1:${port}`;
   const url = `http://${address}`;
-  await untilReady(
-    child,
-    () => isReady(url),
-    () => said,
-  );
+  await untilReady(child, () => isReady(url), { said: () => said, startMs });
   return {
     url,
     address,
     async stop() {
       const ended = new Promise((done) => child.once('exit', done));
-      if (child.exitCode === null && child.kill('SIGKILL')) await ended;
+      if (child.exitCode === null && killAll(child, isScript)) await ended;
       await rm(folder, { recursive: true, force: true });
     },
   };
 }
 
+function killAll(child: ChildProcess, isScript: boolean): boolean {
+  return isScript && child.pid !== undefined
+    ? process.kill(-child.pid, 'SIGKILL')
+    : child.kill('SIGKILL');
+}
+
 async function untilReady(
   child: ChildProcess,
   isReady: () => Promise<unknown>,
-  said: () => string,
+  {
+    said,
+    startMs,
+    isScript,
+  }: {
+    readonly said: () => string;
+    readonly startMs: number;
+    readonly isScript: boolean;
+  },
 ): Promise<void> {
-  const until = Date.now() + LONGEST_START_MS;
+  const until = Date.now() + startMs;
   for (;;) {
     const answer = await isReady().then(
       () => undefined,
@@ -120,7 +136,7 @@ async function untilReady(
     );
     if (answer === undefined) return;
     if (child.exitCode !== null || Date.now() > until) {
-      child.kill('SIGKILL');
+      killAll(child, isScript);
       throw new Error(`a server of the tests does not start: ${answer}\n${said()}`);
     }
     await pause(100);
