@@ -97,7 +97,7 @@ export async function startServer(server: ServerProcess): Promise<TestServer> {
     stream.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)));
   const address = `127.0.0.1:${port}`;
   const url = `http://${address}`;
-  await untilReady(child, () => isReady(url), { said: () => said, startMs });
+  await untilReady(child, () => isReady(url), { said: () => said, startMs, isScript });
   return {
     url,
     address,

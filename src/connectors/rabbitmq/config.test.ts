@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { check } from '../../kit/schema.ts';
+import type { SinkDefinition } from '../../kit/sink.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { rabbitmqSink, rabbitmqSource } from './index.ts';
 
 const URL_OF = 'amqp://me:secret-word@rabbit:5673/shop';
 
-function issues(part: typeof rabbitmqSource | typeof rabbitmqSink, config: JsonObject): string[] {
-  const checked = check(part.config, config);
+function issues({ config: schema }: Pick<SinkDefinition, 'config'>, config: JsonObject): string[] {
+  const checked = check(schema, config);
   return checked.ok ? [] : checked.issues.map(({ path }) => path);
 }
 
