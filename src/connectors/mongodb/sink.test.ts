@@ -263,6 +263,19 @@ describe('modes', () => {
     expect(warnings()).toBe(1);
   });
 
+  test('a user who may not look at indexes writes all the same, and is told', async () => {
+    const config = place({ write_mode: 'upsert', key: ['id'] });
+    const env = testEnv();
+    faults.push({ name: 'listCollections', fault: new CommandError(13, 'not authorized') });
+    await write(config, [{ id: 1 }, { id: 2 }, { id: 1, v: 2 }], { context: { env } });
+    expect(BSON.EJSON.serialize(await stored(config.collection))).toEqual([
+      { id: 1, v: 2 },
+      { id: 2 },
+    ]);
+    const [warning] = env.lines.filter(({ level }) => level === 'WARN');
+    expect(warning?.line).toContain('not authorized');
+  });
+
   test('an overwrite keeps the settings and indexes of the collection, and leaves nothing else', async () => {
     const config = place({ write_mode: 'overwrite' });
     const database = client.db('d');

@@ -141,6 +141,14 @@ describe('what is read', () => {
   });
 });
 
+test('a collection whose number of documents may not be asked for is listed all the same', async () => {
+  const checked = check(mongodbSource.config, config());
+  if (!checked.ok) throw new Error('not valid');
+  faults.push({ name: 'count', fault: new CommandError(13, 'not authorized') });
+  const found = await mongodbSource.discover?.(checked.value, sourceContext());
+  expect(found?.map(({ name, estimated_rows: rows }) => [name, rows])).toEqual([['c', undefined]]);
+});
+
 describe('failures', () => {
   test('of the query before the first document are gone with the next attempt', async () => {
     faults.push({ name: 'find', fault: new CommandError(50, 'operation exceeded time limit') });

@@ -38,7 +38,13 @@ const RETRY_LABELS = [
 ];
 const LONGEST = 600;
 
-export function kindOfCode(code: unknown): ConnectorErrorKind | undefined {
+/** Whether the server is at fault, and not what it was asked for. */
+export function isPassing(code: unknown): boolean {
+  const kind = kindOfCode(code);
+  return kind === 'connection' || kind === 'timeout';
+}
+
+function kindOfCode(code: unknown): ConnectorErrorKind | undefined {
   return typeof code === 'number' ? KINDS.get(code) : undefined;
 }
 

@@ -1,7 +1,8 @@
-import type { CollectionInfo, Db } from 'mongodb';
+import { MongoServerError, type Collection, type CollectionInfo, type Db } from 'mongodb';
 import type { SourceContext } from '../../../kit/context.ts';
 import type { Discovered } from '../../../kit/source.ts';
 import { MongoLink } from '../../../lib/mongodb/client.ts';
+import { isPassing } from '../../../lib/mongodb/errors.ts';
 import { jsonOfBson } from '../../../lib/mongodb/to-json.ts';
 import { hasField, isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import type { MongodbSourceConfig } from '../config.ts';
@@ -33,7 +34,7 @@ async function described(db: Db, { name, type }: CollectionInfo): Promise<Discov
     .find({}, { raw: true, limit: SAMPLE })
     .toArray()) as unknown as Uint8Array[];
   // The metadata of a collection has a number; of a view every document would have to be counted.
-  const rows = type === 'view' ? undefined : await collection.estimatedDocumentCount();
+  const rows = type === 'view' ? undefined : await countOf(collection);
   return {
     name,
     kind: 'collection',
@@ -41,6 +42,16 @@ async function described(db: Db, { name, type }: CollectionInfo): Promise<Discov
     ...(rows === undefined ? {} : { estimated_rows: rows }),
     config_patch: { collection: name },
   };
+}
+
+/** `undefined` where the server does not tell. */
+async function countOf(collection: Collection): Promise<number | undefined> {
+  try {
+    return await collection.estimatedDocumentCount();
+  } catch (error) {
+    if (!(error instanceof MongoServerError) || isPassing(error.code)) throw error;
+    return undefined;
+  }
 }
 
 /** Types that the fields of a sample have. A field that some documents lack may be null. */

@@ -9,7 +9,7 @@ import {
   type Document,
 } from 'mongodb';
 import { messageOf, RecordError } from '../../../lib/errors.ts';
-import { excerpt, kindOfCode } from '../../../lib/mongodb/errors.ts';
+import { excerpt, isPassing } from '../../../lib/mongodb/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { Rejection } from '../../../kit/sink.ts';
@@ -148,12 +148,6 @@ function refusedOf(error: MongoBulkWriteError, changes: readonly Change[], order
   if (faults.length === 0) throw error;
   const refused = faults.map((fault) => rejection(changes[fault.index], fault.errmsg ?? ''));
   return { refused, sent: ordered ? (faults[0]?.index ?? 0) + 1 : changes.length };
-}
-
-/** Whether the server is at fault, and not the record. */
-function isPassing(code: unknown): boolean {
-  const kind = kindOfCode(code);
-  return kind === 'connection' || kind === 'timeout';
 }
 
 function rejection(change: Change | undefined, reason: string): Rejection {

@@ -2,7 +2,7 @@
 import { MongoServerError, type CollectionInfo, type Db, type Document } from 'mongodb';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { Log } from '../../../lib/log.ts';
-import { CODES } from '../../../lib/mongodb/errors.ts';
+import { CODES, isPassing } from '../../../lib/mongodb/errors.ts';
 import { stagingName } from '../../_sql/table-names.ts';
 import type { MongodbSinkConfig } from '../config.ts';
 
@@ -60,7 +60,22 @@ export class Target {
   #prepare(db: Db): Promise<void> {
     const { write_mode: mode } = this.#config;
     if (this.#staging !== undefined) return this.#stage(db, this.#staging.prefix);
-    return mode === 'append' ? Promise.resolve() : this.#indexKey(db);
+    return mode === 'append' ? Promise.resolve() : this.#tryToIndexKey(db);
+  }
+
+  /** A user who may write need not have the right to look at indexes, or to make them. */
+  async #tryToIndexKey(db: Db): Promise<void> {
+    const { collection, key } = this.#config;
+    try {
+      await this.#indexKey(db);
+    } catch (error) {
+      if (!(error instanceof MongoServerError) || isPassing(error.code)) throw error;
+      this.#log.warn('it is not known whether an index begins with a field of `key`', {
+        collection,
+        key: key.join(', '),
+        reason: error.message,
+      });
+    }
   }
 
   /**
