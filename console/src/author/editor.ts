@@ -260,5 +260,19 @@ const LOOKS: Extension = EditorView.theme({
     font: '13px var(--sans)',
   },
   '.cm-diagnostic': { whiteSpace: 'pre-wrap', font: '13px var(--sans)', padding: '6px 10px' },
+  // The library draws these with images that the policy of the page forbids.
+  '.cm-lintRange-error': {
+    backgroundImage: 'none',
+    textDecoration: 'underline wavy var(--bad)',
+    textDecorationSkipInk: 'none',
+  },
+  '.cm-lint-marker-error': { content: 'none' },
+  '.cm-lint-marker': {
+    width: '9px',
+    height: '9px',
+    margin: '5px 1px',
+    backgroundColor: 'var(--bad)',
+    borderRadius: '50%',
+  },
   '.cm-panels': { color: 'var(--text)', backgroundColor: 'var(--raised)' },
 });

@@ -22,6 +22,8 @@ export interface RunList {
 }
 
 export const PAGE = 100;
+/** Whoever scrolls on wants to go far. */
+export const OLDER_PAGE = 500;
 /** Runs that are older than the first page and not over are asked for one by one, up to so many. */
 const MOST_SINGLES = 20;
 const ACTIVE: ReadonlySet<string> = new Set<RunStatus>(['queued', 'running']);

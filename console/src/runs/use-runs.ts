@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../lib/session.ts';
 import { keepAsking } from '../lib/use-asked.ts';
 import {
+  OLDER_PAGE,
   queryOf,
   readRuns,
   refreshOlder,
@@ -58,7 +59,7 @@ export function useRuns(filter: RunFilter): RunFeed {
     if (isReading.current || cursor === null || cursor === undefined) return;
     isReading.current = true;
     const signal = new AbortController().signal;
-    ask((client) => readRuns(client, { ...queryOf(filter), cursor }, signal), signal)
+    ask((client) => readRuns(client, { ...queryOf(filter), cursor, limit: OLDER_PAGE }, signal), signal)
       .then((page) => {
         if (latest.current?.cursor === cursor) show(withOlder(latest.current, page));
       })

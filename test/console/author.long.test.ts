@@ -1,0 +1,118 @@
+/** Writing documents in the console, with a real server that checks and runs them. */
+import { existsSync } from 'node:fs';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { workshop, type Program } from '../e2e/serve-program.ts';
+import { launcherPath } from '../servers/bundle.ts';
+import { chromiumOrReason } from '../servers/chromium.ts';
+import { writeOrders } from './documents.ts';
+import { expectFlawless, visit, type Visit, type VisitOptions } from './visit.ts';
+
+const chromium = chromiumOrReason();
+
+describe.skipIf(chromium.reason !== undefined)(`the editor [${chromium.reason ?? ''}]`, () => {
+  const shop = workshop();
+  let browser: Browser;
+  let program: Program;
+  let seen: Visit | undefined;
+
+  beforeAll(async () => {
+    await launcherPath({ withConsole: true });
+    if (chromium.start === undefined) return;
+    browser = await chromium.start();
+    writeOrders(shop.path('in.csv'));
+    program = await shop.start();
+  });
+  afterEach(() => seen?.close());
+  afterAll(async () => {
+    await browser?.close();
+    await shop.dispose();
+  });
+
+  const open = async (options: VisitOptions = {}): Promise<Page> => {
+    seen = await visit(browser, program.url, { expects: [400, 422], ...options });
+    await seen.open('/author');
+    await editorOf(seen.page).waitFor();
+    return seen.page;
+  };
+  const editorOf = (page: Page): Locator =>
+    page.getByRole('textbox', { name: 'Document, YAML or JSON' });
+
+  test('marks problems at their lines, and leads to them', async () => {
+    const page = await open();
+    await editorOf(page).fill(
+      'version: 1\npipeline:\n  source:\n    type: cvs\n  sink: { type: jsonl, config: { path: b } }\n',
+    );
+    const place = page.getByRole('button', { name: /^line 4/ });
+    await place.first().waitFor();
+    expect(await page.locator('.issues').innerText()).toContain('csv');
+    await page.locator('.cm-lintRange-error').first().waitFor();
+    await place.first().click();
+    expect(await page.locator('.cm-activeLine').innerText()).toContain('type: cvs');
+    expect(await page.getByRole('button', { name: 'Submit' }).isDisabled()).toBe(true);
+    if (seen !== undefined) await expectFlawless(seen);
+  });
+
+  test('completes what our schemas know', async () => {
+    const page = await open();
+    const editor = editorOf(page);
+    await editor.pressSequentially('version: 1\npipe');
+    const offers = page.getByRole('listbox');
+    // A key that comes within 75 ms of the list is not meant for it; a click is.
+    await offers.getByText('pipeline').click();
+    await editor.pressSequentially('sour');
+    await offers.getByText('source', { exact: true }).click();
+    await editor.pressSequentially('type: postg');
+    await offers.getByText('postgres').click();
+    expect((await editor.innerText()).replaceAll(/\n+/g, '\n')).toMatch(
+      /pipeline:\n {2}source:\n {4}type: postgres/,
+    );
+  });
+
+  test.each(['light', 'dark'] as const)(
+    'plans a document while it is written, and submits it, in %s',
+    async (theme) => {
+      const page = await open({ theme });
+      const output = shop.path(`out-${theme}.jsonl`);
+      await editorOf(page).fill(
+        `version: 1\nname: written\npipeline:\n  source: { type: csv, config: { path: ${shop.path('in.csv')} } }\n  sink: { type: jsonl, config: { path: ${output} } }\n`,
+      );
+      await page.getByText('No problem found').waitFor();
+      expect(await page.locator('.lane').innerText()).toMatch(/csv[^]*jsonl/);
+      if (seen !== undefined) await expectFlawless(seen);
+      await page.keyboard.press('Control+Enter');
+      const dialog = page.getByRole('dialog', { name: 'Submit this document?' });
+      await dialog.getByText('A run is queued that executes 1 row').waitFor();
+      expect(existsSync(output)).toBe(false);
+      await dialog.getByRole('button', { name: 'Submit the run' }).click();
+      await page.getByText('The balance closes').waitFor();
+      expect(existsSync(output)).toBe(true);
+    },
+  );
+
+  test('keeps a document as a template', async () => {
+    const page = await open();
+    await page.getByRole('button', { name: 'Start with an example' }).click();
+    await page.getByText('No problem found').waitFor();
+    await page.getByRole('button', { name: 'Save as template' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Save as a template' });
+    await dialog.getByLabel('Id of the template').fill('shop-orders');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved as version 1 of shop-orders.').waitFor();
+    await page.goto(`${program.url}/#/operate/templates`);
+    await page.getByRole('cell', { name: 'shop-orders' }).waitFor();
+  });
+
+  test('shows hundreds of problems', async () => {
+    const page = await open();
+    const rows = Array.from({ length: 200 }, (_, index) => `  - { id: row-${index}, sauce: 1 }`);
+    await editorOf(page).fill(
+      `version: 1\npipeline:\n  source: { type: csv, config: { path: a } }\n  sink: { type: jsonl, config: { path: b } }\nmatrix:\n${rows.join('\n')}\n`,
+    );
+    await page.getByText(/\b[12]\d\d problems$/).waitFor();
+    expect(await page.locator('.issues li').count()).toBeGreaterThanOrEqual(100);
+    await editorOf(page).press('Control+End');
+    await editorOf(page).pressSequentially('# go on');
+    expect(await editorOf(page).innerText()).toContain('# go on');
+  });
+});
