@@ -59,7 +59,10 @@ export function useRuns(filter: RunFilter): RunFeed {
     if (isReading.current || cursor === null || cursor === undefined) return;
     isReading.current = true;
     const signal = new AbortController().signal;
-    ask((client) => readRuns(client, { ...queryOf(filter), cursor, limit: OLDER_PAGE }, signal), signal)
+    ask(
+      (client) => readRuns(client, { ...queryOf(filter), cursor, limit: OLDER_PAGE }, signal),
+      signal,
+    )
       .then((page) => {
         if (latest.current?.cursor === cursor) show(withOlder(latest.current, page));
       })
