@@ -283,6 +283,19 @@ describe('a large transaction', () => {
 });
 
 describe('the wire', () => {
+  test('is encrypted where it has to be, or not used', async () => {
+    await expect(read({ tls: { mode: 'require' } })).rejects.toMatchObject({
+      kind: 'refused',
+      message: expect.stringContaining('SSL') as string,
+    });
+    await expect(
+      read({ tls: { mode: 'verify_full', ca_path: '/nowhere/ca.pem' } }),
+    ).rejects.toMatchObject({
+      kind: 'missing',
+      message: expect.stringContaining('ca_path') as string,
+    });
+  });
+
   test('may break inside a transaction: the rest comes once', async () => {
     const { hostname, port } = new URL(server.url);
     const proxy = await tcpProxy({ host: hostname, port: Number(port) });
@@ -312,6 +325,31 @@ describe('the wire', () => {
     );
     expect(ids(records)).toEqual(Array.from({ length: 3002 }, (_, id) => id));
     expect(pages.at(-1)?.bookmark).toBeDefined();
+  });
+});
+
+describe('memory', () => {
+  test('is bounded where pages are taken slowly: the rest stays with the server', async () => {
+    const rows = 60;
+    for (let id = 0; id < rows; id += 1)
+      await run(`INSERT INTO orders VALUES (${id}, repeat('x', 1000000))`);
+    const source = await open({ batch_size: 1 }, { pageBytes: 65_536 });
+    const found: Page[] = [];
+    try {
+      for await (const page of source.pages({ lane: RECORDS_LANE })) {
+        if (found.length === 0)
+          await eventually(async () => {
+            const { rows: waiting } = await server.client.query(
+              `SELECT FROM pg_stat_activity WHERE backend_type = 'walsender' AND wait_event = 'WalSenderWriteData'`,
+            );
+            if (waiting.length === 0) throw new Error('the server does not wait');
+          });
+        found.push(page);
+      }
+    } finally {
+      await source.close();
+    }
+    expect(found.reduce((sum, page) => sum + page.count, 0)).toBe(rows);
   });
 });
 

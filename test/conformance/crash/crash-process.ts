@@ -4,7 +4,7 @@
  */
 import { flushCompileCache } from 'node:module';
 import { z } from 'zod';
-import { SINKS } from '../../../src/connectors/index.ts';
+import { SINKS, SOURCES } from '../../../src/connectors/index.ts';
 import { documentOfTree } from '../../../src/document/load.ts';
 import { execute } from '../../../src/engine/execute.ts';
 import type { FailpointHook } from '../../../src/engine/failpoints.ts';
@@ -42,7 +42,7 @@ const replayable = defineSource({
 });
 
 const parts = createParts({
-  sources: [replayable],
+  sources: [replayable, ...SOURCES],
   sinks: [...SINKS, ...BROKEN_SINKS.map(({ definition }) => definition)],
   transforms: [],
   states: STATE_STORES,

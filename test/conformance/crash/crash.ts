@@ -96,7 +96,7 @@ export class Crasher implements Disposable {
   #to: Destination | undefined;
 
   /** `undefined` when the process was killed. */
-  async run(ticket: CrashTicket, to: Destination): Promise<RunReport | undefined> {
+  async run(ticket: CrashTicket, to?: Destination): Promise<RunReport | undefined> {
     this.#to = to;
     const child = (this.#child ??= this.#start());
     const report = await new Promise<RunReport | undefined>((resolve) => {
