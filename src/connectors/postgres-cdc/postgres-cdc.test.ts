@@ -328,6 +328,21 @@ describe('the wire', () => {
   });
 });
 
+/** Resolves when the server has waited for its reader at one place for several looks. */
+async function serverIsHeldUp(): Promise<void> {
+  let [place, looks] = ['', 0];
+  await eventually(async () => {
+    const { rows } = await server.client.query<{ place: string }>(
+      `SELECT sent_lsn::text AS place FROM pg_stat_replication JOIN pg_stat_activity USING (pid)
+       WHERE wait_event = 'WalSenderWriteData'`,
+    );
+    const now = rows[0]?.place ?? '';
+    looks = now !== '' && now === place ? looks + 1 : 0;
+    place = now;
+    if (looks < 10) throw new Error('the server does not wait');
+  });
+}
+
 describe('memory', () => {
   test('is bounded where pages are taken slowly: the rest stays with the server', async () => {
     const rows = 60;
@@ -337,13 +352,7 @@ describe('memory', () => {
     const found: Page[] = [];
     try {
       for await (const page of source.pages({ lane: RECORDS_LANE })) {
-        if (found.length === 0)
-          await eventually(async () => {
-            const { rows: waiting } = await server.client.query(
-              `SELECT FROM pg_stat_activity WHERE backend_type = 'walsender' AND wait_event = 'WalSenderWriteData'`,
-            );
-            if (waiting.length === 0) throw new Error('the server does not wait');
-          });
+        if (found.length === 0) await serverIsHeldUp();
         found.push(page);
       }
     } finally {
