@@ -26,7 +26,7 @@ const run = (sql: string): Promise<unknown> => server.client.query(sql);
 
 type Reading = JsonObject;
 
-/** A run that ends half a second after the last change. */
+/** A run that ends when nothing has come for half a second; what does come ends the others. */
 function open(
   more: Reading = {},
   context: Parameters<typeof sourceContext>[0] = {},
@@ -43,6 +43,8 @@ function open(
 }
 
 interface ReadOptions {
+  /** Changes that come, after which the run ends. */
+  readonly count?: number;
   readonly bookmark?: JsonValue | undefined;
   readonly limit?: number;
   readonly env?: TestEnv;
@@ -53,9 +55,10 @@ interface ReadOptions {
 
 async function read(
   more: Reading = {},
-  { bookmark, limit, env = testEnv(), acknowledges = false, onPage }: ReadOptions = {},
+  { count, bookmark, limit, env = testEnv(), acknowledges = false, onPage }: ReadOptions = {},
 ) {
-  const source = await open(more, { env });
+  const ends = count === undefined ? {} : { max_messages: count, idle_timeout: 60 };
+  const source = await open({ ...ends, ...more }, { env });
   const pages: Page[] = [];
   const request = {
     lane: RECORDS_LANE,
@@ -93,7 +96,7 @@ describe('values', () => {
     await run(`INSERT INTO orders VALUES (1, 2, 9007199254740993, 1.50, 0.5, '{NaN,Infinity,-Infinity,1}',
       true, '2024-05-06 07:08:09.5+02', '2024-05-06 07:08:09', '2024-05-06', '1 day 2 hours', '\\x00ff', '{"a": 1.0, "b": null}', 'null',
       '{"a,b",NULL}', '{{1,2},{3,4}}', 'happy', '{sad,happy}', 3, 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', '10.0.0.1', 'infinity', E'\\uFEFFx')`);
-    const { records } = await read();
+    const { records } = await read({}, { count: 1 });
     expect(records[0]?.['after']).toMatchObject({
       id: 1,
       small: 2,
@@ -131,7 +134,7 @@ describe('values', () => {
     await run('ALTER TABLE orders REPLICA IDENTITY FULL');
     await run('UPDATE orders SET n = 3');
     const long = 'x'.repeat(10_000);
-    expect(images((await read()).records)).toEqual([
+    expect(images((await read({}, { count: 3 })).records)).toEqual([
       ['insert', null, { id: 1, n: 1, long }],
       ['update', null, { id: 1, n: 2, __unchanged_toast__: ['long'] }],
       ['update', { id: 1, n: 2, long }, { id: 1, n: 3, long }],
@@ -144,7 +147,7 @@ describe('values', () => {
     await run('UPDATE orders SET id = 2');
     await run('ALTER TABLE orders REPLICA IDENTITY FULL');
     await run('DELETE FROM orders');
-    expect(images((await read()).records).slice(1)).toEqual([
+    expect(images((await read({}, { count: 3 })).records).slice(1)).toEqual([
       ['update', { id: 1 }, { id: 2, n: 'a' }],
       ['delete', { id: 2, n: 'a' }, null],
     ]);
@@ -156,7 +159,7 @@ describe('values', () => {
     await run('ALTER TABLE orders ADD COLUMN added text DEFAULT $$new$$');
     await run('INSERT INTO orders VALUES (2)');
     const env = testEnv();
-    const { records } = await read({}, { env });
+    const { records } = await read({}, { env, count: 2 });
     expect(records.map(({ after }) => after)).toEqual([{ id: 1 }, { id: 2, added: 'new' }]);
     const told = env.lines.filter(({ line }) => line.includes('a table was changed'));
     expect(told).toHaveLength(1);
@@ -167,10 +170,10 @@ describe('values', () => {
 describe('a run', () => {
   test('goes on where the last one stopped', async () => {
     await run('INSERT INTO orders VALUES (1); INSERT INTO orders VALUES (2)');
-    const first = await read();
+    const first = await read({}, { count: 2 });
     expect(ids(first.records)).toEqual([1, 2]);
     await run('INSERT INTO orders VALUES (3)');
-    const second = await read({}, { bookmark: first.bookmark });
+    const second = await read({}, { bookmark: first.bookmark, count: 1 });
     expect(ids(second.records)).toEqual([3]);
     expect((await read({}, { bookmark: second.bookmark })).records).toEqual([]);
   });
@@ -179,14 +182,14 @@ describe('a run', () => {
     const at = (): Promise<string> => server.slotPosition();
     await run('INSERT INTO orders VALUES (1)');
     const before = await at();
-    const { bookmark } = await read({ status_update_interval: 0.05 });
+    const { bookmark } = await read({ status_update_interval: 0.05 }, { count: 1 });
     expect(await at()).toBe(before);
     await run('INSERT INTO orders VALUES (2)');
     const next = await read(
       { status_update_interval: 0.05 },
-      { bookmark, acknowledges: true, onPage: () => {} },
+      { bookmark, acknowledges: true, count: 1 },
     );
-    expect(ordered(await at()) >= ordered(lsnIn(bookmark))).toBe(true);
+    await expect.poll(async () => ordered(await at()) >= ordered(lsnIn(bookmark))).toBe(true);
     expect(ids(next.records)).toEqual([2]);
   });
 
@@ -195,12 +198,12 @@ describe('a run', () => {
     await run('INSERT INTO orders VALUES (4)');
     const { records, bookmark } = await read({ max_messages: 2, idle_timeout: 3600 });
     expect(ids(records)).toEqual([1, 2, 3]);
-    expect(ids((await read({}, { bookmark })).records)).toEqual([4]);
+    expect(ids((await read({}, { bookmark, count: 1 })).records)).toEqual([4]);
   });
 
   test('gives everything in one page at its end where batch_size is 0', async () => {
     for (const id of [1, 2, 3]) await run(`INSERT INTO orders VALUES (${id})`);
-    const { pages } = await read({ batch_size: 0 });
+    const { pages } = await read({ batch_size: 0 }, { count: 3 });
     expect(pages.map((page) => page.count)).toEqual([3]);
   });
 
@@ -210,16 +213,16 @@ describe('a run', () => {
       'SELECT pg_current_wal_insert_lsn()::text AS lsn',
     );
     await run('INSERT INTO orders VALUES (2)');
-    const { records } = await read({ start_lsn: rows[0]?.lsn ?? '' });
+    const { records } = await read({ start_lsn: rows[0]?.lsn ?? '' }, { count: 1 });
     expect(ids(records)).toEqual([2]);
   });
 
   test('moves its position over what other tables write', async () => {
     await run('CREATE TABLE IF NOT EXISTS other (id int)');
     await run('INSERT INTO orders VALUES (1)');
-    const first = await read();
+    const first = await read({}, { count: 1 });
     await run('INSERT INTO other SELECT generate_series(1, 1000)');
-    const second = await read({}, { bookmark: first.bookmark });
+    const second = await read({ idle_timeout: 3 }, { bookmark: first.bookmark });
     expect(second.records).toEqual([]);
     expect(ordered(lsnIn(second.bookmark)) > ordered(lsnIn(first.bookmark))).toBe(true);
   });
@@ -229,7 +232,7 @@ describe('a run', () => {
       `DROP TABLE IF EXISTS lines; CREATE TABLE lines (id int); ALTER PUBLICATION ${PUBLICATION} ADD TABLE lines`,
     );
     await run('TRUNCATE orders, lines');
-    const { records } = await read();
+    const { records } = await read({}, { count: 2 });
     expect(records.map(({ op, table }) => [op, table])).toEqual([
       ['truncate', 'orders'],
       ['truncate', 'lines'],
@@ -248,7 +251,7 @@ describe('a large transaction', () => {
   });
 
   test('comes in several pages, and only the last has a bookmark', async () => {
-    const { pages, records } = await read({ batch_size: 10 });
+    const { pages, records } = await read({ batch_size: 10 }, { count: 27 });
     expect(ids(records)).toEqual(Array.from({ length: 27 }, (_, id) => id));
     expect(pages.map((page) => [page.count, page.bookmark !== undefined])).toEqual([
       [1, true],
@@ -262,11 +265,11 @@ describe('a large transaction', () => {
     const found: Page[] = [];
     const reading = read(
       { batch_size: 10, max_staged_records: 20 },
-      { onPage: (page) => void found.push(page) },
+      { onPage: (page) => void found.push(page), count: 27 },
     );
     await expect(reading).rejects.toMatchObject({ kind: 'refused', code: 'connector_refused' });
     expect(ids(found.flatMap((page) => page.records() as JsonObject[]))).not.toContain(1);
-    const { pages } = await read({ batch_size: 10, max_staged_records: 25 });
+    const { pages } = await read({ batch_size: 10, max_staged_records: 25 }, { count: 27 });
     expect(pages.map((page) => [page.count, page.bookmark !== undefined])).toEqual([
       [1, true],
       [10, false],
@@ -276,9 +279,9 @@ describe('a large transaction', () => {
   });
 
   test('is left open by a limit, and comes again', async () => {
-    const { records, bookmark } = await read({ batch_size: 10 }, { limit: 5 });
+    const { records, bookmark } = await read({ batch_size: 10 }, { limit: 5, count: 27 });
     expect(ids(records)).toEqual([0, 1, 2, 3, 4]);
-    expect(ids((await read({}, { bookmark })).records)[0]).toBe(1);
+    expect(ids((await read({}, { bookmark, count: 26 })).records)[0]).toBe(1);
   });
 });
 
@@ -307,8 +310,9 @@ describe('the wire', () => {
     let cuts = 0;
     const env = testEnv();
     const { records, pages } = await read(
-      { connection_url: url.href, batch_size: 500, idle_timeout: 3 },
+      { connection_url: url.href, batch_size: 500 },
       {
+        count: 3002,
         env,
         onPage() {
           if (cuts >= 2) return;
@@ -348,7 +352,10 @@ describe('memory', () => {
     const rows = 60;
     for (let id = 0; id < rows; id += 1)
       await run(`INSERT INTO orders VALUES (${id}, repeat('x', 1000000))`);
-    const source = await open({ batch_size: 1 }, { pageBytes: 65_536 });
+    const source = await open(
+      { batch_size: 1, max_messages: rows, idle_timeout: 60 },
+      { pageBytes: 65_536 },
+    );
     const found: Page[] = [];
     try {
       for await (const page of source.pages({ lane: RECORDS_LANE })) {
@@ -368,12 +375,14 @@ describe('a slot', () => {
     const first = await read({ slot_name: 'made_by_a_run' });
     expect(first.records).toEqual([]);
     await run('INSERT INTO orders VALUES (2)');
-    expect(ids((await read({ slot_name: 'made_by_a_run' }, first)).records)).toEqual([2]);
+    expect(
+      ids((await read({ slot_name: 'made_by_a_run' }, { ...first, count: 1 })).records),
+    ).toEqual([2]);
   });
 
   test('that is gone is not made again behind a bookmark', async () => {
     await run('INSERT INTO orders VALUES (1)');
-    const { bookmark } = await read();
+    const { bookmark } = await read({}, { count: 1 });
     await server.dropSlots();
     await expect(read({}, { bookmark })).rejects.toMatchObject({
       kind: 'missing',
@@ -402,7 +411,7 @@ describe('a slot', () => {
       kind: 'refused',
       message: expect.stringMatching(/in use by another reader \(process \d+/) as string,
     });
-    const waiting = read({ slot_acquire_retries: 50 });
+    const waiting = read({ slot_acquire_retries: 50 }, { count: 1 });
     await run('INSERT INTO orders VALUES (1)');
     await first;
     await holder.close();
