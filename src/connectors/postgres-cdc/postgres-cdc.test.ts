@@ -57,7 +57,7 @@ async function read(
   more: Reading = {},
   { count, bookmark, limit, env = testEnv(), acknowledges = false, onPage }: ReadOptions = {},
 ) {
-  const ends = count === undefined ? {} : { max_messages: count, idle_timeout: 60 };
+  const ends: JsonObject = count === undefined ? {} : { max_messages: count, idle_timeout: 60 };
   const source = await open({ ...ends, ...more }, { env });
   const pages: Page[] = [];
   const request = {
