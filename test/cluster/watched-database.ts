@@ -54,6 +54,20 @@ export class WatchedDatabase {
     return new WatchedDatabase(url, client, () => database.drop());
   }
 
+  /** One that was opened before: its server may have ended all connections since. */
+  static async again(url: string): Promise<WatchedDatabase> {
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    return new WatchedDatabase(url, client, () => Promise.resolve());
+  }
+
+  /** On a server of its own. */
+  static async on(url: string): Promise<WatchedDatabase> {
+    const database = await WatchedDatabase.again(url);
+    await database.client.query(SOURCE);
+    return database;
+  }
+
   private constructor(url: string, client: Client, drop: () => Promise<void>) {
     this.url = url;
     this.client = client;
@@ -96,6 +110,23 @@ export class WatchedDatabase {
         state: { type: 'postgres', config: { url: this.url, table: 'state' } },
       },
     };
+  }
+
+  /** The same by a watermark: nothing but that keeps records from being there twice. */
+  async exact(name: string): Promise<Body> {
+    const document = await this.document(name);
+    await this.client.query(`ALTER TABLE ${name} DROP CONSTRAINT ${name}_pkey`);
+    const { pipeline } = document as { pipeline: { sink: { config: object } } };
+    const sink = {
+      type: 'postgres',
+      config: {
+        connection_url: this.url,
+        table_name: name,
+        column_mapping: 'auto_map',
+        write_mode: 'append',
+      },
+    };
+    return { ...document, delivery: 'exactly_once', pipeline: { ...pipeline, sink } };
   }
 
   /** The same in so many shards, in pages of so many rows. */

@@ -16,6 +16,7 @@ interface Started {
 }
 
 const fsync = process.argv.includes('--fsync');
+const counts = process.argv.includes('--count-statements');
 const answer = await start().catch((error: unknown) => ({ error: String(error) }));
 process.send?.('url' in answer ? { url: answer.url } : answer);
 process.once('message', () => void end());
@@ -81,6 +82,7 @@ function settings(): string[] {
     max_connections: '200',
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
+    ...(counts ? { shared_preload_libraries: 'pg_stat_statements' } : {}),
   };
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }

@@ -18,6 +18,8 @@ const DOOR_VARIABLE = 'HEADGATE_TEST_POSTGRES_DOOR';
 export interface PostgresOptions {
   /** Flush to disk as a real server does; off by default, because test data may be lost. */
   readonly fsync?: boolean;
+  /** Have `pg_stat_statements`. */
+  readonly countsStatements?: boolean;
 }
 
 export interface PostgresServer {
@@ -32,7 +34,10 @@ export interface PostgresServer {
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const child = fork(
     join(import.meta.dirname, 'postgres-process.ts'),
-    options.fsync === true ? ['--fsync'] : [],
+    [
+      ...(options.fsync === true ? ['--fsync'] : []),
+      ...(options.countsStatements === true ? ['--count-statements'] : []),
+    ],
     {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     },
