@@ -19,8 +19,12 @@ export type Place = 'Source' | 'Sink' | 'State';
 export function wrapConnectorError(place: Place, type: string, error: unknown): unknown {
   if (!(error instanceof ConnectorError)) return error;
   const message = `${place.toLowerCase()} \`${type}\`: ${error.message}`;
-  const options = error.hint === undefined ? { cause: error } : { cause: error, hint: error.hint };
-  return new RunError(kindOf(error, place), error.code, message, options);
+  const { hint, record: index } = error;
+  return new RunError(kindOf(error, place), error.code, message, {
+    cause: error,
+    ...(hint === undefined ? {} : { hint }),
+    ...(index === undefined ? {} : { index }),
+  });
 }
 
 function kindOf(error: ConnectorError, place: Place): ErrorKind {

@@ -97,16 +97,25 @@ export class ConnectorError extends AppError {
   readonly retryAfterMs?: number;
   /** The HTTP status, when there was one. */
   readonly status?: number;
+  /** Index of the record that a sink could not write, among those of the write. */
+  readonly record?: number;
 
   constructor(
     kind: ConnectorErrorKind,
     message: string,
-    options: { hint?: string; cause?: unknown; retryAfterMs?: number; status?: number } = {},
+    options: {
+      hint?: string;
+      cause?: unknown;
+      retryAfterMs?: number;
+      status?: number;
+      record?: number;
+    } = {},
   ) {
     super(`connector_${kind}`, message, options);
     this.kind = kind;
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
     if (options.status !== undefined) this.status = options.status;
+    if (options.record !== undefined) this.record = options.record;
   }
 }
 

@@ -31,6 +31,7 @@ import type {
 import { newColumns } from './infer-columns.ts';
 import { planPage, rowsOf, type PagePlan } from './page-rows.ts';
 import { createRecording, type Recording } from './recording.ts';
+import { withRefusedRecord } from './refused-row.ts';
 import { roundedFields } from './rounded-fields.ts';
 import { canSweep, takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
 import { stagingName } from './table-names.ts';
@@ -110,9 +111,8 @@ export function createSqlSink(
         ...(commit === undefined ? {} : { commit }),
       };
       await driver.apply(change).catch(async (error: unknown) => {
-        throw (await table.isTaken().catch(() => false))
-          ? takenOver(config.table_name, error)
-          : error;
+        if (await table.isTaken().catch(() => false)) throw takenOver(config.table_name, error);
+        throw withRefusedRecord(error, { ...plan, isPage: spec === undefined }, rows);
       });
     }
     const skipped = rows?.skipped ?? 0;

@@ -351,7 +351,7 @@ async function insertRows(
     const part = rows.slice(from, from + size);
     const encoders = encodersOf(change);
     await client.query({ text, values: byColumn(part, encoders) }).catch((error: unknown) => {
-      throw placeRefusal(error, { columns, rows: part, encoders });
+      throw placeRefusal(error, { columns, rows: part, encoders, from });
     });
   }
 }
@@ -370,7 +370,7 @@ async function copyRows(transaction: Transaction, change: Write, { table }: Targ
   const from = await arrive(transaction, columns, lines);
   const client = await transaction.client();
   await client.query(insertInto(table, change, from)).catch((error: unknown) => {
-    throw placeRefusal(error, { columns, rows, encoders });
+    throw placeRefusal(error, { columns, rows, encoders, from: 0 });
   });
 }
 

@@ -1,10 +1,10 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { testContext } from '../../../test/fakes/env.ts';
-import { failureOf } from '../../../test/fakes/failure.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
+import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { postgresSink } from './index.ts';
 
@@ -27,6 +27,13 @@ beforeEach(async () => {
 });
 
 async function refusal(records: readonly JsonObject[], config: JsonObject): Promise<string> {
+  return (await failureTo(records, config)).message.replace('writing to `t`: ', '');
+}
+
+async function failureTo(
+  records: readonly JsonObject[],
+  config: JsonObject,
+): Promise<ConnectorError> {
   const checked = check(postgresSink.config, {
     connection_url: database.url,
     table_name: 't',
@@ -36,9 +43,10 @@ async function refusal(records: readonly JsonObject[], config: JsonObject): Prom
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
   const sink = await postgresSink.open(checked.value, testContext('/'));
   const writing = sink.write(Page.ofRecords(records), { partial: false }).then(() => sink.flush());
-  const { message } = await failureOf(writing);
+  const failure: unknown = await writing.catch((error: unknown) => error);
   await sink.close();
-  return message.replace('writing to `t`: ', '');
+  if (!(failure instanceof ConnectorError)) throw new Error('the value was not refused');
+  return failure;
 }
 
 const GOOD = { id: 1, other: 'x', n: 5, word: 'abc', day: '2024-02-29', code: 'c' };
@@ -54,6 +62,14 @@ const WAYS: readonly JsonObject[] = [
   { write_method: 'insert', write_mode: 'upsert', key: ['id'] },
   { write_method: 'copy', write_mode: 'upsert', key: ['id'] },
 ];
+
+test('a refused value is told with the place of its record, where rows are inserted', async () => {
+  const records = [GOOD, { ...GOOD, id: 2 }, { ...GOOD, id: 3, word: 'abcd' }];
+  for (const batch_size of [0, 2])
+    expect(await failureTo(records, { write_method: 'insert', batch_size })).toMatchObject({
+      record: 2,
+    });
+});
 
 test.each(WAYS)('a refused value is told with its column, by %j', async (way) => {
   for (const [bad, message] of CASES)

@@ -31,6 +31,7 @@ import {
   type RollbackSession,
 } from '../_sql/driver.ts';
 import { nearColumn, type UnknownFields } from '../_sql/column-names.ts';
+import { withRefusedRow } from '../_sql/refused-row.ts';
 import { keysOf } from '../_sql/row-sets.ts';
 import type { SqliteSinkConfig } from './config.ts';
 import {
@@ -288,7 +289,11 @@ async function runAll(
   { pauseEvery, signal }: Pace,
 ): Promise<void> {
   for (const [index, row] of rows.entries()) {
-    statement.run(...row);
+    try {
+      statement.run(...row);
+    } catch (error) {
+      throw withRefusedRow(error, index);
+    }
     if ((index + 1) % pauseEvery !== 0) continue;
     await pause();
     signal.throwIfAborted();

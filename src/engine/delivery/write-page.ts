@@ -153,7 +153,7 @@ export class PageWriter {
         row.dlq?.onBatchError !== 'dlq_all' ||
         connectorErrorOf(error) === undefined
       )
-        throw error;
+        throw withIndexInPage(error, from);
       const message = env.redactor.text(error instanceof Error ? error.message : String(error));
       env.log.warn('page diverted to the dead-letter queue', {
         row: row.id,
@@ -205,6 +205,17 @@ export class PageWriter {
       env.metrics.observe(metrics.sinkWriteDuration, labels, (env.clock.elapsedMs() - from) / 1000);
     }
   }
+}
+
+/** The sink knows the batch that it was given. */
+function withIndexInPage(error: unknown, from: number): unknown {
+  if (from === 0 || !(error instanceof RunError) || error.index === undefined) return error;
+  const { kind, code, message, hint, index } = error;
+  return new RunError(kind, code, message, {
+    cause: error,
+    index: from + index,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
 function stampOf({ id, row, env }: Invocation): Stamp | undefined {

@@ -1,16 +1,19 @@
 /** Finds the column of a value that the server refused and did not place. */
 import { isRefusal } from '../../../lib/sql/postgres-context.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
+import { withRefusedRow } from '../../_sql/refused-row.ts';
 import type { Encoder } from '../types/encode.ts';
 
 interface Sent {
   readonly columns: readonly { readonly name: string; readonly sqlType: string }[];
   readonly rows: readonly (readonly JsonValue[])[];
   readonly encoders: readonly Encoder[];
+  /** Rows of the same set that were sent before. */
+  readonly from: number;
 }
 
 /** Rows go as arrays of texts that the statement converts: the message has the value alone. */
-export function placeRefusal(error: unknown, { columns, rows, encoders }: Sent): unknown {
+export function placeRefusal(error: unknown, { columns, rows, encoders, from }: Sent): unknown {
   if (!isRefusal(error) || typeof error.column === 'string') return error;
   const isRefused = refusedBy(error.message);
   if (isRefused === undefined) return error;
@@ -19,9 +22,10 @@ export function placeRefusal(error: unknown, { columns, rows, encoders }: Sent):
   for (const column of named.length > 0 ? named : columns) {
     const place = columns.indexOf(column);
     const encode = encoders[place] as Encoder;
-    if (!rows.some((row) => isRefused(encode(row[place] ?? null)))) continue;
+    const row = rows.findIndex((one) => isRefused(encode(one[place] ?? null)));
+    if (row === -1) continue;
     error.column = column.name;
-    return error;
+    return withRefusedRow(error, from + row);
   }
   return error;
 }
