@@ -54,6 +54,7 @@ const external = [
   '@noble/*',
   '@opentelemetry/*',
   '@platformatic/*',
+  'ssh2',
   'jsonpath-rfc9535',
   'strftime',
   'yaml',

@@ -17,6 +17,7 @@ import { rabbitmqSink, rabbitmqSource } from './rabbitmq/index.ts';
 import { redisSink, redisSource } from './redis/index.ts';
 import { restSource } from './rest/index.ts';
 import { s3Sink, s3Source } from './s3/index.ts';
+import { sftpSink, sftpSource } from './sftp/index.ts';
 import { sqliteSink, sqliteSource } from './sqlite/index.ts';
 import { stdoutSink } from './stdout/index.ts';
 import { webhookSource } from './webhook/index.ts';
@@ -41,6 +42,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   redisSource,
   restSource,
   s3Source,
+  sftpSource,
   sqliteSource,
   webhookSource,
   websocketSource,
@@ -63,6 +65,7 @@ export const SINKS: readonly SinkDefinition[] = [
   rabbitmqSink,
   redisSink,
   s3Sink,
+  sftpSink,
   sqliteSink,
   stdoutSink,
 ];

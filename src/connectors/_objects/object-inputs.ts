@@ -104,7 +104,7 @@ function formatFor(key: string, name: string, { config, context }: Listing): For
   if (format !== undefined) return format;
   if (strict || config.object_keys !== undefined)
     throw new ConnectorError('refused', `cannot tell the format of ${name} by its extension`, {
-      hint: 'set `file_format`',
+      hint: 'say the format in the config of the source',
     });
   context.env.log.warn('skipped an object of unknown extension', { object: name });
   return undefined;

@@ -32,6 +32,8 @@ export interface SourceOfObjects<C extends ObjectReading> {
   readonly origin?: (key: string) => JsonObject;
   /** The config that reads one key alone. */
   readonly patchForKey: (key: string) => JsonObject;
+  /** The config that reads what is below a prefix. */
+  readonly patchForPrefix?: (prefix: string) => JsonObject;
 }
 
 type Shared =
@@ -142,7 +144,7 @@ async function discover<C extends ObjectReading>(
       return prefixes.map((prefix) => ({
         name: prefix,
         kind: 'prefix',
-        config_patch: { prefix },
+        config_patch: kind.patchForPrefix?.(prefix) ?? { prefix },
       }));
     return objects
       .filter(({ key }) => !key.endsWith('/'))

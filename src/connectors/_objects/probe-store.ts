@@ -29,7 +29,7 @@ function findings(error: unknown): ProbeFinding[] {
     reason: messageOf(error),
     ...(error instanceof ConnectorError && error.hint !== undefined ? { hint: error.hint } : {}),
   };
-  const answered = error instanceof ConnectorError && error.status !== undefined;
+  const answered = error instanceof ConnectorError && isAnswer(error);
   if (answered)
     return [
       { name: 'network', status: 'pass' },
@@ -42,4 +42,16 @@ function findings(error: unknown): ProbeFinding[] {
         { name: 'network', ...failed },
         { name: 'auth', status: 'skip', reason: 'the store was not reached' },
       ];
+}
+
+/** Of a store without statuses, what it says of the place. */
+function isAnswer({ status, kind, cause }: ConnectorError): boolean {
+  return (
+    status !== undefined ||
+    ((kind === 'refused' || kind === 'missing') && typeof codeOf(cause) === 'number')
+  );
+}
+
+function codeOf(cause: unknown): unknown {
+  return (cause as { readonly code?: unknown } | undefined)?.code;
 }

@@ -105,7 +105,12 @@ type Checked = Pick<
   'file_format' | 'object_keys' | 'pattern' | 'incremental' | 'infer_types' | 'prefix'
 >;
 
-export function checkReading(value: Checked, ctx: z.RefinementCtx): void {
+/** `formatField` is the name that documents give the format. */
+export function checkReading(
+  value: Checked,
+  ctx: z.RefinementCtx,
+  formatField = 'file_format',
+): void {
   const issue = (path: string, message: string, hint?: string): void =>
     ctx.addIssue(
       finding('invalid_value', message, { path: [path], ...(hint === undefined ? {} : { hint }) }),
@@ -113,7 +118,7 @@ export function checkReading(value: Checked, ctx: z.RefinementCtx): void {
   if (value.file_format === 'orc')
     ctx.addIssue(
       finding('not_available', 'reading orc files is not available in this version', {
-        path: ['file_format'],
+        path: [formatField],
         hint: `available: auto, ${FORMATS.join(', ')}`,
       }),
     );
@@ -121,7 +126,7 @@ export function checkReading(value: Checked, ctx: z.RefinementCtx): void {
     issue(
       'infer_types',
       '`infer_types` needs objects of one format',
-      'set `file_format`, or declare the types in `columns`',
+      `set \`${formatField}\`, or declare the types in \`columns\``,
     );
   if (value.object_keys === undefined) return;
   for (const field of ['pattern', 'incremental'] as const)

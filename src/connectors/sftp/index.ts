@@ -1,0 +1,2 @@
+export { sftpSink } from './sink.ts';
+export { sftpSource } from './source.ts';
