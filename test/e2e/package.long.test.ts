@@ -181,7 +181,7 @@ describe.each([
   );
 
   it(
-    'serves the API and its page',
+    'serves the API and its console',
     async () => {
       const args = ['serve', '--no-auth', '--listen', '127.0.0.1:0', '--history', 'memory'];
       const server = spawn(headgate, args, { cwd: app, env: environment(node) });
@@ -195,6 +195,9 @@ describe.each([
         }
         const ready = await fetch(`${url}/readyz`);
         expect([ready.status, (await fetch(`${url}/`)).status]).toEqual([200, 200]);
+        const page = await fetch(`${url}/`, { headers: { accept: 'text/html' } });
+        const [script = ''] = /\/assets\/index-[^"]+\.js/.exec(await page.text()) ?? [];
+        expect((await fetch(url + script)).headers.get('content-type')).toMatch(/javascript/);
       } finally {
         server.kill();
         await once(server, 'exit');

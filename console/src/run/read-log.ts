@@ -3,7 +3,8 @@ import { ask } from '../lib/session.ts';
 import { createStore } from '../lib/store.ts';
 import { levelOf, type LogLine, type LogStore } from './log-store.ts';
 
-const PAGE = 10_000;
+/** Lines of one answer: few enough that reading them stops no frame for long. */
+const PAGE = 4000;
 /** How often lines that come live are shown. */
 const SHOW_MS = 100;
 
