@@ -98,7 +98,7 @@ async function expectSound(id: string, table: string): Promise<void> {
 
 test(
   'a run goes on elsewhere within five seconds when its server is killed',
-  { timeout: 90_000 },
+  { timeout: 300_000 },
   async () => {
     const { id, holder, others } = await begin('killed', await start(2));
     const before = await database.count('killed');
@@ -125,7 +125,7 @@ test(
 
 test(
   'a server of another machine is waited for no longer than its lease',
-  { timeout: 90_000 },
+  { timeout: 300_000 },
   async () => {
     const { id, holder, others } = await begin('silent', await start(2));
     // Its process is there: only the lease says that it is lost.
@@ -146,7 +146,7 @@ test(
 
 test(
   'a server that was frozen wakes up in the middle, and changes nothing of the run',
-  { timeout: 90_000 },
+  { timeout: 300_000 },
   async () => {
     for (const [n, who] of ['all', 'server'].entries()) {
       const table = `frozen_${n}`;
@@ -171,7 +171,7 @@ test(
 
 test(
   'a database that is away for a moment is waited for, and one that is away for longer ends no run',
-  { timeout: 120_000 },
+  { timeout: 360_000 },
   async () => {
     const through = new URL(database.url);
     through.port = String(proxy.port);
@@ -192,7 +192,7 @@ test(
 
 test(
   'a run whose servers are lost again and again fails, and nobody is called back',
-  { timeout: 90_000 },
+  { timeout: 300_000 },
   async () => {
     const servers = await start(3, ['--cluster-max-attempts', '1']);
     const { id, holder, others } = await begin('poison', servers);
@@ -222,7 +222,7 @@ test(
 
 test(
   'servers are replaced one after the other under load, and no run fails, is lost or repeated',
-  { timeout: 150_000 },
+  { timeout: 450_000 },
   async () => {
     let servers = await start(3, ['--shutdown-handover']);
     const { id: long } = await begin('rolling', servers);
