@@ -68,12 +68,18 @@ function makeArtefacts(root: string, folder: string): void {
   output(root, 'npm', ['pack', '--pack-destination', folder]);
   const packages = shippedPackages(root);
   const bom = output(root, 'npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only']);
-  const changes = sectionOf(readFileSync(join(root, CHANGELOG), 'utf8'), version);
-  if (changes === undefined) throw new Error(`${CHANGELOG} does not know ${version}: prepare it`);
+  const changes = changesOf(root, version);
   write(folder, `headgate-${version}.cdx.json`, billOfMaterials(bom, packages));
   write(folder, 'THIRD-PARTY-LICENCES.txt', licenceText(packages));
   write(folder, 'CHANGES.md', `${changes}\n`);
   write(folder, 'SHA256SUMS', checksums(folder));
+}
+
+function changesOf(root: string, version: string): string {
+  const file = join(root, CHANGELOG);
+  const changes = existsSync(file) ? sectionOf(readFileSync(file, 'utf8'), version) : undefined;
+  if (changes === undefined) throw new Error(`${CHANGELOG} does not know ${version}: prepare it`);
+  return changes;
 }
 
 function write(folder: string, name: string, text: string): void {
@@ -98,8 +104,7 @@ export function tag(root: string): string {
   refuseUncommitted(root);
   const version = versionOf(root);
   if (isTagged(root, version)) throw new Error(`v${version} is there already`);
-  const changes = sectionOf(readFileSync(join(root, CHANGELOG), 'utf8'), version);
-  if (changes === undefined) throw new Error(`${CHANGELOG} does not know ${version}: prepare it`);
+  const changes = changesOf(root, version);
   const message = `Headgate ${version}\n\n${changes}`;
   output(root, 'git', ['tag', '--annotate', `v${version}`, '--cleanup=verbatim', '-m', message]);
   return `v${version}`;

@@ -19,6 +19,7 @@ interface LockEntry {
   readonly license?: string;
   readonly dev?: boolean;
   readonly optional?: boolean;
+  readonly dependencies?: Readonly<Record<string, string>>;
 }
 
 const TEXT_FILE = /^(licen[cs]e|copying|notice|copyright)/i;
@@ -28,7 +29,9 @@ export function shippedPackages(folder: string): ShippedPackage[] {
   const lock = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')) as {
     readonly packages: Readonly<Record<string, LockEntry>>;
   };
-  const bundled = bundledFolders(join(folder, 'dist'));
+  const bundled = bundledFolders(join(folder, 'dist')).union(
+    withDependencies(importedBy(join(folder, 'console/src')), lock.packages),
+  );
   return Object.entries(lock.packages)
     .filter(([place, { dev = false }]) => place !== '' && (!dev || bundled.has(place)))
     .filter(([place, { optional = false }]) => !optional || existsSync(join(folder, place)))
@@ -57,6 +60,35 @@ function bundledFolders(dist: string): Set<string> {
       return place === undefined ? [] : [place];
     }),
   );
+}
+
+/** The console is built without maps. */
+function importedBy(sources: string): string[] {
+  const text = readdirSync(sources, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name))
+    .map((name) => readFileSync(join(sources, name), 'utf8'))
+    .join('\n');
+  return [...text.matchAll(/(?:from|import) '((?:@[\w-]+\/)?[\w-]+)[^']*'/g)].map(
+    ([, name = '']) => `node_modules/${name}`,
+  );
+}
+
+function withDependencies(
+  places: readonly string[],
+  packages: Readonly<Record<string, LockEntry>>,
+): Set<string> {
+  const found = new Set<string>();
+  const add = (place: string): void => {
+    const entry = packages[place];
+    if (entry === undefined || found.has(place)) return;
+    found.add(place);
+    for (const name of Object.keys(entry.dependencies ?? {})) {
+      const nested = `${place}/node_modules/${name}`;
+      add(nested in packages ? nested : `node_modules/${name}`);
+    }
+  };
+  places.forEach(add);
+  return found;
 }
 
 function textsIn(place: string): string[] {
