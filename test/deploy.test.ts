@@ -145,6 +145,13 @@ describe('the image', () => {
     }
   });
 
+  it('is built of every folder that the build reads', () => {
+    const build = readFileSync(join(ROOT, 'scripts/build.ts'), 'utf8');
+    const read = new Set([...build.matchAll(/'\.\.\/([a-z]+)\//g)].map(([, name]) => name));
+    expect(read).toContain('console');
+    for (const name of read) expect(textOf('Dockerfile')).toContain(`\nCOPY ${name} ${name}\n`);
+  });
+
   it('has everything that a package holds', () => {
     const { files: packed } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
       readonly files: readonly string[];
