@@ -78,6 +78,7 @@ describe('preparing', () => {
     expect(text('CHANGELOG.md')).toMatch(
       /^## 99\.1\.0 \(2026-02-01\)\n\n- One\.[^#]*- Four\.\n- Five\.\n$/m,
     );
+    expect(text('CHANGELOG.md').match(/^## /gm)).toHaveLength(1);
     commit();
     tag(folder);
     fragment('d.md', '- Six.\n');
