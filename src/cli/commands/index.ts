@@ -7,6 +7,7 @@ import { completionsCommand } from './completions.ts';
 import { contractCommand } from './contract.ts';
 import { demoCommand } from './demo.ts';
 import { deployCommand } from './deploy.ts';
+import { discoverCommand } from './discover.ts';
 import { dlqDiscardCommand } from './dlq-discard.ts';
 import { dlqInspectCommand } from './dlq-inspect.ts';
 import { dlqReplayCommand } from './dlq-replay.ts';
@@ -51,6 +52,7 @@ import { verifyCommand } from './verify.ts';
 /** Every command, in the order in which help lists them. */
 export const COMMANDS: readonly Command[] = [
   initCommand,
+  discoverCommand,
   validateCommand,
   explainCommand,
   planCommand,

@@ -46,6 +46,8 @@ export interface LoadRequest {
   readonly fromEnv?: boolean;
   /** Folder of a file state store, for documents that name none. */
   readonly statePath?: string | undefined;
+  /** What of it is planned, where that is not the whole. */
+  readonly adapt?: (document: Document, parts: Parts) => Document;
 }
 
 export interface GivenDocument {
@@ -88,7 +90,8 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
         : request.keepSecrets === true
           ? loadDocumentFile(file, { ...options, secrets: 'keep' })
           : await loadFileWithSecrets(file, options, ask);
-  const document = request.statePath === undefined ? read : withState(read, request.statePath);
+  const stored = request.statePath === undefined ? read : withState(read, request.statePath);
+  const document = request.adapt?.(stored, parts) ?? stored;
   const plan = planDocument(document, parts, {
     cpus: availableParallelism(),
     selection: request.selection ?? {},

@@ -1,0 +1,68 @@
+/** A document with a row for each data set of its source; everything else of it stays as written. */
+import path from 'node:path';
+import { parseDocument } from 'yaml';
+import type { Format } from '../../document/parse/parse.ts';
+import type { Discovered } from '../../kit/source.ts';
+import {
+  isObject,
+  parseJson,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/text/json.ts';
+
+export interface RowsRequest {
+  readonly text: string;
+  readonly format: Format;
+  readonly found: readonly Discovered[];
+  /** The preset of the source that the rows read. */
+  readonly preset: string | undefined;
+}
+
+/** Fields of sinks by which each row gets a destination of its own. */
+const DESTINATIONS = ['table_name', 'table', 'collection', 'topic', 'subject', 'index'] as const;
+
+export function rowsDocument({ text, format, found, preset }: RowsRequest): string {
+  const tree = (format === 'json' ? parseJson(text) : parseDocument(text).toJS()) as JsonValue;
+  const pipeline = isObject(tree) && isObject(tree['pipeline']) ? tree['pipeline'] : {};
+  const ids = new Set<string>();
+  const matrix = found.map((one): JsonObject => {
+    const id = idOf(one.name, ids);
+    const sink = destinationOf(pipeline['sink'], one.name, id);
+    const source: JsonObject = { config: one.config_patch };
+    return {
+      id,
+      source: preset === undefined ? source : { ref: preset, ...source },
+      ...(sink === undefined ? {} : { sink: { config: sink } }),
+    };
+  });
+  if (format === 'json')
+    return `${stringifyJson({ ...(isObject(tree) ? tree : {}), matrix }, 2)}\n`;
+  const document = parseDocument(text);
+  document.set('matrix', document.createNode(matrix));
+  return document.toString({ lineWidth: 0 });
+}
+
+/** Letters, digits, `_` and `-`, once each. */
+function idOf(name: string, taken: Set<string>): string {
+  const plain = name.replaceAll(/[^\w-]+/g, '_').replaceAll(/^_+|_+$/g, '') || 'row';
+  let id = plain;
+  for (let n = 2; taken.has(id); n += 1) id = `${plain}_${n}`;
+  taken.add(id);
+  return id;
+}
+
+/** Undefined where the sink needs none, or says itself where its rows go. */
+function destinationOf(
+  sink: JsonValue | undefined,
+  name: string,
+  id: string,
+): JsonObject | undefined {
+  const config = isObject(sink) && isObject(sink['config']) ? sink['config'] : {};
+  const field = DESTINATIONS.find((one) => typeof config[one] === 'string');
+  if (field !== undefined) return { [field]: name.split('.').at(-1) ?? id };
+  const { path: file } = config;
+  if (typeof file !== 'string' || file.includes('${')) return undefined;
+  const { dir, ext } = path.parse(file);
+  return { path: path.join(dir, `${id}${ext}`) };
+}
