@@ -44,12 +44,22 @@ export function summarizeRun(
     reportFailure(terminal, outcome.error);
 }
 
-const WITHHELD: Readonly<Record<WithheldReason, string>> = {
-  limit: 'beyond the limit of the run were not written',
-  committed: 'had been committed by an earlier run',
-  sink: 'were left out by the sink',
-  poison: 'failed every attempt and were dropped (`poison: drop`)',
-  undurable: 'are not known to be durable; the next run reads them again',
+/** Of one record, and of several. */
+const WITHHELD: Readonly<Record<WithheldReason, readonly [string, string]>> = {
+  limit: [
+    'beyond the limit of the run was not written',
+    'beyond the limit of the run were not written',
+  ],
+  committed: ['had been committed by an earlier run', 'had been committed by an earlier run'],
+  sink: ['was left out by the sink', 'were left out by the sink'],
+  poison: [
+    'failed every attempt and was dropped (`poison: drop`)',
+    'failed every attempt and were dropped (`poison: drop`)',
+  ],
+  undurable: [
+    'is not known to be durable; the next run reads it again',
+    'are not known to be durable; the next run reads them again',
+  ],
 };
 
 /** What the counts of the table do not say: where records went that no column shows. */
@@ -58,7 +68,9 @@ function remarksOn(row: InvocationOutcome): string[] {
   return [
     ...WITHHELD_REASONS.flatMap((reason) => {
       const records = withheld[reason] ?? 0;
-      return records === 0 ? [] : [`${count(records, 'record')} ${WITHHELD[reason]}`];
+      return records === 0
+        ? []
+        : [`${count(records, 'record')} ${WITHHELD[reason][records === 1 ? 0 : 1]}`];
     }),
     ...(breaches === 0
       ? []

@@ -4,7 +4,7 @@ import type { Page } from '../../kit/page.ts';
 import type { ColumnFlow } from '../../kit/transform.ts';
 import type { Log } from '../../lib/log.ts';
 import { nearest } from '../../lib/text/nearest.ts';
-import { hasField, isObject } from '../../lib/text/json.ts';
+import { hasField, isObject, stringifyJson } from '../../lib/text/json.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
 
 /** Names that are remembered to suggest one of them. */
@@ -83,16 +83,24 @@ function isThere(column: Column | undefined, row: number): boolean {
 function watchedFields(transforms: PlannedRow['transforms']): Map<string, Watched> {
   const watched = new Map<string, Watched>();
   const made = new Set<string>();
-  for (const { definition, parsed, judged, type, path } of transforms) {
+  for (const { definition, parsed, judged, config: given, type, path } of transforms) {
     const config = parsed ?? judged;
     if (config === undefined) break;
+    // A field that is named by default may be one of another source.
+    const written = stringifyJson(given);
     const reads = definition.reads(config);
     const flow = definition.columns(config);
     const makes = madeBy(flow);
     if (reads.kind === 'fields')
       for (const name of reads.names)
         // A transform that fills a field is there for records without it.
-        if (!made.has(name) && !makes.includes(name) && !watched.has(name) && type !== 'coalesce')
+        if (
+          written.includes(name) &&
+          !made.has(name) &&
+          !makes.includes(name) &&
+          !watched.has(name) &&
+          type !== 'coalesce'
+        )
           watched.set(name, { type, path });
     if (flow.kind === 'opaque') break;
     for (const name of makes) made.add(name);
