@@ -4,7 +4,7 @@
  * suites are skipped with that reason.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -42,7 +42,15 @@ export const PASSWORD = 'Tr0ub4dor%26';
 async function startMariadb(binary: string): Promise<MariadbServer> {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-mariadb-'));
   const user = userInfo().username;
-  const options = ['--no-defaults', `--datadir=${folder}`, `--user=${user}`];
+  // A server that starts removes the temporary tables of others from a folder that they share.
+  const scratch = join(folder, 'tmp');
+  mkdirSync(scratch);
+  const options = [
+    '--no-defaults',
+    `--datadir=${join(folder, 'data')}`,
+    `--tmpdir=${scratch}`,
+    `--user=${user}`,
+  ];
   execFileSync(
     'mariadb-install-db',
     [...options, '--auth-root-authentication-method=normal', '--skip-test-db'],

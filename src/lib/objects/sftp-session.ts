@@ -103,6 +103,8 @@ export class SftpConnections {
           );
         },
       });
+      // Each small packet of a conversation waited 40 ms for the answer to the one before.
+      client.setNoDelay(true);
       await Promise.race([ready, ended.promise]);
       const opened = new Promise<SFTPWrapper>((done, fail) => {
         client.sftp((error, sftp) => (error === undefined ? done(sftp) : fail(error)));
