@@ -63,7 +63,7 @@ describe.skipIf(chromium.reason !== undefined)(`the editor [${chromium.reason ??
     await editor.pressSequentially('sour');
     await offers.getByText('source', { exact: true }).click();
     await editor.pressSequentially('type: postg');
-    await offers.getByText('postgres').click();
+    await offers.getByText('postgres', { exact: true }).click();
     expect((await editor.innerText()).replaceAll(/\n+/g, '\n')).toMatch(
       /pipeline:\n {2}source:\n {4}type: postgres/,
     );

@@ -84,6 +84,16 @@ test.each(['lose', 'loseTouch'] as const)('it is not after `%s`, whatever comes'
   expect(isOwned()).toBe(false);
 });
 
+test('that a worker failed which was told so is not the end of the run', async () => {
+  const { clock, history, isOwned, last, over, heard } = await claimedRun();
+  await clock.advance(10_000);
+  expect(isOwned()).toBe(false);
+  last.finish(outcomeOf({ status: 'failed' }));
+  await over;
+  expect((await history.getRun('a'))?.status).toBe('running');
+  expect(heard).not.toContain('ended');
+});
+
 test('a run that is given back is its own until its worker has stopped', async () => {
   const { live, isOwned } = await claimedRun();
   live.giveBack();

@@ -295,7 +295,10 @@ export class LiveRun {
 
   #hear(event: RunEvent): void {
     if (event.kind === 'asks_owner') {
-      this.#handle?.answerOwner(event.question, this.#isOwned());
+      const isOwned = this.#isOwned();
+      this.#handle?.answerOwner(event.question, isOwned);
+      // That the worker writes nothing more and fails is not the end of the run.
+      if (!isOwned) this.loseTouch();
       return;
     }
     if (event.kind === 'sharded') {
