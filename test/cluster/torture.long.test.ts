@@ -15,7 +15,7 @@ import { childrenOf, workshop, type Program } from '../e2e/serve-program.ts';
 import { receiver } from './receiver.ts';
 import { ROWS, WatchedDatabase } from './watched-database.ts';
 
-const MINUTES = Number(process.env['HEADGATE_TORTURE_MINUTES'] ?? '0.5');
+const MINUTES = Number(process.env['HEADGATE_TORTURE_MINUTES'] ?? '0.2');
 const SEED = Number(process.env['HEADGATE_TORTURE_SEED'] ?? '1');
 const SERVERS = 3;
 const MOST_RUNS = 5;
