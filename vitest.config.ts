@@ -9,6 +9,11 @@ process.env['NODE_COMPILE_CACHE'] ??= join(
   'node_modules/.cache/headgate-tests',
 );
 
+/** Runs for as long as somebody asks for: `npm run torture`. */
+const TORTURE =
+  process.env['HEADGATE_TORTURE_MINUTES'] === undefined
+    ? ['test/cluster/torture.long.test.ts']
+    : [];
 const LONG = ['src/**/*.long.test.ts', 'test/**/*.long.test.ts'];
 
 const shared = {
@@ -40,7 +45,7 @@ export default defineConfig({
           exclude: LONG,
         },
       },
-      { test: { ...shared, name: 'long', include: LONG } },
+      { test: { ...shared, name: 'long', include: LONG, exclude: TORTURE } },
     ],
   },
 });

@@ -155,6 +155,16 @@ describe('the tree', () => {
   });
 });
 
+describe('the tests', () => {
+  it('wait with `eventually`, long enough for a busy machine', () => {
+    const impatient = walk(SRC)
+      .concat(walk(join(ROOT, 'test')))
+      .filter((path) => /\bvi\.wait(?:For|Until)\(/.test(readFileSync(path, 'utf8')))
+      .map((path) => relative(ROOT, path));
+    expect(impatient).toEqual(['test/support/eventually.ts']);
+  });
+});
+
 describe('the console', () => {
   const views = walk(join(ROOT, 'console/src'));
   const textOf = (path: string): string => readFileSync(path, 'utf8');

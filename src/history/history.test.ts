@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { aRun, describeHistory } from '../../test/conformance/history.ts';
 import { testEnv } from '../../test/fakes/env.ts';
 import { freshDatabase } from '../../test/servers/postgres.ts';
@@ -13,6 +13,7 @@ import { openDatabase, SqliteClient } from './sqlite/sqlite-client.ts';
 import { migrate } from './sqlite/migrate.ts';
 import { MIGRATIONS } from './sql/migrations/index.ts';
 import type { WriteAheadLog } from './sqlite/write-ahead-log.ts';
+import { eventually } from '../../test/support/eventually.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-history-'));
 const databases: { readonly url: string; drop(): Promise<void> }[] = [];
@@ -311,7 +312,7 @@ describe('the disk of a history', () => {
       'one',
       client.write(() => client.run('INSERT INTO t VALUES (1)')),
     );
-    await vi.waitUntil(() => answer.length === 1);
+    await eventually(() => expect(answer).toHaveLength(1));
     note('read', client.read('SELECT * FROM t'));
     expect(await client.readAtOnce('SELECT * FROM t')).toEqual([{ id: 1 }]);
     note(
@@ -321,7 +322,7 @@ describe('the disk of a history', () => {
     await setImmediate();
     expect(told).toEqual([]);
     answer[0]?.();
-    await vi.waitUntil(() => answer.length === 2);
+    await eventually(() => expect(answer).toHaveLength(2));
     expect(told).toEqual(['one', 'read']);
     answer[1]?.();
     await client.close();
@@ -355,7 +356,7 @@ describe('the disk of a history', () => {
       'write',
       client.write(() => client.run('UPDATE t SET id = 3 WHERE id = 1')),
     );
-    await vi.waitUntil(() => answer.length === 1);
+    await eventually(() => expect(answer).toHaveLength(1));
     expect(told).toEqual([]);
     answer[0]?.();
     await client.close();
@@ -370,9 +371,9 @@ describe('the disk of a history', () => {
       'one',
       client.writeDeferred(() => client.run('INSERT INTO t VALUES (1)')),
     );
-    await vi.waitUntil(() => answer.length === 1);
+    await eventually(() => expect(answer).toHaveLength(1));
     answer[0]?.();
-    await vi.waitUntil(() => told.length === 1);
+    await eventually(() => expect(told).toHaveLength(1));
     note(
       'two',
       client.writeDeferred(() => client.run('INSERT INTO t VALUES (2)')),
@@ -386,7 +387,7 @@ describe('the disk of a history', () => {
     answer[1]?.();
     expect((await read).map((row) => row['id'])).toEqual([1, 2]);
     const closed = client.close();
-    await vi.waitUntil(() => answer.length === 3);
+    await eventually(() => expect(answer).toHaveLength(3));
     answer[2]?.();
     await closed;
     expect(told).toEqual(['one', 'two', 'three']);
@@ -399,7 +400,7 @@ describe('the disk of a history', () => {
       'one',
       client.write(() => client.run('INSERT INTO t VALUES (1)')),
     );
-    await vi.waitUntil(() => answer.length === 1);
+    await eventually(() => expect(answer).toHaveLength(1));
     note(
       'two',
       client.write(() => client.run('INSERT INTO t VALUES (2)')),

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
 import type { History, LogStore, RunLogLine } from '../../history/history.ts';
 import { MemoryHistory } from '../../history/memory/memory-history.ts';
@@ -13,6 +13,7 @@ import { RUN_METRICS } from '../service/metrics.ts';
 import { RunLog, RunLogs } from './run-log.ts';
 import type { LogEvent } from '../service/runs.ts';
 import { FakeClock, refusalOf, rest, testService } from '../../../test/support/runs.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 
 const line = (text: string | number): LogLine => ({
   ts: '2026-08-01T12:00:00.000Z',
@@ -386,10 +387,10 @@ describe('logs of the run service', () => {
       (await service.runs.readLog(id, { after: undefined, limit: 10 })).lines.length;
     expect(await linesLeft()).toBe(1);
     // Retention looks every hour or so, counted from when it has ended looking.
-    const later = (ms: number, gone: () => Promise<boolean>): Promise<boolean> =>
-      vi.waitUntil(async () => {
+    const later = (ms: number, gone: () => Promise<boolean>): Promise<void> =>
+      eventually(async () => {
         await service.clock.jump(ms);
-        return gone();
+        expect(await gone()).toBe(true);
       });
     await later(3_600_000, async () => (await linesLeft()) === 0);
     expect((await service.record(id)).status).toBe('completed');
