@@ -1,6 +1,6 @@
 /**
  * Servers that share a queue while everything around them fails, by a schedule that a seed decides.
- * `npm run torture -- --minutes N --seed N` does it for as long as wanted; here it is short.
+ * `npm run torture -- --minutes N --seed N` does it for as long as wanted.
  *
  * What it proves in the end: every run that was accepted ended exactly once and nothing was written
  * of it behind that; one that completed has every record in its place, and where it delivers exactly
