@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Discovered } from '../../kit/source.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
@@ -7,6 +7,7 @@ import { AppError } from '../../lib/errors.ts';
 import { count } from '../../lib/text/count.ts';
 import { isObject } from '../../lib/text/json.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { replaceFile } from '../documents/replace-file.ts';
 import { defineCommand } from '../framework/command.ts';
 import type { CliContext } from '../framework/context.ts';
 import { EXIT, signalExit, usageError } from '../framework/exit.ts';
@@ -130,7 +131,7 @@ async function writeRows(
   const format = isJson(file) ? 'json' : 'yaml';
   const written = rowsDocument({ text, format, found, preset });
   await makeFolder(path.dirname(target));
-  await writeFile(target, written);
+  await replaceFile(target, written);
   const name = shortPath(target, world.cwd);
   terminal.note(`wrote ${name} with ${count(found.length, 'row')}`);
   terminal.note(`next: \`headgate validate ${name}\``);

@@ -1,6 +1,7 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { AppError, messageOf } from '../../lib/errors.ts';
+import { replaceFile } from '../documents/replace-file.ts';
 import { defineCommand } from '../framework/command.ts';
 import { configFile } from '../framework/config-file.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
@@ -57,13 +58,6 @@ async function formatText(text: string, file: string): Promise<string> {
   if (extension === '.json') return formatJson(text, file);
   if (extension === '.yaml' || extension === '.yml') return formatYaml(text, file);
   throw usageError(`${file} is not a document: it must end in .yaml, .yml or .json`);
-}
-
-/** Whole or not at all: a formatter must not lose a document to a full disk. */
-async function replaceFile(file: string, text: string): Promise<void> {
-  const fresh = `${file}.${process.pid}.svc-tmp`;
-  await writeFile(fresh, text);
-  await rename(fresh, file);
 }
 
 async function readText(file: string, cwd: string): Promise<string> {
