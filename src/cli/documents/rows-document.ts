@@ -26,9 +26,13 @@ export function rowsDocument({ text, format, found, preset }: RowsRequest): stri
   const tree = (format === 'json' ? parseJson(text) : parseDocument(text).toJS()) as JsonValue;
   const pipeline = isObject(tree) && isObject(tree['pipeline']) ? tree['pipeline'] : {};
   const ids = new Set<string>();
+  const names = found.map(({ name }) => shortName(name));
   const matrix = found.map((one): JsonObject => {
     const id = idOf(one.name, ids);
-    const sink = destinationOf(pipeline['sink'], one.name, id);
+    const short = shortName(one.name);
+    // Tables of one name in two schemas must not end in one table.
+    const isUnique = names.indexOf(short) === names.lastIndexOf(short);
+    const sink = destinationOf(pipeline['sink'], isUnique ? short : id, id);
     const source: JsonObject = { config: one.config_patch };
     return {
       id,
@@ -41,6 +45,11 @@ export function rowsDocument({ text, format, found, preset }: RowsRequest): stri
   const document = parseDocument(text);
   document.set('matrix', document.createNode(matrix));
   return document.toString({ lineWidth: 0 });
+}
+
+/** Without the schema or stream that it belongs to. */
+function shortName(name: string): string {
+  return name.split('.').at(-1) ?? name;
 }
 
 /** Letters, digits, `_` and `-`, once each. */
@@ -60,7 +69,7 @@ function destinationOf(
 ): JsonObject | undefined {
   const config = isObject(sink) && isObject(sink['config']) ? sink['config'] : {};
   const field = DESTINATIONS.find((one) => typeof config[one] === 'string');
-  if (field !== undefined) return { [field]: name.split('.').at(-1) ?? id };
+  if (field !== undefined) return { [field]: name };
   const { path: file } = config;
   if (typeof file !== 'string' || file.includes('${')) return undefined;
   const { dir, ext } = path.parse(file);
