@@ -24,6 +24,8 @@ const shared = {
   hookTimeout: 120_000,
   // What is waited for may take long on a busy machine; `test/support/eventually.ts` has the same.
   expect: { poll: { timeout: 40_000, interval: 25 } },
+  // A failure that does not come back is reported by name at the end, and does not refuse a change.
+  retry: process.env['CI'] === undefined ? 0 : 1,
 };
 
 /**

@@ -54,6 +54,9 @@ describe.skipIf(chromium.reason !== undefined)(`signing in [${chromium.reason ??
     await dialog.getByLabel('Access token').fill(token);
     await dialog.getByRole('button', { name: 'Sign in' }).click();
   };
+  /** What is typed before the dialog is gone would go into the dialog. */
+  const signedIn = ({ page }: Visit): Promise<void> =>
+    page.getByRole('dialog').waitFor({ state: 'detached' });
 
   test('asks for a token, refuses a wrong one, and keeps the right one in this tab only', async () => {
     const visited = await open('/runs');
@@ -90,6 +93,7 @@ describe.skipIf(chromium.reason !== undefined)(`signing in [${chromium.reason ??
     const visited = await open('/author');
     const { page } = visited;
     await signIn(visited, TOKEN);
+    await signedIn(visited);
     const editor = page.getByRole('textbox', { name: 'Document, YAML or JSON' });
     await editor.fill('version: 1\nname: kept\n');
     await page.getByText(/\d problems?$/).waitFor();
@@ -100,7 +104,7 @@ describe.skipIf(chromium.reason !== undefined)(`signing in [${chromium.reason ??
     await editor.pressSequentially('# more');
     await page.getByText('The server does not take the token any more.').waitFor();
     await signIn(visited, NEXT_TOKEN);
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await signedIn(visited);
     await page.getByText(/\d problems?$/).waitFor();
     expect(await editor.innerText()).toContain('name: kept');
     expect(await editor.innerText()).toContain('# more');
