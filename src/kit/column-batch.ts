@@ -10,7 +10,7 @@ const WORD = 4;
  * New cells and lines are added after the existing cells; this many times their size is enough for
  * most.
  */
-const ROOM = 2.5;
+const ROOM = 1.5;
 
 /**
  * The memory holds, in this order: the starts and ends of each column, the rows, the kinds of each
@@ -33,10 +33,14 @@ export interface ColumnBatch {
   readonly cells: number;
 }
 
-/** `allocate` returns a block of at least this many bytes; its content is overwritten. */
+/**
+ * `allocate` returns a block of at least this many bytes; its content is overwritten. `room` is the
+ * free space, in times the size of the cells.
+ */
 export function packColumns(
   columns: Columns,
   allocate: (bytes: number) => ArrayBuffer = (bytes) => new ArrayBuffer(bytes),
+  room: number = ROOM,
 ): ColumnBatch {
   const { names, height, lines } = columns;
   const packed = [...new Set([...columns.columns, ...(lines?.columns ?? [])])];
@@ -46,7 +50,7 @@ export function packColumns(
   const rows = columns.count === height ? undefined : columns.count;
   const cells = columns.cells.length;
   const shape = { width: packed.length, height, rows, cells };
-  const memory = allocate(cellsAt(shape) + Math.ceil(cells * ROOM));
+  const memory = allocate(cellsAt(shape) + cells + Math.ceil(cells * room));
   const { words, kinds, bytes } = viewsOf(memory, shape);
   for (const [place, column] of packed.entries()) {
     words.set(column.starts.subarray(0, height), place * 2 * height);

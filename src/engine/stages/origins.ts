@@ -25,14 +25,18 @@ export function originAt(origins: Origins, place: number): number | undefined {
 export function joinOrigins(earlier: Origins, later: Origins): Origins {
   if (earlier === undefined || later === null) return later;
   if (later === undefined || earlier === null) return earlier;
-  return Array.from(later, (place) => earlier[place] ?? 0);
+  return Uint32Array.from(later, (place) => earlier[place] ?? 0);
 }
 
-/** Rows keep their numbers while stages work on columns. */
+/** Rows keep their numbers and their order while stages work on columns. */
 export function originsOfRows(before: Columns, after: Columns): Origins {
   if (before.count === after.count) return undefined;
-  const places = new Map(Array.from(before.rows, (row, place) => [row, place]));
-  return Array.from(after.rows, (row) => places.get(row) ?? 0);
+  if (before.count === before.height) return after.rows.slice();
+  let place = 0;
+  return after.rows.map((row) => {
+    while (place < before.count && before.rows[place] !== row) place += 1;
+    return place;
+  });
 }
 
 /**

@@ -5,6 +5,7 @@ import { packColumns, unpackColumns, type ColumnBatch } from '../../kit/column-b
 import type { Columns } from '../../kit/columns.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { DeadRecord } from '../stages/stage.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { unpackJson } from '../../lib/text/packed-json.ts';
 import { Page } from '../../kit/page.ts';
 import { RunError } from '../../lib/errors.ts';
@@ -39,10 +40,11 @@ export class StageThreads {
 
   constructor({ setup, count, metrics, schemaAfter }: StageThreadsOptions) {
     const spare = new SpareMemory(count * PAGES_A_THREAD);
+    const spareCopies = new SpareMemory(count * PAGES_A_THREAD);
     const measured = measurementsInto(metrics);
     this.#threads = Array.from(
       { length: count },
-      () => new StageThread(setup, { spare, measured, schemaAfter }),
+      () => new StageThread(setup, { spare, spareCopies, measured, schemaAfter }),
     );
   }
 
@@ -85,12 +87,14 @@ export class StageThreads {
 /** A page that is with a thread. */
 interface Pending {
   readonly read: Pick<Page, 'bytes' | 'bookmark' | 'count' | 'schema'>;
-  readonly recordAsRead: WorkedPage['recordAsRead'];
+  readonly copy: ReadingCopy | undefined;
   readonly settle: (worked: WorkedPage) => void;
 }
 
 interface Surroundings {
   readonly spare: SpareMemory;
+  /** For pages as they were read, which need no room for new cells. */
+  readonly spareCopies: SpareMemory;
   readonly measured: (measured: Measurements) => void;
   readonly schemaAfter: PageSchemaChange;
 }
@@ -145,10 +149,10 @@ class StageThread {
     const schema = this.#surroundings.schemaAfter(page.schema);
     if (columns === undefined) throw new Error('cannot happen: threads are given columns');
     this.#gathered.push(packColumns(columns, (size) => this.#surroundings.spare.take(size)));
-    const recordAsRead = this.#keepsRead ? readingCopy(columns) : undefined;
+    const copy = this.#keepsRead ? readingCopy(columns, this.#surroundings.spareCopies) : undefined;
     page.release();
     return new Promise((settle) => {
-      this.#pending.push({ read: { bytes, bookmark, count, schema }, recordAsRead, settle });
+      this.#pending.push({ read: { bytes, bookmark, count, schema }, copy, settle });
       if (this.#messages < MESSAGES_A_THREAD) this.#send();
     });
   }
@@ -194,34 +198,39 @@ class StageThread {
     const pending = this.#pending.shift();
     if (pending === undefined)
       throw new Error('cannot happen: a thread answers what it was not asked');
-    const page = this.#pageOf(content, pending.read);
+    const page = this.#pageOf(content, pending);
     const measure = (): void => this.#surroundings.measured(measured);
     pending.settle({
       ...counts,
       dead: unpackedDead(counts.dead, payloads),
       page,
       measure,
-      ...(pending.recordAsRead === undefined ? {} : { recordAsRead: pending.recordAsRead }),
+      ...(pending.copy === undefined ? {} : { recordAsRead: pending.copy.recordAt }),
       ...(failure === undefined ? {} : { failure: failureOf(failure) }),
     });
   }
 
-  #pageOf(content: PageContent, { bytes, bookmark, schema }: Pending['read']): Page {
+  #pageOf(content: PageContent, { read, copy }: Pending): Page {
     const { spare } = this.#surroundings;
+    const { bytes, bookmark, schema } = read;
     const options = bookmark === undefined ? { bytes, schema } : { bytes, bookmark, schema };
+    const releasing = (memory: ArrayBuffer) => (): void => {
+      spare.give(memory);
+      copy?.release();
+    };
     switch (content.form) {
       case 'lines': {
         const { lines, count } = content;
         return Page.ofBlock(JSON_LINES, lines, count, {
           ...options,
-          release: () => spare.give(lines.buffer),
+          release: releasing(lines.buffer),
         });
       }
       case 'columns': {
         const { columns } = content;
         return Page.ofColumns(unpackColumns(columns), {
           ...options,
-          release: () => spare.give(columns.memory),
+          release: releasing(columns.memory),
         });
       }
       case 'records':
@@ -258,10 +267,26 @@ class StageThread {
   }
 }
 
+/** A page as it was read, valid until the page that was made of it is released. */
+interface ReadingCopy {
+  recordAt(this: void, place: number): JsonValue | undefined;
+  release(this: void): void;
+}
+
 /** The thread gets the page itself. */
-function readingCopy(columns: Columns): WorkedPage['recordAsRead'] {
-  const copy = unpackColumns(packColumns(columns));
-  return (place) => (place < copy.count ? readRecord(copy, place) : undefined);
+function readingCopy(columns: Columns, spare: SpareMemory): ReadingCopy {
+  const batch = packColumns(columns, (size) => spare.take(size), 0);
+  let copy: Columns | undefined = unpackColumns(batch);
+  return {
+    recordAt(place) {
+      if (copy === undefined) throw new Error('cannot happen: the page was released');
+      return place < copy.count ? readRecord(copy, place) : undefined;
+    },
+    release() {
+      copy = undefined;
+      spare.give(batch.memory);
+    },
+  };
 }
 
 function unpackedDead(
