@@ -2,8 +2,6 @@ import type { ProbeFinding } from '../../kit/probe.ts';
 import { defineSource } from '../../kit/source.ts';
 import { AppError, messageOf } from '../../lib/errors.ts';
 import { webhookConfig, type WebhookConfig } from './config.ts';
-import { Receiver } from './receiver.ts';
-import { WebhookSource } from './source.ts';
 
 export const webhookSource = defineSource<WebhookConfig>({
   type: 'webhook',
@@ -20,12 +18,13 @@ export const webhookSource = defineSource<WebhookConfig>({
   ],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
   datasetUri: ({ listen_addr: address, path }) => `webhook://${address}${path}`,
-  open: (config, context) => Promise.resolve(new WebhookSource(config, context)),
+  open: async (config, context) => new (await import('./source.ts')).WebhookSource(config, context),
   probe: probeWebhook,
 });
 
 /** Listens for a moment, and takes nothing. */
 async function probeWebhook({ listen_addr: listen, path }: WebhookConfig): Promise<ProbeFinding[]> {
+  const { Receiver } = await import('./receiver.ts');
   try {
     const take = (): Promise<number> => Promise.resolve(503);
     const receiver = await Receiver.open({ listen, path, maxBodyBytes: 0, token: undefined, take });
