@@ -199,6 +199,94 @@ describe('a server with `--allow-env` and `--data-root`', () => {
       }),
     ],
     [
+      'a DuckDB database that is written',
+      () => ({
+        version: 1,
+        pipeline: {
+          source: { type: 'csv', config: { path: shop.path('root/in.csv') } },
+          sink: {
+            type: 'duckdb',
+            config: { database: shop.path('stolen.duckdb'), table_name: 't' },
+          },
+        },
+      }),
+    ],
+    ...(
+      [
+        ['postgres', 'sslrootcert'],
+        ['postgres', 'sslkey'],
+        ['mysql', 'ssl-ca'],
+      ] as const
+    ).map(([type, option]): [string, () => Body] => [
+      `a certificate of ${type} (${option})`,
+      () => {
+        const url = `${type}://u:p@127.0.0.1:1/d?${option}=${shop.path('outside.txt')}`;
+        return {
+          version: 1,
+          pipeline: {
+            source: { type, config: { connection_url: url, query } },
+            sink: { type: 'jsonl', config: { path: out() } },
+          },
+        };
+      },
+    ]),
+    [
+      'Parquet files',
+      () => ({
+        version: 1,
+        pipeline: {
+          source: {
+            type: 'parquet',
+            config: { source: { type: 'glob', pattern: shop.path('*.parquet') } },
+          },
+          sink: { type: 'jsonl', config: { path: out() } },
+        },
+      }),
+    ],
+    [
+      'a Parquet file that is written',
+      () => ({
+        version: 1,
+        pipeline: {
+          source: { type: 'csv', config: { path: shop.path('root/in.csv') } },
+          sink: {
+            type: 'parquet',
+            config: { destination: { type: 'local_path', path: shop.path('stolen.parquet') } },
+          },
+        },
+      }),
+    ],
+    ...(
+      [
+        ['wasm', () => ({ module: shop.path('outside.txt') })],
+        [
+          'lookup',
+          () => ({
+            jsonl: shop.path('outside.txt'),
+            on: { record: 'id', ref: 'id' },
+            add: { a: 'b' },
+          }),
+        ],
+        [
+          'sql',
+          () => ({
+            query: 'SELECT * FROM batch',
+            relations: [{ name: 'r', source: { type: 'csv', path: shop.path('outside.txt') } }],
+          }),
+        ],
+      ] as const
+    ).map(([type, config]): [string, () => Body] => [
+      `what \`${type}\` reads`,
+      () => ({
+        version: 1,
+        pipeline: {
+          source: { type: 'csv', config: { path: shop.path('root/in.csv') } },
+          transforms: [{ type, config: config() }],
+          sink: { type: 'jsonl', config: { path: out() } },
+        },
+      }),
+    ]),
+    [
       'a state file',
       () => ({
         version: 1,
@@ -211,7 +299,8 @@ describe('a server with `--allow-env` and `--data-root`', () => {
     ],
   ])('keeps %s inside', async (_, document) => {
     expect(await endOf(document())).toContain(REFUSED);
-    for (const name of ['stolen.jsonl', 'stolen.db', 'stolen-state', 'not-there.jsonl'])
+    const stolen = ['stolen.jsonl', 'stolen.db', 'stolen.duckdb', 'stolen.parquet', 'stolen-state'];
+    for (const name of [...stolen, 'not-there.jsonl'])
       expect(existsSync(shop.path(name)), name).toBe(false);
   });
 

@@ -8,6 +8,7 @@ import { untilAborted } from '../../lib/until-aborted.ts';
 import { serverOf } from './addresses.ts';
 import type { NatsConnectionConfig } from './config.ts';
 import { natsError } from './errors.ts';
+import { permittedFile } from '../../lib/files/file-access.ts';
 
 const CONNECT_MS = 10_000;
 const PING_MS = 20_000;
@@ -160,8 +161,9 @@ async function loginOf(
 
 async function fileAt(path: string): Promise<Buffer> {
   try {
-    return await readFile(path);
+    return await readFile(permittedFile(path));
   } catch (error) {
+    if (error instanceof ConnectorError) throw error;
     throw new ConnectorError(
       'missing',
       `the file of \`auth\` cannot be read: ${messageOf(error)}`,

@@ -7,6 +7,7 @@ import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import { codeOf, connectPostgres, postgresError } from '../../lib/sql/postgres.ts';
 import { untilAborted } from '../../lib/until-aborted.ts';
 import type { PostgresCdcConfig } from './config.ts';
+import { permittedFile } from '../../lib/files/file-access.ts';
 
 /** Values are read in these forms, whatever the server is set to. */
 const FORMS = `SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'iso_8601';
@@ -69,8 +70,9 @@ async function clientSettings(
 
 async function readAuthority(file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
+    return await readFile(permittedFile(file), 'utf8');
   } catch (error) {
+    if (error instanceof ConnectorError) throw error;
     throw new ConnectorError('missing', `\`ca_path\` cannot be read: ${messageOf(error)}`, {
       cause: error,
       hint: 'name a PEM file that this user may read',

@@ -4,6 +4,7 @@ import type { Redactor } from '../redact.ts';
 import { untilAborted } from '../until-aborted.ts';
 import { parseMongoAddress } from './address.ts';
 import { mongoError } from './errors.ts';
+import { permittedFile } from '../files/file-access.ts';
 
 /** Where the address does not say otherwise. */
 const LIMITS = {
@@ -21,6 +22,12 @@ export interface MongoLinkOptions {
   readonly redactor: Pick<Redactor, 'register'>;
 }
 
+/** The driver reads the files that an address names. */
+function permitFiles(uri: string): void {
+  const parameters = new URLSearchParams(uri.slice(uri.indexOf('?') + 1));
+  for (const [name, path] of parameters) if (/^tls\w*File$/i.test(name)) permittedFile(path);
+}
+
 /** A client that connects when it is first used. It finds the servers again by itself. */
 export class MongoLink {
   readonly #options: MongoLinkOptions;
@@ -29,6 +36,7 @@ export class MongoLink {
 
   constructor(options: MongoLinkOptions) {
     this.#options = options;
+    permitFiles(options.uri);
     for (const secret of parseMongoAddress(options.uri)?.secrets ?? [])
       options.redactor.register(secret);
   }

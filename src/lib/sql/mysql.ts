@@ -5,6 +5,7 @@ import { ConnectorError } from '../errors.ts';
 import { parseMysqlAddress, type MysqlAddress } from './mysql-address.ts';
 import { codesOf, mysqlError } from './mysql-errors.ts';
 import { untilAborted } from './until-aborted.ts';
+import { permittedFile } from '../files/file-access.ts';
 
 export interface MysqlOptions {
   readonly url: string;
@@ -101,8 +102,9 @@ async function tlsOf({ tls, ca }: MysqlAddress): Promise<{ ssl?: object }> {
 
 async function readCertificates(path: string): Promise<string> {
   try {
-    return await readFile(path, 'utf8');
+    return await readFile(permittedFile(path), 'utf8');
   } catch (error) {
+    if (error instanceof ConnectorError) throw error;
     throw new ConnectorError(
       'missing',
       '`ssl-ca` of the address names a file that cannot be read',

@@ -5,6 +5,7 @@ import type { Client, ClientBase, ClientConfig, Pool, PoolClient, PoolConfig } f
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
 import { contextOf, isRefusal } from './postgres-context.ts';
 import { untilAborted } from './until-aborted.ts';
+import { permittedFile } from '../files/file-access.ts';
 
 /** What is wrong with an address, or `undefined`. */
 export function postgresUrlFault(url: string): string | undefined {
@@ -20,12 +21,21 @@ export interface ConnectOptions {
 }
 
 function settings({ url, connectTimeoutMs = 10_000 }: ConnectOptions) {
+  permitCertificates(url);
   return {
     connectionString: withPlainSslMode(url),
     connectionTimeoutMillis: connectTimeoutMs,
     application_name: 'headgate',
     keepAlive: true,
   };
+}
+
+/** The client reads the files that an address names. */
+function permitCertificates(url: string): void {
+  if (!/[?&]ssl/i.test(url) || !URL.canParse(url)) return;
+  const { searchParams } = new URL(url);
+  for (const name of ['sslcert', 'sslkey', 'sslrootcert'])
+    for (const path of searchParams.getAll(name)) permittedFile(path);
 }
 
 /** The client treats these modes alike, and prints a warning of several lines about all but one. */
@@ -336,6 +346,19 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   [/^28/, 'check user and password, and the access rules of the server (pg_hba.conf)'],
   [/^3D000/, 'check the name of the database, the last part of the address'],
   [/^42501/, 'ask the owner of the object for the right (GRANT)'],
+  [/^42601/, 'correct the statement there; `psql` tells the position'],
+  [/^42P01/, 'check the name of the table, its schema and the letters’ case'],
+  [/^42703/, 'check the name of the column; without quotes names are lower case'],
+  [/^42883/, 'check name and types of the arguments, or convert them with `::type`'],
+  [
+    /^22P02|^22007|^22008/,
+    'correct the value at the source, or convert it with `cast` and `on_error: dlq`',
+  ],
+  [/^22003/, 'make the column wider, or correct the value at the source'],
+  [/^22001/, 'make the column longer, or shorten the text'],
+  [/^23502/, 'give the field a value (`coalesce`, `set`), or the column a default'],
+  [/^23505/, 'write with `write_mode: upsert` and a `key`, or remove the row that has the key'],
+  [/^23503/, 'write the rows that others refer to first'],
   [/does not support SSL/, 'leave out `sslmode`, or turn on TLS at the server'],
   [
     /certificate/,
@@ -347,8 +370,7 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
 function hintOf(error: unknown): { hint?: string } {
   const given =
     typeof error === 'object' && error !== null && 'hint' in error ? error.hint : undefined;
-  if (isRefusal(error)) return {};
-  if (typeof given === 'string') return { hint: given };
+  if (typeof given === 'string' && !isRefusal(error)) return { hint: given };
   const [code, text] = [codeOf(error), messageOf(error)];
   const hint = HINTS.find(([pattern]) => pattern.test(code) || pattern.test(text))?.[1];
   return hint === undefined ? {} : { hint };

@@ -8,6 +8,7 @@ import type { KafkaSinkConfig, KafkaSourceConfig } from '../config.ts';
 import type { KafkaAuth, SaslLogin, SslFiles } from './config.ts';
 import type { ClientSettings, Sasl, TlsFiles } from './client-settings.ts';
 import { PROPERTIES } from './properties.ts';
+import { permittedFile } from '../../../lib/files/file-access.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -127,8 +128,9 @@ async function tlsOptions(files: TlsFiles, cwd: string) {
 
 async function fileAt(path: string): Promise<Buffer> {
   try {
-    return await readFile(path);
+    return await readFile(permittedFile(path));
   } catch (error) {
+    if (error instanceof ConnectorError) throw error;
     throw new ConnectorError('missing', `a file of \`auth\` cannot be read: ${messageOf(error)}`, {
       cause: error,
     });
