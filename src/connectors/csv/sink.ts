@@ -182,10 +182,16 @@ class CsvSink implements Sink {
     let existing: Existing | undefined;
     const prepare = async (part: string) => (existing = await this.#existing(part, codec));
     if (this.#appends) await prepare(path);
-    const inPlace = this.#config.on_failure === 'keep_partial';
+    const { on_failure: onFailing } = this.#config;
     const file = this.#appends
       ? await AppendingFile.open({ path, codec, truncate: false })
-      : await ReplacingFile.open({ path, codec, context: this.#context, inPlace, prepare });
+      : await ReplacingFile.open({
+          path,
+          codec,
+          context: this.#context,
+          onFailure: onFailing,
+          prepare,
+        });
     return { file, ...this.#columns(existing, fields()) };
   }
 

@@ -184,7 +184,13 @@ class JsonlSink implements Sink {
       await prepare(path);
       return AppendingFile.open({ path, codec, truncate: false });
     }
-    const inPlace = this.#config.on_failure === 'keep_partial';
-    return ReplacingFile.open({ path, codec, context: this.#context, inPlace, prepare });
+    const { on_failure: onFailing } = this.#config;
+    return ReplacingFile.open({
+      path,
+      codec,
+      context: this.#context,
+      onFailure: onFailing,
+      prepare,
+    });
   }
 }

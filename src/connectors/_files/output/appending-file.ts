@@ -13,6 +13,8 @@ export interface AppendingFileOptions {
   readonly truncate: boolean;
   /** Whether the file is not needed after a crash: then it is not synced to disk. */
   readonly temporary?: boolean;
+  /** The name that the file gets later: errors say it, and its folder is synced by who renames it. */
+  readonly becomes?: string;
 }
 
 /**
@@ -34,7 +36,7 @@ export class AppendingFile {
   /** A pipe or a device cannot be synced, and a temporary file need not be. */
   readonly #isOnDisk: boolean;
   #compressor: Compressor | undefined;
-  #folderSynced = false;
+  #folderSynced: boolean;
   #dirty = false;
   /** Bytes written since the last sync was started. */
   #unasked = 0;
@@ -44,9 +46,14 @@ export class AppendingFile {
   private constructor(
     written: WrittenFile,
     codec: Codec,
-    opened: { readonly file: OpenFile; readonly isOnDisk: boolean },
+    opened: {
+      readonly file: OpenFile;
+      readonly isOnDisk: boolean;
+      readonly becomes: string | undefined;
+    },
   ) {
-    this.#path = written.path;
+    this.#path = opened.becomes ?? written.path;
+    this.#folderSynced = opened.becomes !== undefined;
     this.written = opened.isOnDisk ? [written] : [];
     this.#codec = codec;
     this.#file = opened.file;
@@ -54,17 +61,18 @@ export class AppendingFile {
   }
 
   static async open(options: AppendingFileOptions): Promise<AppendingFile> {
-    const { path, codec, truncate, temporary } = options;
+    const { path, codec, truncate, temporary, becomes } = options;
     const flags =
       constants.O_WRONLY |
       constants.O_CREAT |
       constants.O_APPEND |
       (truncate ? constants.O_TRUNC : 0);
     const written = fileToWrite(path, { append: !truncate });
-    const file = await openInFolder(path, flags);
+    const file = await openInFolder(path, flags, becomes ?? path);
     return new AppendingFile(written, codec, {
       file,
       isOnDisk: temporary !== true && file.stat().isFile(),
+      becomes,
     });
   }
 
@@ -147,12 +155,12 @@ export async function syncFolder(path: string): Promise<void> {
 /**
  * Most files are written to an existing folder, so the folder is created only when opening fails.
  */
-async function openInFolder(path: string, flags: number): Promise<OpenFile> {
+async function openInFolder(path: string, flags: number, shown: string): Promise<OpenFile> {
   try {
     return await OpenFile.open(path, flags);
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw fileError(error, 'write', path);
+    if (codeOf(error) !== 'ENOENT') throw fileError(error, 'write', shown);
   }
-  await onDisk('create the folder of', path, () => makeFolder(dirname(path)));
-  return onDisk('write', path, () => OpenFile.open(path, flags));
+  await onDisk('create the folder of', shown, () => makeFolder(dirname(path)));
+  return onDisk('write', shown, () => OpenFile.open(path, flags));
 }

@@ -1,7 +1,7 @@
-import { constants, lstatSync, type Stats } from 'node:fs';
-import { access, chmod, copyFile, realpath, rm, stat } from 'node:fs/promises';
+import { constants, existsSync, lstatSync, type Stats } from 'node:fs';
+import { access, chmod, copyFile, readlink, realpath, rm, stat } from 'node:fs/promises';
 import { renameOver } from '../../../lib/files/regular-file.ts';
-import { dirname, basename } from 'node:path';
+import { dirname, basename, resolve } from 'node:path';
 import type { SinkContext } from '../../../kit/context.ts';
 import type { FinishReason } from '../../../kit/sink.ts';
 import { stringifyJson } from '../../../lib/text/json.ts';
@@ -9,23 +9,34 @@ import { fileToWrite, type WrittenFile } from '../../../lib/files/written-file.t
 import type { Codec } from '../compression/compression.ts';
 import { codeOf, onDisk } from '../io-error.ts';
 import { AppendingFile, syncFolder } from './appending-file.ts';
-import { removeLeftovers, resumableFiles, resumablePath, temporaryPath } from './temporary-path.ts';
+import {
+  removeLeftovers,
+  removeLeftoversOnce,
+  resumableFiles,
+  resumablePath,
+  temporaryPath,
+} from './temporary-path.ts';
 
 export interface ReplacingOptions {
   /** The name of the complete file. */
   readonly path: string;
   readonly codec: Codec;
   readonly context: SinkContext;
-  /** Whether the file before may go as soon as there is something of the new one. */
-  readonly inPlace: boolean;
+  readonly onFailure: OnFailure;
   /** Prepares the partial file of a stopped run for more records. */
   prepare(path: string): Promise<unknown>;
 }
 
 /**
- * A file that replaces another one. It is written to a temporary file until it is complete, so a run
- * that fails leaves the old file as it was. Without an old file, and for pipes and devices, it is
- * written in place.
+ * What a run that fails leaves under the name. `keep_partial` writes in place: the file before goes
+ * as soon as there is something of the new one.
+ */
+export type OnFailure = 'keep_old' | 'keep_partial' | 'discard';
+
+/**
+ * A file that replaces another one, if there is one. It is written to a temporary file until it is
+ * complete, so that a process that is killed leaves nothing half-written under the name, and a run
+ * that fails leaves the old file as it was. Pipes and devices are written in place.
  *
  * A run that stores bookmarks while it writes is not repeated from its start: its partial file stays,
  * and the run that continues after a bookmark continues that file.
@@ -47,15 +58,19 @@ export class ReplacingFile {
   static async open(options: ReplacingOptions): Promise<ReplacingFile> {
     const { path, before } = await standing(options.path);
     const real = { ...options, path };
-    const isResumable = options.context.progress === 'positions';
-    const isKept = before?.isFile() === true && before.size > 0;
-    const direct = options.inPlace || options.context.progress === 'live';
-    if (direct || (before !== undefined && !before.isFile()) || (!isKept && !isResumable))
+    const { progress } = options.context;
+    const direct = options.onFailure === 'keep_partial' || progress === 'live';
+    if (direct || (before !== undefined && !before.isFile()))
       return ReplacingFile.#openInPlace(real);
     // A file without write permission is not replaced either.
-    if (before !== undefined) await onDisk('write', path, () => access(path, constants.W_OK));
-    await removeLeftovers(dirname(path), (name) => name === basename(path));
-    return isResumable ? ReplacingFile.#openResumable(real) : ReplacingFile.#openBeside(real);
+    if (before === undefined) await removeLeftoversOnce(dirname(path));
+    else {
+      await onDisk('write', path, () => access(path, constants.W_OK));
+      await removeLeftovers(dirname(path), (name) => name === basename(path));
+    }
+    return progress === 'positions'
+      ? ReplacingFile.#openResumable(real)
+      : ReplacingFile.#openBeside(real, before !== undefined);
   }
 
   static async #openInPlace(options: ReplacingOptions): Promise<ReplacingFile> {
@@ -64,15 +79,15 @@ export class ReplacingFile {
     return new ReplacingFile(options, file, undefined);
   }
 
-  static async #openBeside(options: ReplacingOptions): Promise<ReplacingFile> {
+  static async #openBeside(options: ReplacingOptions, replaces: boolean): Promise<ReplacingFile> {
     const { path, codec, context } = options;
     const beside = temporaryPath(path);
     try {
-      const file = await AppendingFile.open({ path: beside, codec, truncate: true });
+      const file = await AppendingFile.open({ path: beside, codec, truncate: true, becomes: path });
       return new ReplacingFile(options, file, beside);
     } catch (error) {
       const code = codeOf((error as Error).cause);
-      if (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS') throw error;
+      if (!replaces || (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS')) throw error;
       context.env.log.warn('no file can be made beside the old one; it is overwritten in place', {
         path,
       });
@@ -88,7 +103,8 @@ export class ReplacingFile {
       context.env.log.info('going on with the part that a stopped run has left', { path });
     }
     const beside = left ?? resumablePath(path, startOf(context));
-    const file = await AppendingFile.open({ path: beside, codec, truncate: left === undefined });
+    const truncate = left === undefined;
+    const file = await AppendingFile.open({ path: beside, codec, truncate, becomes: path });
     return new ReplacingFile(options, file, beside);
   }
 
@@ -112,7 +128,7 @@ export class ReplacingFile {
     if (this.#beside === undefined) return;
     if (reason === 'success') await this.#publish(this.#beside);
     else if (this.#options.context.progress === 'positions') await this.#keepPart(this.#beside);
-    else await this.#dropPart(this.#beside, reason);
+    else await this.#showOrDrop(this.#beside, reason);
   }
 
   /** Releases it. Never throws. */
@@ -137,10 +153,14 @@ export class ReplacingFile {
 
   /** Bookmarks rely on the partial file, so it stays; without an old file it is published as well. */
   async #keepPart(beside: string): Promise<void> {
-    const { path, context } = this.#options;
+    const { path, context, onFailure } = this.#options;
     const written = fileToWrite(path, { append: false });
-    if (written.before === 'nothing') {
-      await onDisk('write', path, () => copyFile(beside, path));
+    if (written.before === 'nothing' && onFailure !== 'discard') {
+      const copy = temporaryPath(path);
+      await onDisk('write', path, async () => {
+        await copyFile(beside, copy);
+        await renameOver(copy, path);
+      });
       this.#published = written;
     }
     const message =
@@ -148,9 +168,19 @@ export class ReplacingFile {
     context.env.log.warn(message, { path, part: beside });
   }
 
-  async #dropPart(beside: string, reason: FinishReason): Promise<void> {
-    const { path, context } = this.#options;
+  /** Without an old file, what was written may be looked at. */
+  async #showOrDrop(beside: string, reason: FinishReason): Promise<void> {
+    const { path, context, onFailure } = this.#options;
+    if (onFailure === 'keep_old' && fileToWrite(path, { append: false }).before === 'nothing') {
+      await this.#publish(beside);
+      context.env.log.warn(`the run is ${reason}: the file has only what was written before that`, {
+        path,
+        hint: 'set `on_failure: discard` to have no file then',
+      });
+      return;
+    }
     await rm(beside, { force: true });
+    if (!existsSync(path)) return;
     context.env.log.warn(`the run is ${reason}: the file of an earlier run stays as it was`, {
       path,
       hint: 'set `on_failure: keep_partial` to have the part that was written instead',
@@ -170,7 +200,7 @@ async function standing(path: string): Promise<{ path: string; before: Stats | u
     // Opening it says what is wrong.
   }
   if (entry?.isSymbolicLink() !== true) return { path, before: entry };
-  const real = await realpath(path).catch(() => path);
+  const real = await realpath(path).catch(async () => resolve(dirname(path), await readlink(path)));
   return { path: real, before: await stat(real).catch(() => undefined) };
 }
 
