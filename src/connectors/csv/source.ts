@@ -124,7 +124,7 @@ function openCsv(value: CsvSourceConfig, context: SourceContext): Source {
       const bounds = pageBounds(value.batch_size, context.pageBytes);
       const read = async function* (limit: number | undefined): AsyncGenerator<Page> {
         const stored = readBlocks({ path: file, codec, signal, borrowed: true });
-        const { delimiter, firstByte, blocks } = await openText(stored, {
+        const { delimiter, firstByte, encoding, blocks } = await openText(stored, {
           encoding: value.encoding,
           skipped: value.skip_rows,
           delimiter: value.delimiter,
@@ -140,6 +140,7 @@ function openCsv(value: CsvSourceConfig, context: SourceContext): Source {
           limit,
           signal,
           name,
+          encoding,
           rejects: rejects ? { byte: firstByte } : undefined,
         });
       };

@@ -1,8 +1,8 @@
 /** What comes before the rows of delimited text: its encoding, lines above the header, its delimiter. */
 import { TextDecoder } from 'node:util';
 import { CARRIAGE_RETURN, LINE_FEED } from '../../../kit/csv-dialect.ts';
-import { ConnectorError } from '../../../lib/errors.ts';
 import type { Log } from '../../../lib/log.ts';
+import { inUtf8 } from '../lines/in-utf8.ts';
 import { textBlocks } from '../lines/other-formats.ts';
 
 type Blocks = AsyncIterable<Uint8Array>;
@@ -24,19 +24,25 @@ export interface OpenedText {
   readonly delimiter: number;
   /** Where the blocks begin in the file; absent when they are not the bytes of the file. */
   readonly firstByte: number | undefined;
-  /** UTF-8 from the first row on; a file that is so already is passed on as it is. */
+  /** Of the file; absent for UTF-8. */
+  readonly encoding: string | undefined;
+  /**
+   * UTF-8 from the first row on; a file that is so already is passed on as it is. What is no text in
+   * the encoding of the file is no UTF-8 either.
+   */
   readonly blocks: Blocks;
 }
 
 export async function openText(stored: Blocks, input: TextInput): Promise<OpenedText> {
-  const decoder = new TextDecoder(input.encoding, { fatal: true });
-  const isUtf8 = decoder.encoding === 'utf-8';
+  const { encoding } = new TextDecoder(input.encoding);
+  const isUtf8 = encoding === 'utf-8';
   const text = isUtf8
     ? textBlocks(stored, { name: input.name, hasEncodings: true })
-    : decoded(stored, decoder, input.name);
+    : inUtf8(stored, encoding);
   const { line, blocks } = await peek(input.skipped === 0 ? text : withoutLines(text, input));
   const firstByte = isUtf8 && input.skipped === 0 ? 0 : undefined;
-  return { delimiter: delimiterOf(line, input), firstByte, blocks };
+  const delimiter = delimiterOf(line, input);
+  return { delimiter, firstByte, encoding: isUtf8 ? undefined : encoding, blocks };
 }
 
 /** A file with another delimiter reads as one column without an error: that is told. */
@@ -60,37 +66,6 @@ export function isEncoding(name: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** UTF-8 of a text in another encoding. */
-async function* decoded(
-  blocks: Blocks,
-  decoder: TextDecoder,
-  name: string,
-): AsyncGenerator<Uint8Array> {
-  let line = 1;
-  const decode = (bytes?: Uint8Array): Buffer => {
-    try {
-      const text = bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
-      return Buffer.from(text, 'utf8');
-    } catch (error) {
-      throw new ConnectorError(
-        'data',
-        `${name} is not ${decoder.encoding} text after line ${line}`,
-        {
-          hint: 'name the `encoding` in which the file was written',
-          cause: error,
-        },
-      );
-    }
-  };
-  for await (const block of blocks) {
-    const bytes = decode(block);
-    for (const byte of bytes) if (byte === LINE_FEED) line += 1;
-    if (bytes.length > 0) yield bytes;
-  }
-  const rest = decode();
-  if (rest.length > 0) yield rest;
 }
 
 /**

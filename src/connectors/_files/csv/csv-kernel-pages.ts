@@ -114,7 +114,7 @@ export class KernelPages implements PageMaker {
     const { line, afterReturn } = scanner;
     const end = scanner.scan(stretch.bytes, stretch.at, 1);
     if (scanner.rowCount > 0) {
-      checkText(stretch, scanner, 0, this.#options.name);
+      checkText(stretch, scanner, 0, this.#options);
       if (this.#columns.admit(scanner.cellCount, scanner.rowLines[0] ?? 1, this.#options))
         this.#nameColumns();
     }

@@ -24,6 +24,8 @@ export interface CsvPageOptions {
   readonly signal: AbortSignal;
   /** Name of the input in errors. */
   readonly name: string;
+  /** In which the text is stored; absent for UTF-8. */
+  readonly encoding?: string | undefined;
   /**
    * Rows that cannot be read are put to the page as rejected ones, in the records lane only. `byte`
    * says where the first block begins in the file, where that is known.
@@ -49,12 +51,20 @@ export interface PageMaker {
   close(): void;
 }
 
-/** Throws when the row is not UTF-8 text. */
-export function checkText(stretch: Stretch, scanner: CsvScanner, row: number, name: string): void {
+/** Throws when the row is not UTF-8 text: what is no text in another encoding has become no UTF-8. */
+export function checkText(
+  stretch: Stretch,
+  scanner: CsvScanner,
+  row: number,
+  { name, encoding }: Pick<CsvPageOptions, 'name' | 'encoding'>,
+): void {
   if (stretch.utf8) return;
   const { rowStarts, rowLines } = scanner;
   if (isUtf8(stretch.bytes.subarray(rowStarts[row], rowStarts[row + 1]))) return;
-  throw new ConnectorError('data', `line ${rowLines[row]} of ${name} is not UTF-8 text`, {
-    hint: 'convert the file to UTF-8, or name its `encoding`, such as `windows-1252`',
-  });
+  const hint =
+    encoding === undefined
+      ? 'convert the file to UTF-8, or name its `encoding`, such as `windows-1252`'
+      : 'name the `encoding` in which the file was written';
+  const message = `line ${rowLines[row]} of ${name} is not ${encoding ?? 'UTF-8'} text`;
+  throw new ConnectorError('data', message, { hint });
 }

@@ -85,7 +85,7 @@ function columnsOf(
     stretch.at = next;
     return undefined;
   }
-  checkText(stretch, scanner, 0, options.name);
+  checkText(stretch, scanner, 0, options);
   const columns = new CsvColumns(options.name);
   const reader = new CellReader(dialect.quote);
   for (let cell = 0; cell < scanner.cellCount; cell += 1) {

@@ -34,8 +34,8 @@ export class RecordPages implements PageMaker {
     this.#options = options;
     this.#nulls = options.shape.nullValues.map((text) => Buffer.from(text));
     this.#cells = new CellReader(options.shape.dialect.quote);
-    const { rejects, name } = options;
-    this.#rejected = rejects === undefined ? undefined : new RejectedRows(name, rejects.byte);
+    const { rejects } = options;
+    this.#rejected = rejects === undefined ? undefined : new RejectedRows(options, rejects.byte);
   }
 
   get isEmpty(): boolean {
@@ -92,7 +92,7 @@ export class RecordPages implements PageMaker {
 
   #check(stretch: Stretch, row: number): void {
     const scanner = this.#scanner;
-    checkText(stretch, scanner, row, this.#options.name);
+    checkText(stretch, scanner, row, this.#options);
     const width = (scanner.rowCells[row + 1] ?? 0) - (scanner.rowCells[row] ?? 0);
     this.#columns.admit(width, scanner.rowLines[row] ?? 0, this.#options);
   }

@@ -13,16 +13,25 @@ export interface UnreadRow {
   readonly line: number;
 }
 
+interface RejectedText {
+  readonly name: string;
+  /** Of the file, where its text was converted. */
+  readonly encoding?: string | undefined;
+}
+
 /** Those of the current page. */
 export class RejectedRows {
   readonly #name: string;
+  /** Whether the bytes are those of the file. */
+  readonly #isAsStored: boolean;
   /** Where the stream begins in the file. */
   readonly #first: number | undefined;
   #rejected: RejectedRecord[] = [];
   #places: RecordPlace[] = [];
 
-  constructor(name: string, first: number | undefined) {
+  constructor({ name, encoding }: RejectedText, first: number | undefined) {
     this.#name = name;
+    this.#isAsStored = encoding === undefined;
     this.#first = first;
   }
 
@@ -45,7 +54,7 @@ export class RejectedRows {
   add(message: string, { stretch, from, to, line }: UnreadRow, index: number): void {
     const bytes = stretch.bytes.subarray(from, to);
     const at = this.#placeOf(stretch, from, line);
-    const text = unreadText(bytes, isUtf8(bytes));
+    const text = unreadText(bytes, !this.#isAsStored || isUtf8(bytes));
     this.#rejected.push({ message, ...text, input: this.#name, at, index });
   }
 

@@ -117,7 +117,7 @@ describe('delimited text of the file source', () => {
       expect.stringContaining('`encoding`, such as'),
     ]);
     expect(await hintOf({ encoding: 'shift_jis' })).toEqual([
-      '/a.csv is not shift_jis text after line 1',
+      'line 2 of /a.csv is not shift_jis text',
       'name the `encoding` in which the file was written',
     ]);
     await put('a.csv', 'Report\nid,name\n1,a\n');
