@@ -1,5 +1,6 @@
 /** The nodes between sources and sinks: transform, tee, merge and join. */
 import { deadRecordOf } from '../stages/page-work.ts';
+import { pageSchemaChange } from '../stages/page-schema.ts';
 import type { ChainResult } from '../stages/transform-chain.ts';
 import type { JoinSpec } from '../../document/structure/topology.ts';
 import { Page } from '../../kit/page.ts';
@@ -10,6 +11,7 @@ import { openTransforms } from '../row/parts.ts';
 import { copyJson } from './copy-json.ts';
 import { handOn, isEmpty, type NodeWork } from './graph-run.ts';
 import { Join } from './join.ts';
+import { CommonSchema, joinedSchema } from './joined-schema.ts';
 import * as nodeMetrics from './node-metrics.ts';
 
 /** A build side may hold this much in memory. */
@@ -142,9 +144,11 @@ export async function runJoin(spec: JoinSpec, work: InnerWork): Promise<void> {
     memoryBytes: JOIN_MEMORY_BYTES,
   });
   const from = env.clock.elapsedMs();
+  const built = new CommonSchema();
   try {
     for await (const page of pagesOf(work, build)) {
       account.filtered += page.count;
+      built.see(page.schema);
       join.build(page.records());
     }
     env.metrics.observe(
@@ -157,13 +161,14 @@ export async function runJoin(spec: JoinSpec, work: InnerWork): Promise<void> {
       records: join.buildRecords,
       on_disk: join.onDisk,
     });
+    const schemaOf = pageSchemaChange([(input) => joinedSchema(spec, built.schema, input)]);
     for await (const page of pagesOf(work, probe)) {
       const [missed, extra] = [join.missed, join.extra];
       const records: JsonValue[] = join.probe(page.records());
       if (spec.mode === 'inner') account.filtered += join.missed - missed;
       account.expanded += join.extra - extra;
-      // The other input brings fields that are not known.
-      if (!(await passOn(page.withSchema(undefined).withRecords(records), work))) return;
+      const out = page.withSchema(schemaOf(page.schema)).withRecords(records);
+      if (!(await passOn(out, work))) return;
     }
   } finally {
     join.close();

@@ -8,6 +8,7 @@ import {
   type JsonValue,
 } from '../../lib/text/json.ts';
 import { keepSpelling, moveSpelling } from '../../lib/text/number-spelling.ts';
+import { fieldOf, UNKNOWN_SCHEMA, withField, type RecordSchema } from '../../kit/record-schema.ts';
 import { boolean, finding, integer, text } from '../../kit/schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
 
@@ -76,6 +77,7 @@ export const crossJoin = defineTransform<CrossJoinConfig>({
   reads: (config) =>
     config.keep_parent ? { kind: 'record' } : { kind: 'fields', names: config.arrays },
   columns: () => ({ kind: 'opaque' }),
+  schema: combinedSchema,
   compile(config) {
     const dropped = new Set(config.drop_arrays ? config.arrays : []);
     return {
@@ -90,6 +92,29 @@ export const crossJoin = defineTransform<CrossJoinConfig>({
     };
   },
 });
+
+/**
+ * What elements hold is known where their lists have types. Fields of an element whose type is unknown
+ * could take the place of any other field.
+ */
+function combinedSchema(config: CrossJoinConfig, input: RecordSchema): RecordSchema {
+  const { arrays, prefix, keep_parent: keepsParent, drop_arrays: dropsLists } = config;
+  const parent = keepsParent ? input.fields : [];
+  const isKept = (name: string): boolean => !dropsLists || !arrays.includes(name);
+  let known: RecordSchema = { fields: parent.filter(({ name }) => isKept(name)), others: true };
+  for (const name of arrays) {
+    const type = fieldOf(input, name)?.type;
+    const item = type?.kind === 'list' ? type.item : undefined;
+    if (item === undefined || item.kind === 'json' || item.kind === 'map') return UNKNOWN_SCHEMA;
+    const head = prefix ? `${name}_` : '';
+    const fields =
+      item.kind === 'struct'
+        ? item.fields.map((field) => ({ ...field, name: head + field.name, nullable: true }))
+        : [{ name, type: item, nullable: true }];
+    known = fields.reduce(withField, known);
+  }
+  return known;
+}
 
 const ONE_NULL: readonly JsonValue[] = [null];
 

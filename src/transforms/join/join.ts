@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { hasField, jsonText, setField } from '../../lib/text/json.ts';
 import { exactField } from '../../lib/text/json-literal.ts';
+import { fieldOf, forgetFields, withField, type RecordSchema } from '../../kit/record-schema.ts';
 import { optional, text } from '../../kit/schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
 import { editing } from '../per-record.ts';
@@ -35,6 +36,7 @@ export const join = defineTransform<z.infer<typeof schema>>({
   reads: (config) => ({ kind: 'fields', names: [config.field] }),
   columns: ({ field, into }) =>
     into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: [field] } },
+  schema: ({ field, into = field }, input) => joinedSchema(input, field, into),
   compile: ({ field, delimiter, into = field }) =>
     editing((record) => {
       const value = hasField(record, field) ? record[field] : undefined;
@@ -49,3 +51,16 @@ export const join = defineTransform<z.infer<typeof schema>>({
       );
     }),
 });
+
+/** Only lists become texts; a record with another value keeps what it has in `into`. */
+function joinedSchema(input: RecordSchema, field: string, into: string): RecordSchema {
+  const from = fieldOf(input, field);
+  if (from === undefined) return input.others === true ? forgetFields(input, [into]) : input;
+  if (from.type.kind === 'json') return forgetFields(input, [into]);
+  if (from.type.kind !== 'list') return input;
+  const text = { name: into, type: { kind: 'utf8' }, nullable: true } as const;
+  if (into === field) return withField(input, text);
+  const before = fieldOf(input, into);
+  if (before !== undefined && before.type.kind !== 'utf8') return forgetFields(input, [into]);
+  return { ...withField(input, text), others: true };
+}
