@@ -80,6 +80,8 @@ const table = fc.array(column, { minLength: 1, maxLength: 6 });
 
 const KEYED = { write_mode: 'upsert', key: ['id'] };
 interface Way {
+  /** They are asked for; records go without them. */
+  readonly threads?: true;
   readonly sink?: JsonObject;
   readonly transforms?: JsonObject[];
   readonly limit?: number;
@@ -104,6 +106,10 @@ const ways: Readonly<Record<string, Way>> = {
   'no stage': {},
   'pages of two rows': { batch: 2 },
   'a graph of nodes': { graph: GRAPH, batch: 2 },
+  threads: {
+    transforms: [{ type: 'filter', config: { path: 'id', op: 'exists' } }],
+    threads: true,
+  },
   'a filter that keeps all': {
     transforms: [{ type: 'filter', config: { path: 'id', op: 'exists' } }],
   },
@@ -195,10 +201,11 @@ async function copied(columns: readonly Made[], way: Way): Promise<void> {
       `CREATE TABLE t (id INTEGER, ${lines.join(', ')})`,
       `INSERT INTO t VALUES ${rows.join(', ')}`,
     );
-    const outcome = await run(
-      planOfTree(documentOf(from.path, into.path, way)),
-      way.limit === undefined ? {} : { limit: way.limit },
-    );
+    const plan = planOfTree(documentOf(from.path, into.path, way));
+    const outcome = await run(plan, {
+      ...(way.limit === undefined ? {} : { limit: way.limit }),
+      ...(way.threads === undefined ? {} : { threads: 1, threadsFromBytes: 0 }),
+    });
     expect(outcome.error).toBeNull();
     expect(await digest(into)).toEqual(await digest(from));
   });
@@ -212,7 +219,7 @@ test('all types at once', async () => {
 test.each(Object.entries(ways))('through %s', async (_name, way) => {
   await fc.assert(
     fc.asyncProperty(table, (columns) => copied(columns, way)),
-    { numRuns: 8 },
+    { numRuns: way.threads === true ? 4 : 8 },
   );
 });
 

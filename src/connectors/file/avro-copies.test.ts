@@ -178,8 +178,12 @@ const file = (path: string, config: JsonObject = {}): JsonObject => ({
   config: { path, ...config },
 });
 
-async function move(pipeline: JsonObject, limit?: number): Promise<void> {
-  const outcome = await run(planOfTree({ pipeline }), limit === undefined ? {} : { limit });
+async function move(pipeline: JsonObject, { limit, threads }: Way = {}): Promise<void> {
+  const plan = planOfTree({ pipeline });
+  const outcome = await run(plan, {
+    ...(limit === undefined ? {} : { limit }),
+    ...(threads === undefined ? {} : { threads: 1, threadsFromBytes: 0 }),
+  });
   expect(outcome.invocations.map(({ error }) => error)).toEqual([null]);
 }
 
@@ -189,10 +193,13 @@ interface Way {
   readonly sink?: JsonObject;
   readonly pipeline?: JsonObject;
   readonly limit?: number;
+  /** They are asked for; records go without them. */
+  readonly threads?: true;
 }
 const WAYS: Readonly<Record<string, Way>> = {
   'no stage': {},
   'a filter that keeps all': { pipeline: { transforms: [EVERYTHING] } },
+  threads: { pipeline: { transforms: [EVERYTHING] }, threads: true },
   'pages of two records': { source: { batch_size: 2 } },
   'a limit': { limit: 1000 },
   overwrite: { sink: { write_mode: 'overwrite' } },
@@ -217,11 +224,11 @@ describe.each(Object.entries(WAYS))('Avro to Avro, with %s', (_name, way) => {
     await fc.assert(
       fc.asyncProperty(made, async (table) => {
         const [from, into] = [await write(table), fresh('avro')];
-        const { source = {}, sink = {}, pipeline = {}, limit } = way;
-        await move({ source: file(from, source), sink: file(into, sink), ...pipeline }, limit);
+        const { source = {}, sink = {}, pipeline = {} } = way;
+        await move({ source: file(from, source), sink: file(into, sink), ...pipeline }, way);
         expect(await digest(into)).toEqual(await digest(from));
       }),
-      { numRuns: 25, seed: randomInt(2 ** 31) },
+      { numRuns: way.threads === true ? 6 : 25, seed: randomInt(2 ** 31) },
     );
   });
 });

@@ -42,22 +42,24 @@ async function digest(path: string): Promise<unknown[]> {
   return [types, await ask(`SELECT CAST(COLUMNS(*) AS VARCHAR) FROM '${path}'`)];
 }
 
+const CHANGES_NOTHING = [{ type: 'filter', config: { path: 'x', op: 'ne', value: 1 } }];
+
 test.each([
-  ['no stage', []],
-  ['a stage that changes nothing', [{ type: 'filter', config: { path: 'x', op: 'ne', value: 1 } }]],
-])('with %s', async (_name, transforms) => {
+  ['no stage', [], 0],
+  ['a stage that changes nothing', CHANGES_NOTHING, 0],
+  ['threads', CHANGES_NOTHING, 1],
+])('with %s', async (_name, transforms, threads) => {
   const [from, into] = [join(folder, 'from.parquet'), join(folder, 'into.parquet')];
   await ask(`COPY (${ALL}) TO '${from}' (FORMAT parquet)`);
   const local = (path: string) => ({ type: 'local_path', path });
-  const outcome = await run(
-    planOfTree({
-      pipeline: {
-        source: { type: 'parquet', config: { source: local(from) } },
-        transforms,
-        sink: { type: 'parquet', config: { destination: local(into) } },
-      },
-    }),
-  );
+  const plan = planOfTree({
+    pipeline: {
+      source: { type: 'parquet', config: { source: local(from) } },
+      transforms,
+      sink: { type: 'parquet', config: { destination: local(into) } },
+    },
+  });
+  const outcome = await run(plan, { threads, threadsFromBytes: 0 });
   expect(outcome.invocations.map(({ error }) => error)).toEqual([null]);
   expect(await digest(into)).toEqual(await digest(from));
 });

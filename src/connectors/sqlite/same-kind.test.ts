@@ -54,6 +54,8 @@ const table = fc.array(fc.constantFrom(...TYPES), { minLength: 1, maxLength: 5 }
 const KEEPS_ALL = { type: 'filter', config: { path: 'id', op: 'exists' } };
 const KEYED = { write_mode: 'upsert', key: ['id'] };
 interface Way {
+  /** They are asked for; records go without them. */
+  readonly threads?: true;
   readonly sink?: JsonObject;
   readonly transforms?: JsonObject[];
   readonly limit?: number;
@@ -75,6 +77,7 @@ const ways: Readonly<Record<string, Way>> = {
   'no stage': {},
   'pages of two rows': { batch: 2 },
   'a graph of nodes': { graph: GRAPH, batch: 2 },
+  threads: { transforms: [KEEPS_ALL], threads: true },
   'a filter that keeps all': { transforms: [KEEPS_ALL] },
   'a field that is added': { transforms: [{ type: 'set', config: { values: { more: 1 } } }] },
   'a field that is added and dropped': {
@@ -166,15 +169,16 @@ test.each(Object.entries(ways))('through %s', async (_name, way) => {
   await fc.assert(
     fc.asyncProperty(table, async ({ types, rows }) => {
       const [from, into] = [tableOf(types, rows), fresh()];
-      const outcome = await run(
-        planOfTree(documentOf(from, into, way)),
-        way.limit === undefined ? {} : { limit: way.limit },
-      );
+      const plan = planOfTree(documentOf(from, into, way));
+      const outcome = await run(plan, {
+        ...(way.limit === undefined ? {} : { limit: way.limit }),
+        ...(way.threads === undefined ? {} : { threads: 1, threadsFromBytes: 0 }),
+      });
       expect(outcome.error).toBeNull();
       const names = ['id', ...types.map((_, index) => `c${index}`)];
       expect(digest(into, names)).toEqual(digest(from, names));
     }),
-    { numRuns: 25 },
+    { numRuns: way.threads === true ? 6 : 25 },
   );
 });
 
