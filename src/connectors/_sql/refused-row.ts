@@ -21,14 +21,19 @@ function refusedRow(error: unknown): number | undefined {
 /** The error with the place of the record in its page, where the rows are the records in order. */
 export function withRefusedRecord(
   error: unknown,
-  { upserts, rejected, isPage }: PagePlan & { readonly isPage: boolean },
-  rows: Pick<PageRows, 'writes' | 'skipped'> | undefined,
+  { upserts, count }: Pick<PagePlan, 'upserts'> & { readonly count: number },
+  rows: Pick<PageRows, 'writes'> | undefined,
 ): unknown {
-  const record = refusedRow(error);
   const [set, ...others] = rows?.writes ?? [];
-  const isStraight = isPage && rejected.length === 0 && set?.rows.length === upserts.length;
+  // Records of one key become one row, and some become none.
+  const isStraight = upserts.length === count && set?.rows.length === count && others.length === 0;
+  return isStraight ? withRecordOfRow(error) : error;
+}
+
+/** The same, where each record is a row. */
+export function withRecordOfRow(error: unknown): unknown {
+  const record = refusedRow(error);
   if (!(error instanceof ConnectorError) || record === undefined) return error;
-  if (!isStraight || others.length > 0) return error;
   return new ConnectorError(error.kind, error.message, {
     cause: error,
     record,

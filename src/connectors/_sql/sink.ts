@@ -31,7 +31,7 @@ import type {
 import { newColumns } from './infer-columns.ts';
 import { planPage, rowsOf, type PagePlan } from './page-rows.ts';
 import { createRecording, type Recording } from './recording.ts';
-import { withRefusedRecord } from './refused-row.ts';
+import { withRecordOfRow, withRefusedRecord } from './refused-row.ts';
 import { roundedFields } from './rounded-fields.ts';
 import { canSweep, takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
 import { stagingName } from './table-names.ts';
@@ -57,7 +57,10 @@ export function createSqlSink(
     if (!takesBlocks(config) || page.form.form === 'records' || page.count === 0) return undefined;
     if (recording.runIn('upsert') !== undefined) return undefined;
     const refusesRounding = config.on_rounding === 'error';
-    return driver.pass?.(config.table_name, page, { key, commit, hold, refusesRounding });
+    const how = { key, commit, hold, refusesRounding };
+    return driver.pass?.(config.table_name, page, how).catch((error: unknown) => {
+      throw withRecordOfRow(error);
+    });
   };
 
   const write = async (
@@ -112,7 +115,7 @@ export function createSqlSink(
       };
       await driver.apply(change).catch(async (error: unknown) => {
         if (await table.isTaken().catch(() => false)) throw takenOver(config.table_name, error);
-        throw withRefusedRecord(error, { ...plan, isPage: spec === undefined }, rows);
+        throw withRefusedRecord(error, { ...plan, count: records.length }, rows);
       });
     }
     const skipped = rows?.skipped ?? 0;

@@ -32,6 +32,7 @@ import { pathOf, type DuckdbSinkConfig } from './config.ts';
 import { roundingOf } from './rounding.ts';
 import { fromText, isNested } from '../../lib/sql/duckdb-from-text.ts';
 import { columnLine, DUCKDB_TYPES } from './new-column.ts';
+import { placeRefusal } from './refused-value.ts';
 import { readColumns } from './schema.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 
@@ -143,7 +144,9 @@ async function apply(connection: DuckDBConnection, change: TableChange): Promise
     if (deletesBefore !== undefined) await connection.run(deletion(change, REPLACED));
     for (const set of change.writes) {
       await fill(connection, INCOMING, set, change.finished);
-      await insert(connection, change, set);
+      await insert(connection, change, set).catch((error: unknown) => {
+        throw placeRefusal(error, set);
+      });
     }
     if (deletes.length > 0) await connection.run(deletion(change, LEAVING));
     if (change.commit !== undefined) await storeToken(connection, change.commit);

@@ -11,6 +11,7 @@ import { columnLines, MYSQL_TYPES } from './write/column-types.ts';
 import { encodersOf, valueSql } from './write/encode.ts';
 import { isNotAllowed, loadRows } from './write/load.ts';
 import { replaceTable } from './write/overwrite.ts';
+import { placeRefusal } from './write/refused-value.ts';
 import { roundingOf } from './write/rounding.ts';
 import {
   isMariadb,
@@ -293,9 +294,10 @@ async function insert(
     set.rows,
     { rows: config.batch_size === 0 ? Infinity : config.batch_size, size: server.size },
   );
-  for (const statement of statements)
-    await askMysql(connection, statement).catch((error: unknown) => {
-      throw codesOf(error).number === TWO_ROWS ? otherRow(change, error) : error;
+  for (const { sql, from } of statements)
+    await askMysql(connection, sql).catch((error: unknown) => {
+      if (codesOf(error).number === TWO_ROWS) throw otherRow(change, error);
+      throw placeRefusal(error, set, from);
     });
 }
 
@@ -353,7 +355,7 @@ async function sweep(
     keys,
     SWEEP_CHUNK,
   );
-  for (const statement of statements) await askMysql(connection, statement);
+  for (const { sql } of statements) await askMysql(connection, sql);
   const same = names.map((name) => `s.${backticked(name)} = t.${backticked(name)}`);
   const { changed } = await askMysql(
     connection,

@@ -57,7 +57,8 @@ async function fill(definition: string, pages: readonly Page[]): Promise<unknown
     await sink.flush();
     return [told, (await client.query(`SELECT t::text AS row FROM ${table} AS t ORDER BY 1`)).rows];
   } catch (error) {
-    return String(error).replace(table, 'the table');
+    // Only COPY knows the number of a row, and a statement the record.
+    return String(error).replace(table, 'the table').replace('; row 1 of the COPY statement', '');
   } finally {
     await sink.close();
   }

@@ -40,7 +40,7 @@ import { endEarlierExecutions, openExecutionPool } from './write/executions.ts';
 import { lastToken, storeToken, takeScope } from './write/tokens.ts';
 import { logReplaced, rollbackSession } from './write/rollback.ts';
 import { WriteTransaction, type Transaction } from './write/write-transaction.ts';
-import { hideStoredRow, placeArrival, placeRefusal } from './write/refused-value.ts';
+import { hideStoredRow, placeArrival, placeCopied, placeRefusal } from './write/refused-value.ts';
 
 const TOKEN_COLUMNS = [
   'scope text PRIMARY KEY',
@@ -158,7 +158,7 @@ export async function openPostgresDriver(
         { hold: hold !== undefined },
         async (transaction) => {
           try {
-            await sendCopy(transaction, plan, { table, key });
+            await sendCopy(transaction, plan, { table, key, rows: page.count });
             if (commit !== undefined)
               await storeToken(await transaction.client(), qualified(TOKEN_TABLE), commit);
           } catch (error) {
@@ -365,7 +365,10 @@ async function copyRows(transaction: Transaction, change: Write, { table }: Targ
     const stream = await transaction.copy({
       sql: `COPY ${table} (${quoteNames(names)}) FROM STDIN`,
     });
-    return stream.write(Buffer.from(lines));
+    stream.beginPage(rows.length);
+    return stream.write(Buffer.from(lines)).catch((error: unknown) => {
+      throw placeCopied(error, stream);
+    });
   }
   const from = await arrive(transaction, columns, lines);
   const client = await transaction.client();

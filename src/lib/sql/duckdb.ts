@@ -134,6 +134,33 @@ const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
   [/^INTERRUPT Error/, 'timeout'],
 ];
 
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  [/^Parser Error/, 'correct the statement at the word that is named'],
+  [
+    /^Catalog Error: Table/,
+    'check the name of the table, and that the path is that of the right database',
+  ],
+  [/^Catalog Error: .*Function/, 'check the name of the function'],
+  [
+    /^Binder Error: Referenced column/,
+    'check the name of the column; a text stands in single quotes',
+  ],
+  [/^Binder Error/, 'correct the statement: names and types of columns and arguments'],
+  [
+    /^Conversion Error/,
+    'correct the value at the source, or convert it with `cast` and `on_error: dlq`',
+  ],
+  [
+    /^Constraint Error: NOT NULL/,
+    'give the field a value (`coalesce`, `set`), or the column a default',
+  ],
+  [
+    /^Constraint Error: .*(?:Duplicate key|unique)/i,
+    'write with `write_mode: upsert` and a `key`, or remove the row that has the key',
+  ],
+  [/^Out of Memory Error/, 'give the engine more memory, or read less at a time'],
+];
+
 function openingHint(text: string): string {
   if (text.includes('lock'))
     return 'another process has the database open; end it, or open it read only';
@@ -147,7 +174,8 @@ export function duckdbError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
   const text = firstLine(messageOf(error));
   const kind = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'data';
-  const hint = kind === 'connection' ? openingHint(text) : undefined;
+  const hint =
+    kind === 'connection' ? openingHint(text) : HINTS.find(([pattern]) => pattern.test(text))?.[1];
   return new ConnectorError(
     kind,
     `${doing}: ${text}`,

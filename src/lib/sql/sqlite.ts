@@ -132,6 +132,25 @@ const HINTS: Readonly<Record<number, string>> = {
   26: 'check the path: the file is no SQLite database, or it is encrypted',
 };
 
+const BY_TEXT: readonly (readonly [RegExp, string])[] = [
+  [
+    /syntax error|incomplete input|unrecognized token/,
+    'correct the statement at the word that is named',
+  ],
+  [
+    /^no such table/,
+    'check the name of the table, and that the path is that of the right database',
+  ],
+  [/^no such column/, 'check the name of the column; a text stands in single quotes'],
+  [/^no such function/, 'use a function that SQLite has, or compute it in a transform'],
+  [/^NOT NULL constraint/, 'give the field a value (`coalesce`, `set`), or the column a default'],
+  [
+    /^UNIQUE constraint/,
+    'write with `write_mode: upsert` and a `key`, or remove the row that has the key',
+  ],
+  [/^FOREIGN KEY constraint/, 'write the rows that others refer to first'],
+];
+
 /** Turns an error of SQLite into a `ConnectorError`; our own errors pass unchanged. */
 export function sqliteError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
@@ -139,7 +158,7 @@ export function sqliteError(error: unknown, doing: string): ConnectorError {
   const text = messageOf(error);
   const kind =
     code === 1 && /^no such (table|column)/.test(text) ? 'missing' : (KINDS[code] ?? 'data');
-  const hint = HINTS[code];
+  const hint = HINTS[code] ?? BY_TEXT.find(([pattern]) => pattern.test(text))?.[1];
   return new ConnectorError(kind, `${doing}: ${text}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),

@@ -117,6 +117,31 @@ export function jsonFault(error: unknown): string {
   return `is not JSON${position === undefined ? '' : ` (at ${position})`}`;
 }
 
+const FAULTS: readonly (readonly [RegExp, string])[] = [
+  [
+    /^Unexpected token '[NI]'/,
+    'JSON has no NaN and no Infinity: have null or a text written for them',
+  ],
+  [/property name/, 'names stand in double quotes, and no comma stands behind the last one'],
+  [/Unexpected token '\\''/, 'texts stand in double quotes'],
+  [/control character/, 'write line ends and tabs in texts as `\\n` and `\\t`'],
+  [/escaped character|escape sequence/, 'write a backslash in a text as two'],
+  [
+    /after JSON/,
+    'one value stands there, and more follows: have each written on a line of its own',
+  ],
+];
+
+/** What to do about it; `text` is what could not be parsed. */
+export function jsonHint(error: unknown, text: string): string | undefined {
+  if (!(error instanceof SyntaxError)) return undefined;
+  const { message } = error;
+  const position = /position (\d+)/.exec(message)?.[1];
+  if (message.startsWith('Unexpected end') || Number(position) >= text.length)
+    return 'it ends in the middle: what follows may be missing or stand on other lines; compare the size of the file with that at its origin';
+  return FAULTS.find(([pattern]) => pattern.test(message))?.[1];
+}
+
 class NumberRange extends SyntaxError {}
 
 function exactInteger(_key: string, value: unknown, context?: { source?: string }): unknown {

@@ -4,7 +4,7 @@ import type { Page } from '../../../kit/page.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { ReadRequest } from '../../../kit/source.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import { jsonFault, parseData, type JsonValue } from '../../../lib/text/json.ts';
+import { jsonFault, jsonHint, parseData, type JsonValue } from '../../../lib/text/json.ts';
 import { openText } from '../csv/csv-input.ts';
 import type { CsvPageOptions } from '../csv/csv-page-maker.ts';
 import { csvPages } from '../csv/csv-pages.ts';
@@ -57,12 +57,12 @@ export function pagesOf(input: Input, reading: Reading): AsyncIterable<Page> {
 async function* delimitedPages(
   input: Input,
   { config, context, rejects }: Reading,
-  options: Omit<CsvPageOptions, 'shape' | 'name' | 'rejects'>,
+  options: Omit<CsvPageOptions, 'shape' | 'name' | 'encoding' | 'rejects'>,
 ): AsyncGenerator<Page> {
   const { csv } = config;
   const { name } = input;
   const quote = csv.quote.charCodeAt(0);
-  const { delimiter, firstByte, blocks } = await openText(input.blocks(), {
+  const { delimiter, firstByte, encoding, blocks } = await openText(input.blocks(), {
     encoding: csv.encoding,
     skipped: csv.skip_rows,
     delimiter: csv.delimiter === 'auto' ? 'auto' : csv.delimiter.charCodeAt(0),
@@ -80,6 +80,7 @@ async function* delimitedPages(
     ...options,
     shape,
     name,
+    encoding,
     rejects: rejects ? { byte: firstByte } : undefined,
   });
 }
@@ -139,7 +140,9 @@ function parsed(text: string, name: string): JsonValue {
   try {
     return parseData(text);
   } catch (error) {
-    throw new ConnectorError('data', `${name} ${jsonFault(error)}`, { cause: error });
+    const hint = jsonHint(error, text);
+    const options = hint === undefined ? { cause: error } : { cause: error, hint };
+    throw new ConnectorError('data', `${name} ${jsonFault(error)}`, options);
   }
 }
 

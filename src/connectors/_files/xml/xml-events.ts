@@ -62,9 +62,23 @@ function notWellFormed(
       .replace(/^\d+:\d+: /, '')
       .replace(/\.$/, '');
   return new ConnectorError('data', `line ${line} of ${name} is not well-formed XML: ${why}`, {
+    hint: HINTS.find(([pattern]) => pattern.test(why))?.[1] ?? OTHER_HINT,
     cause,
   });
 }
+
+const OTHER_HINT = 'correct the document there, or have it written again';
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  [/levels deep|expands to more/, 'read a part of the document, or have it written flatter'],
+  [/not supported/, 'have the document written without that entity'],
+  [/entity `&/, 'declare the entity in the DOCTYPE, or write its character'],
+  [/&amp;/, 'write `&amp;` for each `&` that stands for itself'],
+  [
+    /not closed/,
+    'the document may be cut off: compare its size with that at its origin, and fetch it again',
+  ],
+  [/is open/, 'close the elements in the order in which they lie in each other'],
+];
 
 function mismatch(error: unknown, innermost: string): string | undefined {
   return messageOf(error).includes('unexpected close tag')

@@ -24,28 +24,36 @@ export interface Chunks {
   readonly size: number;
 }
 
+export interface InsertStatement {
+  readonly sql: string;
+  /** Index of its first row. */
+  readonly from: number;
+}
+
 /** One statement after the other, for rows in their order. */
 export function* insertStatements(
   insertion: Insertion,
   rows: readonly (readonly JsonValue[])[],
   most: Chunks,
-): Generator<string, void> {
+): Generator<InsertStatement, void> {
   const { table, encoders } = insertion;
   const head = `INSERT INTO ${backticked(table)} (${nameList(encoders.map(({ name }) => name))}) VALUES `;
   const tail = insertion.mode === 'upsert' ? ` ON DUPLICATE KEY UPDATE ${updates(insertion)}` : '';
   let parts: string[] = [];
   let size = 0;
+  let from = 0;
   for (const row of rows) {
     const values = `(${encoders.map((encoder, index) => valueSql(encoder, row[index] ?? null)).join(',')})`;
     if (parts.length > 0 && (parts.length >= most.rows || size + values.length > most.size)) {
-      yield head + parts.join(',') + tail;
+      yield { sql: head + parts.join(',') + tail, from };
+      from += parts.length;
       parts = [];
       size = 0;
     }
     parts.push(values);
     size += values.length;
   }
-  if (parts.length > 0) yield head + parts.join(',') + tail;
+  if (parts.length > 0) yield { sql: head + parts.join(',') + tail, from };
 }
 
 /**

@@ -15,6 +15,9 @@ interface Wire {
 
 /** Writes directly to the socket. An error of the statement is thrown by the next call. */
 export class CopyIn {
+  /** Rows that were sent, and those of them before the page at hand. */
+  rows = 0;
+  rowsBefore = 0;
   readonly #text: string;
   readonly #ready = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<void>();
@@ -65,6 +68,12 @@ export class CopyIn {
   async fail(): Promise<void> {
     if (this.#failure === undefined) this.#stream?.write(COPY_FAIL);
     await this.#ended.promise.catch(() => {});
+  }
+
+  /** Rows of a page follow. */
+  beginPage(rows: number): void {
+    this.rowsBefore = this.rows;
+    this.rows += rows;
   }
 
   submit(wire: Wire): void {

@@ -23,6 +23,8 @@ import {
   type Encoded,
 } from '../types/encode.ts';
 import { roundingOf } from '../types/rounding.ts';
+import type { CopyIn } from '../copy/copy-in.ts';
+import { placeCopied } from './refused-value.ts';
 import { arrivalTable, insertInto } from './statements.ts';
 import type { Transaction } from './write-transaction.ts';
 
@@ -231,35 +233,39 @@ function planLines(page: Page, target: CopyTarget, name: string): CopyPlan | und
 export async function sendCopy(
   transaction: Transaction,
   plan: CopyPlan,
-  to: { table: string; key: readonly string[] },
+  to: { readonly table: string; readonly key: readonly string[]; readonly rows: number },
 ): Promise<void> {
   const { columns } = plan;
   if (to.key.length === 0) {
     const names = columns.map((column) => column.name);
-    return send(transaction, `COPY ${to.table} (${quoteNames(names)}) FROM STDIN`, plan);
+    const stream = await copyOf(
+      transaction,
+      plan,
+      `COPY ${to.table} (${quoteNames(names)}) FROM STDIN`,
+    );
+    stream.beginPage(to.rows);
+    return send(stream, plan).catch((error: unknown) => {
+      throw placeCopied(error, stream);
+    });
   }
   const arrival = arrivalTable(columns);
   await transaction.arrival(arrival);
-  await send(transaction, arrival.copy, plan);
+  await send(await copyOf(transaction, plan, arrival.copy), plan);
   const key = to.key.flatMap((name) => columns.filter((column) => column.name === name));
   await (
     await transaction.client()
   ).query(insertInto(to.table, { columns, key, mode: 'upsert' }, arrival.from));
 }
 
+function copyOf(transaction: Transaction, { form }: CopyPlan, sql: string): Promise<CopyIn> {
+  return form === 'text'
+    ? transaction.copy({ sql })
+    : transaction.copy({ sql: `${sql} (FORMAT binary)`, head: BINARY_HEAD, tail: BINARY_TAIL });
+}
+
 /** Binary rows already are protocol messages. */
-async function send(
-  transaction: Transaction,
-  sql: string,
-  { form, block }: CopyPlan,
-): Promise<void> {
-  if (form === 'text') return (await transaction.copy({ sql })).write(block);
-  const stream = await transaction.copy({
-    sql: `${sql} (FORMAT binary)`,
-    head: BINARY_HEAD,
-    tail: BINARY_TAIL,
-  });
-  return stream.writeMessages(block);
+function send(stream: CopyIn, { form, block }: CopyPlan): Promise<void> {
+  return form === 'text' ? stream.write(block) : stream.writeMessages(block);
 }
 
 const BACKSLASH = 92;

@@ -5,6 +5,7 @@
 import type { ClientBase, Pool } from 'pg';
 import { lend, type Lent } from '../../../lib/sql/postgres.ts';
 import { CopyIn } from '../copy/copy-in.ts';
+import { placeCopied } from './refused-value.ts';
 import type { arrivalTable } from './statements.ts';
 
 export type ArrivalTable = Pick<ReturnType<typeof arrivalTable>, 'create' | 'empty'>;
@@ -74,6 +75,7 @@ export class WriteTransaction {
       begun: false,
       arrivals: new Set(),
     });
+    open.copy?.stream.beginPage(0);
     try {
       return await open.lent.do(doing, async () => {
         const result = await work(transactionOf(open));
@@ -153,6 +155,11 @@ async function endCopy(open: OpenTransaction): Promise<void> {
   const { copy } = open;
   if (copy === undefined) return;
   open.copy = undefined;
-  if (copy.statement.tail !== undefined) await copy.stream.write(copy.statement.tail);
-  await copy.stream.end();
+  const { statement, stream } = copy;
+  try {
+    if (statement.tail !== undefined) await stream.write(statement.tail);
+    await stream.end();
+  } catch (error) {
+    throw placeCopied(error, stream);
+  }
 }
