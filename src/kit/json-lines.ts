@@ -1,5 +1,11 @@
 import { ConnectorError, messageOf } from '../lib/errors.ts';
 import { parseData, stringifyJson, type JsonValue } from '../lib/text/json.ts';
+import {
+  hasSpellings,
+  ownSpelling,
+  rememberSpelling,
+  spellingOf,
+} from '../lib/text/number-spelling.ts';
 import { writeLines } from './column-lines.ts';
 import type { Encoding } from './page.ts';
 
@@ -18,14 +24,18 @@ export const JSON_LINES: Encoding = {
       const newline = text.indexOf('\n', start);
       const end = newline === -1 ? text.length : newline;
       const line = text.slice(start, end);
-      if (line.trim() !== '') records.push(parseLine(line, records.length));
+      if (line.trim() !== '') addLine(line, records);
       start = end + 1;
     }
     return records;
   },
   encode(records) {
     let text = '';
-    for (const record of records) text += `${stringifyJson(record)}\n`;
+    const isSpelled = hasSpellings(records);
+    for (const [index, record] of records.entries()) {
+      const own = isSpelled ? spellingOf(records, String(index)) : undefined;
+      text += `${own ?? stringifyJson(record)}\n`;
+    }
     return encoder.encode(text);
   },
   encodeColumns: writeLines,
@@ -39,6 +49,13 @@ export const JSON_LINES: Encoding = {
     return offset;
   },
 };
+
+function addLine(line: string, records: JsonValue[]): void {
+  const value = parseLine(line, records.length);
+  const own = ownSpelling(value, line.trim());
+  const length = records.push(value);
+  if (own !== undefined) rememberSpelling(records, String(length - 1), own);
+}
 
 function parseLine(line: string, index: number): JsonValue {
   try {

@@ -1,4 +1,5 @@
 import type { JsonValue } from '../lib/text/json.ts';
+import { hasSpellings, keepSpelling } from '../lib/text/number-spelling.ts';
 import { readRecords } from './column-records.ts';
 import type { Columns } from './columns.ts';
 import type { RecordSchema } from './record-schema.ts';
@@ -244,7 +245,7 @@ export class Page {
         options,
       );
     }
-    return Page.ofRecords(this.records().slice(from, end), options);
+    return Page.ofRecords(sliceOf(this.records(), from, end), options);
   }
 
   /** A rejected record belongs to the record before it, or to the first. */
@@ -263,4 +264,13 @@ export class Page {
       ? { bytes, schema, rejected }
       : { bytes, bookmark, schema, rejected };
   }
+}
+
+/** Numbers that stand alone keep how they were written. */
+function sliceOf(records: readonly JsonValue[], from: number, to: number): readonly JsonValue[] {
+  const slice = records.slice(from, to);
+  if (hasSpellings(records))
+    for (const index of slice.keys())
+      keepSpelling(records, String(from + index), slice, String(index));
+  return slice;
 }

@@ -1,6 +1,7 @@
 import { RecordError } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import type { Columns } from '../../kit/columns.ts';
+import { hasSpellings, keepSpelling } from '../../lib/text/number-spelling.ts';
 import { joinOrigins, originAt, originsOfRows, type Origins } from './origins.ts';
 import type { SchemaChange, TransformSchemaChange } from './page-schema.ts';
 import type { Page } from '../../kit/page.ts';
@@ -247,9 +248,14 @@ function recordStep(transforms: readonly NamedTransform[], isFirst: boolean): St
       for (const transform of transforms.toReversed()) emit = link(transform, emit, tally);
       if (quarantines) return putAside(records, { out, tally, emit, origins });
       let index = 0;
+      const isSpelled = hasSpellings(records);
       try {
         for (; index < records.length; index += 1) {
+          const from = out.length;
           emit(records[index] as JsonValue);
+          if (isSpelled)
+            for (let at = from; at < out.length; at += 1)
+              keepSpelling(records, String(index), out, String(at));
           if (origins !== undefined) while (origins.length < out.length) origins.push(index);
         }
       } catch (error) {

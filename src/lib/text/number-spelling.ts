@@ -58,6 +58,11 @@ export function forgetSpelling(holder: object, key: string): void {
   (holder as Holder)[SPELLINGS] = new Map([...spellings].filter(([name]) => name !== key));
 }
 
+/** The text of a number that stands alone, where it is not the usual one. */
+export function ownSpelling(value: unknown, text: string): string | undefined {
+  return typeof value === 'number' && text !== String(value) ? text : undefined;
+}
+
 /** Whether one of its own numbers was written in its own way. */
 export function hasSpellings(holder: object): boolean {
   return areThereAny && (holder as Holder)[SPELLINGS] !== undefined;

@@ -5,10 +5,11 @@ import { isExactInCells } from '../../../kit/cells.ts';
 import { readRecords } from '../../../kit/column-records.ts';
 import { Page } from '../../../kit/page.ts';
 import { isObject, stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
+import { rememberSpelling } from '../../../lib/text/number-spelling.ts';
 import { CellMarks } from '../../../kit/cell-marks.ts';
 import { LineCells, MOST_COLUMNS, withKeysOf } from './json-line-cells.ts';
 import { pagesOfLines, type LinePageMaker, type LinePageOptions } from './json-line-pages.ts';
-import { valueOfLine } from './json-lines-file.ts';
+import { spellingOfLine, valueOfLine } from './json-lines-file.ts';
 
 const LINE_FEED = 10;
 
@@ -129,14 +130,15 @@ class ColumnPages implements LinePageMaker {
     const stretch = this.#stretch;
     const newline = stretch.indexOf(LINE_FEED, this.#at);
     const end = newline === -1 ? stretch.length : newline;
-    const value = valueOfLine(stretch.subarray(this.#at, end), {
+    const bytes = stretch.subarray(this.#at, end);
+    const value = valueOfLine(bytes, {
       utf8: this.#utf8,
       line: this.#line,
       options: this.#options,
     });
     if (value !== undefined && !this.#add(end - this.#at + 1)) return false;
     this.#copy();
-    if (value !== undefined) this.#takeValue(value);
+    if (value !== undefined) this.#takeValue(value, spellingOfLine(value, bytes));
     this.#pass(end);
     this.#copyFrom = this.#at;
     return true;
@@ -146,7 +148,7 @@ class ColumnPages implements LinePageMaker {
    * A line that is not in canonical form may still have the same cells; the first line defines the
    * keys.
    */
-  #takeValue(value: JsonValue): void {
+  #takeValue(value: JsonValue, spelled: string | undefined): void {
     if (this.#records === undefined) {
       const names = withKeysOf(this.#names, value);
       if (names !== undefined && names.length <= MOST_COLUMNS) this.#names = names;
@@ -154,7 +156,9 @@ class ColumnPages implements LinePageMaker {
       if (this.#markWritten(value)) return;
       this.#makeRecords();
     }
-    this.#records?.push(value);
+    const length = this.#records?.push(value) ?? 0;
+    if (spelled !== undefined && this.#records !== undefined)
+      rememberSpelling(this.#records, String(length - 1), spelled);
   }
 
   #markWritten(value: JsonValue): boolean {

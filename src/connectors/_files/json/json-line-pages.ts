@@ -4,7 +4,7 @@ import { Page } from '../../../kit/page.ts';
 import { stringifyJson } from '../../../lib/text/json.ts';
 import { ByteWriter } from '../../../kit/byte-writer.ts';
 import { CompactJson } from './compact-json.ts';
-import { valueOfLine, wholeLines, type LineOptions } from './json-lines-file.ts';
+import { spellingOfLine, valueOfLine, wholeLines, type LineOptions } from './json-lines-file.ts';
 import { withoutBom } from '../csv/csv-rows.ts';
 import { PageFill, type PageBounds } from '../../../kit/page-bounds.ts';
 
@@ -124,7 +124,8 @@ class LinePages implements LinePageMaker {
     const stretch = this.#stretch;
     const newline = stretch.indexOf(LINE_FEED, this.#at);
     const end = newline === -1 ? stretch.length : newline;
-    const value = valueOfLine(stretch.subarray(this.#at, end), {
+    const bytes = stretch.subarray(this.#at, end);
+    const value = valueOfLine(bytes, {
       utf8: this.#utf8,
       line: this.#line,
       options: this.#options,
@@ -132,7 +133,8 @@ class LinePages implements LinePageMaker {
     if (value !== undefined) {
       if (!this.#add(end - this.#at + 1)) return false;
       this.#copy();
-      this.#out.append(Buffer.from(`${stringifyJson(value)}\n`));
+      const written = spellingOfLine(value, bytes) ?? stringifyJson(value);
+      this.#out.append(Buffer.from(`${written}\n`));
     } else this.#copy();
     this.#at = Math.min(end + 1, stretch.length);
     this.#copyFrom = this.#at;

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
-import { parseData, type JsonValue, jsonFault } from '../../../lib/text/json.ts';
+import { parseData, type JsonValue, jsonFault, jsonHint } from '../../../lib/text/json.ts';
 import { isEncrypted, decrypt, encrypt } from '../../../lib/crypto/encryption.ts';
 import { unreadText } from '../../../kit/rejected-record.ts';
+import { ownSpelling } from '../../../lib/text/number-spelling.ts';
 import { withoutBom } from '../csv/csv-rows.ts';
 import type { ReadLine, Sized } from '../lines/cut-pages.ts';
 
@@ -61,8 +62,10 @@ function* valuesOf(stretch: Buffer, state: StretchState, options: LineOptions): 
   while (start < stretch.length) {
     const newline = stretch.indexOf(LINE_FEED, start);
     const end = newline === -1 ? stretch.length : newline;
-    const value = valueOfLine(stretch.subarray(start, end), { utf8, line: state.line, options });
-    if (value !== undefined) yield { value, size: end - start + 1 };
+    const bytes = stretch.subarray(start, end);
+    const value = valueOfLine(bytes, { utf8, line: state.line, options });
+    if (value !== undefined)
+      yield { value, size: end - start + 1, spelled: spellingOfLine(value, bytes) };
     start = end + 1;
     state.line += 1;
   }
@@ -82,7 +85,7 @@ function* valuesOrRejected(
     const size = end - start + 1;
     try {
       const value = valueOfLine(bytes, { utf8: false, line: state.line, options });
-      if (value !== undefined) yield { value, size, place };
+      if (value !== undefined) yield { value, size, place, spelled: spellingOfLine(value, bytes) };
     } catch (error) {
       if (!(error instanceof BrokenLine)) throw error;
       const { message } = error;
@@ -92,6 +95,11 @@ function* valuesOrRejected(
     start = end + 1;
     state.line += 1;
   }
+}
+
+/** How the number of a line is written, where that is not the usual way. */
+export function spellingOfLine(value: JsonValue, bytes: Buffer): string | undefined {
+  return typeof value === 'number' ? ownSpelling(value, bytes.toString('utf8').trim()) : undefined;
 }
 
 interface LinePlace {
@@ -119,7 +127,11 @@ function readLine(text: string, line: number, options: LineOptions): JsonValue {
   } catch (error) {
     if (isEncrypted(Buffer.from(text, 'base64')))
       throw new LineError('is encrypted', line, options, 'give the key in `encryption`');
-    throw new BrokenLine(jsonFault(error), line, options, undefined, error);
+    const isDocument = text === '{' || text === '[';
+    const hint = isDocument
+      ? 'this is one JSON document on several lines: read it with the source `file` and `format: json_array`'
+      : jsonHint(error, text);
+    throw new BrokenLine(jsonFault(error), line, options, hint, error);
   }
 }
 

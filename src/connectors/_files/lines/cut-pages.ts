@@ -3,6 +3,7 @@ import { Page, type Lane, type PageOptions } from '../../../kit/page.ts';
 import { PageFill, type PageBounds } from '../../../kit/page-bounds.ts';
 import type { RecordPlace, RejectedRecord, UnreadRecord } from '../../../kit/rejected-record.ts';
 import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
+import { rememberSpelling } from '../../../lib/text/number-spelling.ts';
 
 /** Collects values into pages within the bounds, in the form of the lane. */
 export class PageCutter {
@@ -27,11 +28,16 @@ export class PageCutter {
    * Adds the value; false when the page is full: call `take`, then add again. `size` is its encoded
    * size, when known. A place is known of each value, or of none.
    */
-  add(value: JsonValue, size?: number, place?: RecordPlace): boolean {
-    const line = this.#asBytes || size === undefined ? `${stringifyJson(value)}\n` : '';
+  // Called for single records: an object for the arguments would cost time.
+  // oxlint-disable-next-line max-params
+  add(value: JsonValue, size?: number, place?: RecordPlace, spelled?: string): boolean {
+    const line = this.#asBytes || size === undefined ? `${spelled ?? stringifyJson(value)}\n` : '';
     if (!this.#fill.add(size ?? Buffer.byteLength(line))) return false;
     if (this.#asBytes) this.#lines.push(line);
-    else this.#records.push(value);
+    else {
+      const length = this.#records.push(value);
+      if (spelled !== undefined) rememberSpelling(this.#records, String(length - 1), spelled);
+    }
     if (place !== undefined) this.#places.push(place);
     return true;
   }
@@ -70,6 +76,8 @@ export interface Sized {
   readonly size?: number;
   /** Where it begins, of sources that reject records. */
   readonly place?: RecordPlace;
+  /** How it is written, if it is a number that is not written as usual. */
+  readonly spelled?: string | undefined;
   readonly rejected?: undefined;
 }
 
@@ -116,7 +124,7 @@ export async function* cutPages(
 
 function added(line: ReadLine, cutter: PageCutter): boolean {
   return line.rejected === undefined
-    ? cutter.add(line.value, line.size, line.place)
+    ? cutter.add(line.value, line.size, line.place, line.spelled)
     : cutter.reject(line.rejected, line.size);
 }
 
