@@ -4,7 +4,7 @@ import { isHttpUrl } from '../../../lib/http/http-url.ts';
 import { isBodyless } from '../../_http/fields.ts';
 import type { OdataBlock } from './odata-config.ts';
 import type { Pagination } from './pagination-config.ts';
-import { instantOf } from '../incremental/position.ts';
+import { instantOf } from '../../_http/positions.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 
 interface Checked {

@@ -7,13 +7,14 @@ import { auth } from '../../_http/auth.ts';
 import { decodeSteps } from '../../_http/decode-config.ts';
 import { headerMap, httpMethod, scalarText, spelled } from '../../_http/fields.ts';
 import { jsonPath } from '../../_http/json-path.ts';
+import { replicationMethod } from '../../_http/replication-fields.ts';
 import { responseRules } from '../../_http/response-rules.ts';
 import { tlsBlock } from '../../_http/tls.ts';
 import { checkConfig } from './config-checks.ts';
 import { asyncJob } from './job-config.ts';
 import { odata } from './odata-config.ts';
 import { pagination } from './pagination-config.ts';
-import { replicationBind, replicationMethod, windowBlock } from './replication-config.ts';
+import { replicationBind, windowBlock } from './replication-config.ts';
 
 const RESPONSE_FORMATS = ['json', 'csv', 'excel', 'jsonl'] as const;
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { parseDuration, secondsOf } from '../../../lib/time/duration.ts';
 import { finding, integer, optional, text } from '../../../kit/schema.ts';
-import { spelled, tagged } from '../../_http/fields.ts';
+import { spelled } from '../../_http/fields.ts';
 import { jsonPath } from '../../_http/json-path.ts';
+import { BOOKMARK_TOKEN, positionForm } from '../../_http/replication-fields.ts';
 
 const PLACES = ['query', 'header', 'body', 'path'] as const;
-const FORMATS = ['raw', 'iso8601', 'epoch_s', 'epoch_ms', 'date'] as const;
 
 /** How a position is put into a request; `token` stands for it in the template. */
 function bindFields(token: string) {
@@ -17,18 +17,10 @@ function bindFields(token: string) {
     name: text().meta({
       description: 'Parameter, header, body field (or JSON pointer), or `{name}` in `path`.',
     }),
-    template: text()
-      .default(token)
-      .superRefine((value, ctx) => {
-        if (!value.includes(token))
-          ctx.addIssue(finding('invalid_value', `\`template\` must contain \`${token}\``));
-      })
-      .meta({ description: `Text to send; \`${token}\` stands for the value.` }),
-    format: z.enum(FORMATS).default('raw').meta({ description: 'How the value is written.' }),
+    ...positionForm(token),
   };
 }
 
-export const BOOKMARK_TOKEN = '${bookmark}';
 export const WINDOW_TOKEN = '${window}';
 
 const windowBind = z.lazy(() => z.strictObject(bindFields(WINDOW_TOKEN)));
@@ -43,31 +35,6 @@ export const replicationBind = z.lazy(() =>
         'JSONPath of the next position in the last answer; unset: the largest `replication_key` seen.',
     }),
   }),
-);
-
-export const replicationMethod = z.lazy(() =>
-  z
-    .preprocess(
-      (value) =>
-        value === null || value === undefined
-          ? { type: 'FullTable' }
-          : tagged(['FullTable', 'Incremental'])(value),
-      z.discriminatedUnion('type', [
-        z.strictObject({
-          type: z.literal('FullTable').meta({ description: 'Everything, every time.' }),
-        }),
-        z.strictObject({
-          type: z
-            .literal('Incremental')
-            .meta({ description: 'Only what is new since the last run.' }),
-        }),
-      ]),
-    )
-    .default({ type: 'FullTable' })
-    .meta({
-      description:
-        '`FullTable` reads everything every time; `Incremental` continues where the last run ended.',
-    }),
 );
 
 function duration(description: string) {

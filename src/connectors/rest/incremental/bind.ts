@@ -1,6 +1,6 @@
 import { ConnectorError } from '../../../lib/errors.ts';
 import { jsonText, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
-import { renderPosition } from './position.ts';
+import { renderPosition } from '../../_http/positions.ts';
 import type { Bind } from '../config/replication-config.ts';
 import type { Overlay } from '../request/request-parts.ts';
 

@@ -2,7 +2,7 @@ import type { Env } from '../../../lib/env.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
 import type { Bound } from './bind.ts';
-import { instantOf, isoText } from './position.ts';
+import { instantOf, isoText } from '../../_http/positions.ts';
 import { WINDOW_TOKEN, type WindowBlock } from '../config/replication-config.ts';
 
 /** A half-open slice of time, as the request has it, and the bookmark after it was read. */

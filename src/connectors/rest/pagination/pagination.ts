@@ -3,7 +3,7 @@ import { hasField, isObject, jsonEqual, jsonText, type JsonValue } from '../../.
 import { compilePath } from '../../_http/json-path.ts';
 import { nextLink } from '../../_http/url.ts';
 import type { Pagination } from '../config/pagination-config.ts';
-import { comparePositions } from '../incremental/position.ts';
+import { comparePositions } from '../../_http/positions.ts';
 import type { Overlay } from '../request/request-parts.ts';
 
 /** What a pager knows of an answer. */

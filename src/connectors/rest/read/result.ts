@@ -7,7 +7,7 @@ import { readSingleAnswer } from './single-answer.ts';
 import type { Chunk } from './single-answer.ts';
 import { runJob } from './job.ts';
 import { createPager, type PageAnswer } from '../pagination/pagination.ts';
-import { comparePositions } from '../incremental/position.ts';
+import { comparePositions } from '../../_http/positions.ts';
 import { overlaid, type BaseRequest, type Overlay } from '../request/request-parts.ts';
 import type { RestSetup } from '../request/setup.ts';
 import { tolerating } from './tolerate.ts';

@@ -7,9 +7,9 @@ import {
   MOST_SEEN,
   SeenRecords,
   type StoredBookmark,
-} from '../../../kit/stored-bookmark.ts';
-import { hasField, isObject, jsonText, type JsonValue } from '../../../lib/text/json.ts';
-import type { Bind } from '../config/replication-config.ts';
+} from '../../kit/stored-bookmark.ts';
+import { hasField, isObject, jsonText, type JsonValue } from '../../lib/text/json.ts';
+import type { PositionFormat } from './replication-fields.ts';
 
 /** Less than, equal to or greater than zero; `undefined` when the two are not of one kind. */
 export function comparePositions(a: JsonValue, b: JsonValue): number | undefined {
@@ -137,15 +137,25 @@ export function isoText(ms: number): string {
   return new Date(ms).toISOString().replace('.000Z', 'Z');
 }
 
+/** How a position is written. */
+export interface PositionForm {
+  readonly template: string;
+  readonly format: PositionFormat;
+}
+
 /** A position as a bind sends it. Numbers stay numbers where nothing stands around the token. */
-export function renderPosition(value: JsonValue, bind: Bind, token: string): JsonValue | undefined {
+export function renderPosition(
+  value: JsonValue,
+  bind: PositionForm,
+  token: string,
+): JsonValue | undefined {
   const written = formatted(value, bind.format);
   if (written === undefined) return undefined;
   if (bind.template === token) return written;
   return bind.template.replaceAll(token, () => jsonText(written));
 }
 
-function formatted(value: JsonValue, format: Bind['format']): JsonValue | undefined {
+function formatted(value: JsonValue, format: PositionFormat): JsonValue | undefined {
   if (format === 'raw') return value;
   const ms = instantOf(value);
   if (ms === undefined) return undefined;
