@@ -8,6 +8,7 @@ import {
   SeenRecords,
   type StoredBookmark,
 } from '../../kit/stored-bookmark.ts';
+import { ConnectorError } from '../../lib/errors.ts';
 import { hasField, isObject, jsonText, type JsonValue } from '../../lib/text/json.ts';
 import type { PositionFormat } from './replication-fields.ts';
 
@@ -32,12 +33,20 @@ function isNumeric(value: JsonValue): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint';
 }
 
+export type FindKey = (record: JsonValue) => JsonValue | undefined;
+export type OnMissingKey = 'keep' | 'drop' | 'fail';
+
+function fieldOf(record: JsonValue, name: string): JsonValue | undefined {
+  return isObject(record) && hasField(record, name) ? record[name] : undefined;
+}
+
 /**
  * Keeps records from the start position on but for those that an earlier run has read, and remembers
  * the largest position with the records that have it.
  */
 export class Progress {
-  readonly #key: string;
+  readonly #find: FindKey;
+  readonly #onMissing: OnMissingKey | undefined;
   readonly #start: JsonValue | undefined;
   /** Records at the start that an earlier run has read; `undefined`: all of them. */
   readonly #read: SeenRecords | undefined;
@@ -51,8 +60,10 @@ export class Progress {
   /** Whether some record was kept that the bookmark tells of. */
   advanced = false;
 
-  constructor(key: string, start: StoredBookmark | undefined) {
-    this.#key = key;
+  /** `key` is the name of a field, or finds the value in a record. */
+  constructor(key: string | FindKey, start: StoredBookmark | undefined, onMissing?: OnMissingKey) {
+    this.#find = typeof key === 'string' ? (record) => fieldOf(record, key) : key;
+    this.#onMissing = onMissing;
     this.#start = start?.value === null ? undefined : start?.value;
     this.#read =
       start !== undefined && start.seen === undefined
@@ -75,10 +86,13 @@ export class Progress {
     return this.#seen === undefined ? this.#furthest : { value: this.#furthest, seen: this.#seen };
   }
 
-  /** One without the key is left out once there is a start: it may have been read before. */
+  /**
+   * One without the key is left out once there is a start, because it may have been read before,
+   * unless `onMissing` says otherwise.
+   */
   keep(record: JsonValue): boolean {
-    const found = isObject(record) && hasField(record, this.#key) ? record[this.#key] : undefined;
-    if (found === undefined) return this.#start === undefined;
+    const found = this.#find(record);
+    if (found === undefined) return this.#keepsWithoutKey();
     const kept = this.#isNew(found, record);
     if (kept && found !== null) this.#advance(found, record);
     return kept;
@@ -88,6 +102,14 @@ export class Progress {
   settle(): void {
     if (this.#seen !== undefined) this.#seen.push(...this.#pending.map(digestOfRecord));
     this.#pending = [];
+  }
+
+  #keepsWithoutKey(): boolean {
+    if (this.#onMissing === undefined) return this.#start === undefined;
+    if (this.#onMissing !== 'fail') return this.#onMissing === 'keep';
+    throw new ConnectorError('data', 'a record has no value at `replication_key`', {
+      hint: 'check the key, or set `on_missing_key` to `keep` or `drop`',
+    });
   }
 
   #isNew(found: JsonValue, record: JsonValue): boolean {

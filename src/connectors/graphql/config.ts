@@ -1,10 +1,21 @@
 import { z } from 'zod';
 import { declaredColumns, inferTypes } from '../../kit/declared-columns.ts';
-import { batchSize, boolean, integer, json, optional, text } from '../../kit/schema.ts';
+import {
+  batchSize,
+  boolean,
+  finding,
+  integer,
+  json,
+  nullAsAbsent,
+  optional,
+  text,
+} from '../../kit/schema.ts';
 import { isObject } from '../../lib/text/json.ts';
 import { auth } from '../_http/auth.ts';
 import { httpUrl, tagged } from '../_http/fields.ts';
 import { jsonPath } from '../_http/json-path.ts';
+import { BOOKMARK_TOKEN, positionForm, replicationMethod } from '../_http/replication-fields.ts';
+import { responseRules } from '../_http/response-rules.ts';
 import { tlsBlock } from '../_http/tls.ts';
 
 const STYLES = ['Cursor', 'Offset'] as const;
@@ -46,7 +57,43 @@ const offset = z.lazy(() =>
   }),
 );
 
-export const graphqlConfig = z.lazy(() =>
+const bind = z.lazy(() =>
+  z.strictObject({
+    variable: text().meta({
+      description: 'Variable that carries the bookmark, or a JSON pointer into the variables.',
+      examples: ['since', '/filter/updatedAt/gte'],
+    }),
+    ...positionForm(BOOKMARK_TOKEN),
+    value_type: optional(z.enum(['string', 'number'])).meta({
+      description: 'Type of the value that is sent; unset: that of the bookmark or its `format`.',
+    }),
+  }),
+);
+
+const replication = () => ({
+  replication_method: replicationMethod,
+  replication_key: optional(text()).meta({
+    description:
+      'Field that grows with every change: a name, names joined by dots, or a JSON pointer.',
+    examples: ['updatedAt', 'meta.updatedAt'],
+  }),
+  on_missing_key: optional(z.enum(['keep', 'drop', 'fail'])).meta({
+    description:
+      'What a record without the key does: it is read, left out, or ends the run. Unset: it is left out once there is a bookmark or a start.',
+  }),
+  start_replication_value: optional(json()).meta({
+    description: 'Where the first run starts (records with this value are read).',
+  }),
+  state_key: optional(text()).meta({
+    description:
+      'Turns on bookmarks: without it every run starts from the beginning. In a pipeline the position is stored under the name of the document and the row.',
+  }),
+  replication_bind: optional(bind).meta({
+    description: 'How the bookmark is sent to the server.',
+  }),
+});
+
+const fields = z.lazy(() =>
   z.strictObject({
     endpoint: httpUrl('Address of the GraphQL server.'),
     query: text().meta({ description: 'The query.', examples: ['{ users { id name } }'] }),
@@ -71,16 +118,51 @@ export const graphqlConfig = z.lazy(() =>
         'Records of a page, sent as the variable `page_size_variable` of a cursor; 0: the server decides.',
     }),
     tls: tlsBlock(),
+    retry_on_response: nullAsAbsent(responseRules()).meta({
+      description:
+        'Answers that mean "try again later" although their status does not say so; `match_success: true` looks at those with the status 200 too.',
+    }),
+    ...replication(),
     columns: declaredColumns(),
     infer_types: inferTypes(),
   }),
 );
 
-export type GraphqlConfig = z.infer<typeof graphqlConfig>;
+export const graphqlConfig = z.lazy(() => fields.superRefine(checkReplication));
+
+export type GraphqlConfig = z.infer<typeof fields>;
 export type GraphqlPagination = NonNullable<GraphqlConfig['pagination']>;
 
 /** Cursors are the usual way and need no `type`. */
 function asCursor(value: unknown): unknown {
   const given = tagged(STYLES)(value);
   return isObject(given) && given['type'] === undefined ? { ...given, type: 'Cursor' } : given;
+}
+
+function checkReplication(config: GraphqlConfig, ctx: z.RefinementCtx): void {
+  const { replication_key: key, replication_bind: bound } = config;
+  if (config.replication_method.type === 'Incremental') {
+    if (key !== undefined) return;
+    const message = '`replication_method: Incremental` needs `replication_key`';
+    ctx.addIssue(finding('missing_key', message, { path: ['replication_key'] }));
+    return;
+  }
+  for (const [field, value] of Object.entries({
+    replication_bind: bound,
+    on_missing_key: config.on_missing_key,
+  }))
+    if (value !== undefined)
+      ctx.addIssue(
+        finding('invalid_value', `\`${field}\` needs \`replication_method: Incremental\``, {
+          path: [field],
+        }),
+      );
+}
+
+/** Whether a run leaves a position for the next one. */
+export function keepsPosition({
+  state_key: key,
+  replication_method: method,
+}: Pick<GraphqlConfig, 'state_key' | 'replication_method'>): boolean {
+  return key !== undefined && method.type === 'Incremental';
 }

@@ -1,13 +1,14 @@
 import { typedSource } from '../../kit/typed-pages.ts';
 import { defineSource } from '../../kit/source.ts';
 import { bareUrl } from '../_http/url.ts';
-import { graphqlConfig, type GraphqlConfig } from './config.ts';
+import { graphqlConfig, keepsPosition, type GraphqlConfig } from './config.ts';
 import { openGraphql } from './source.ts';
 
 export const graphqlSource = defineSource<GraphqlConfig>({
   type: 'graphql',
   description: 'Reads the answers of a GraphQL query, page by page.',
   config: graphqlConfig,
+  ownTokens: ['bookmark'],
   examples: [
     { endpoint: 'https://api.example.com/graphql', query: '{ users { id name } }' },
     {
@@ -19,8 +20,21 @@ export const graphqlSource = defineSource<GraphqlConfig>({
       pagination: {},
       batch_size: 200,
     },
+    {
+      endpoint: 'https://api.example.com/graphql',
+      query: 'query New($since: DateTime) { orders(since: $since) { id updatedAt } }',
+      records_path: '$.data.orders',
+      replication_method: { type: 'Incremental' },
+      replication_key: 'updatedAt',
+      replication_bind: { variable: 'since', format: 'iso8601' },
+      state_key: 'orders',
+    },
   ],
-  capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
+  capabilities: (config) => ({
+    replay: 'none',
+    bookmarks: keepsPosition(config),
+    encodings: [],
+  }),
   datasetUri: ({ endpoint }) => bareUrl(endpoint),
   declares: ({ columns }) => columns,
   infersTypes: ({ infer_types: infers }) => infers,

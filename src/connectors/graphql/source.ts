@@ -13,8 +13,10 @@ import { answerSource } from '../_http/answer-source.ts';
 import { HttpClient } from '../_http/client.ts';
 import { openConnections } from '../_http/connections.ts';
 import { compileRecords } from '../_http/json-path.ts';
+import { compileRules } from '../_http/response-rules.ts';
 import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../_http/retry.ts';
 import type { GraphqlConfig } from './config.ts';
+import { IncrementalSource, type Answer } from './incremental.ts';
 import { createPager, type PageRequest } from './pager.ts';
 
 const TIMEOUT_MS = 30_000;
@@ -38,11 +40,19 @@ export async function openGraphql(config: GraphqlConfig, context: SourceContext)
     homes: [config.endpoint],
     timeoutMs: TIMEOUT_MS,
     retry: requestRetry(context.retry, RETRY, {}),
+    rules: compileRules(config.retry_on_response),
     fetch: connections.fetch,
   });
   const reader = new GraphqlReader({ config, context, client });
+  if (config.replication_method.type === 'Incremental')
+    return new IncrementalSource({
+      config,
+      context,
+      connections,
+      answers: (bound) => reader.answers(bound),
+    });
   return answerSource({
-    answers: () => reader.answers(),
+    answers: () => recordsOf(reader.answers(config.variables)),
     connections,
     context,
     batchSize: config.batch_size,
@@ -64,18 +74,20 @@ class GraphqlReader {
   }
 
   /** The records of each answer, in order. */
-  async *answers(): AsyncGenerator<readonly JsonValue[]> {
+  async *answers(variables: JsonObject): AsyncGenerator<Answer> {
     const { config, context } = this.#setup;
     const { records_path: path, max_pages: most = Number.POSITIVE_INFINITY } = config;
     const read = path === undefined ? wholeData : compileRecords(path);
-    const pager = createPager(config, variablesOf(config, context.parent), context.env.log);
+    const own = variablesOf({ query: config.query, variables }, context.parent);
+    const pager = createPager(config, own, context.env.log);
     let request: PageRequest | undefined = pager.first;
     for (let page = 1; request !== undefined; page += 1) {
       const body = await this.#ask(request);
       const records = read(body);
-      yield records;
       request = pager.next(body, records.length);
-      if (page < most || request === undefined) continue;
+      const isCut = page >= most && request !== undefined;
+      yield { records, isCut };
+      if (!isCut) continue;
       context.env.log.warn('`max_pages` ended the reading before the last page', { pages: page });
       return;
     }
@@ -120,6 +132,10 @@ class GraphqlReader {
   }
 }
 
+async function* recordsOf(answers: AsyncIterable<Answer>): AsyncGenerator<readonly JsonValue[]> {
+  for await (const { records } of answers) yield records;
+}
+
 function wholeData(body: JsonValue): JsonValue[] {
   return isObject(body) ? [body['data'] ?? null] : [];
 }
@@ -134,7 +150,7 @@ function messagesIn(errors: readonly JsonValue[]): string {
 
 /** Variables that the query declares and the config leaves out come from the parent record. */
 function variablesOf(
-  { query, variables }: GraphqlConfig,
+  { query, variables }: Pick<GraphqlConfig, 'query' | 'variables'>,
   parent: JsonValue | undefined,
 ): JsonObject {
   const own: JsonObject = { ...variables };

@@ -1,12 +1,13 @@
 import type { Page } from '../../../kit/page.ts';
 import type { ReadRequest, Source } from '../../../kit/source.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
-import { MOST_SEEN, readBookmark, type StoredBookmark } from '../../../kit/stored-bookmark.ts';
+import { readBookmark, type StoredBookmark } from '../../../kit/stored-bookmark.ts';
 import { pageBounds } from '../../../kit/page-bounds.ts';
 import { PageCutter } from '../../_files/lines/cut-pages.ts';
 import { NOTHING_BOUND, place, type Placed } from '../incremental/bind.ts';
 import type { Chunk } from './single-answer.ts';
 import { merge } from './merge.ts';
+import { warnForgetful, warnIncomparable, warnMany } from '../../_http/position-notes.ts';
 import { Progress } from '../../_http/positions.ts';
 import { keepsPosition } from '../config/config.ts';
 import { BOOKMARK_TOKEN } from '../../_http/replication-fields.ts';
@@ -39,7 +40,9 @@ export class RestSource implements Source {
     if (left <= 0) return;
     const cutter = this.#cutter(request);
     const keeps = keepsPosition(config);
-    this.#warnForgetful(keeps);
+    const { env, row } = this.#setup.context;
+    const isFull = !config.persist_cursor && config.replication_method.type === 'FullTable';
+    if (!keeps && !isFull) warnForgetful(env.log, row);
     for (const stretch of this.#stretches(stored?.value, progress, notes)) {
       for await (const chunk of this.#chunks(stretch.placed, request.bookmark, notes)) {
         const records =
@@ -53,8 +56,9 @@ export class RestSource implements Source {
         // Records beyond the limit were not read, so no bookmark may come after them.
         if (left <= 0) break;
       }
-      if (progress?.incomparable === true) this.#warnIncomparable(progress);
-      if (progress?.isFull === true && keeps) this.#warnMany();
+      if (progress?.incomparable === true)
+        warnIncomparable(env.log, config.replication_key, progress);
+      if (progress?.isFull === true && keeps) warnMany(env.log, config.replication_key);
       const bookmark = notes.cut || left <= 0 || !keeps ? undefined : stretch.bookmark();
       if (bookmark !== undefined || (cutter.count > 0 && config.batch_size !== 0))
         yield cutter.take(bookmark);
@@ -169,31 +173,6 @@ export class RestSource implements Source {
     });
     return merge(results, config.partition_concurrency ?? 1, () =>
       stop.abort(new Error('another result ended the reading')),
-    );
-  }
-
-  #warnForgetful(keeps: boolean): void {
-    const { config, context } = this.#setup;
-    if (keeps || (!config.persist_cursor && config.replication_method.type === 'FullTable')) return;
-    context.env.log.warn('no position is kept, because `state_key` is not set', {
-      row: context.row,
-    });
-  }
-
-  #warnMany(): void {
-    this.#setup.context.env.log.warn(
-      'more records share the last value of the replication key than a bookmark can hold: those that come later with that value are not read',
-      { replication_key: this.#setup.config.replication_key, most: MOST_SEEN },
-    );
-  }
-
-  #warnIncomparable(progress: Progress): void {
-    progress.incomparable = false;
-    this.#setup.context.env.log.warn(
-      'some values of the replication key are of another kind than the bookmark; their records are kept',
-      {
-        replication_key: this.#setup.config.replication_key,
-      },
     );
   }
 }
