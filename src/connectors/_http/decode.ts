@@ -9,8 +9,8 @@ import { jsonBody, LONGEST_ANSWER_BYTES, utf8 } from './body.ts';
 import type { DecodeStep, ParseStep } from './decode-config.ts';
 import { compilePath, isSingular } from './json-path.ts';
 import { sheetRecords, type SheetOptions } from '../_files/excel/sheet-records.ts';
-import { elementsAt, parseXml } from '../_files/xml/xml-document.ts';
-import { xmlText } from '../_files/xml/xml-text.ts';
+import { elementsAt, parseXml } from '../../lib/xml/xml-document.ts';
+import { xmlText } from '../../lib/xml/xml-text.ts';
 import { unzipMember } from '../_files/compression/zip.ts';
 
 const QUOTE = 34;

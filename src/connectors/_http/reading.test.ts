@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { readBody } from './body.ts';
 import { compilePath, isSingular, locate } from './json-path.ts';
 import { joinUrl, nextLink, safeUrl, withQuery } from './url.ts';
-import { elementsAt, parseXml } from '../_files/xml/xml-document.ts';
+import { elementsAt, parseXml } from '../../lib/xml/xml-document.ts';
 
 const value = fc.letrec((tie) => ({
   value: fc.oneof(

@@ -3,8 +3,8 @@ import type { Discovered } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, jsonText, type JsonObject } from '../../lib/text/json.ts';
 import { joinUrl } from '../_http/url.ts';
-import { elementsAt, parseXml } from '../_files/xml/xml-document.ts';
-import { xmlText } from '../_files/xml/xml-text.ts';
+import { elementsAt, parseXml } from '../../lib/xml/xml-document.ts';
+import { xmlText } from '../../lib/xml/xml-text.ts';
 import type { RestConfig } from './config/config.ts';
 import { setUp } from './request/setup.ts';
 

@@ -1,6 +1,6 @@
 /** Walks the pages of a service. */
 import type { JsonValue } from '../../lib/text/json.ts';
-import { elementsBelow } from '../_files/xml/xml-document.ts';
+import { elementsBelow } from '../../lib/xml/xml-document.ts';
 import { escapeXmlText } from '../_files/xml/xml-escape.ts';
 import type { QueryPairs } from '../_http/url.ts';
 import { NEXT_TOKEN, type XmlPagination } from './config.ts';

@@ -1,6 +1,6 @@
 /** SOAP envelopes (https://www.w3.org/TR/soap11, https://www.w3.org/TR/soap12-part1). */
 import { isObject, jsonText, type JsonValue } from '../../lib/text/json.ts';
-import { elementsBelow } from '../_files/xml/xml-document.ts';
+import { elementsBelow } from '../../lib/xml/xml-document.ts';
 import { escapeXmlAttribute } from '../_files/xml/xml-escape.ts';
 import type { HttpRequest } from '../_http/client.ts';
 import type { XmlConfig } from './config.ts';

@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { unzipFiles } from '../compression/zip.ts';
-import { parseXmlEvents, type XmlHandler } from '../xml/xml-events.ts';
-import { xmlChunks } from '../xml/xml-text.ts';
+import { parseXmlEvents, type XmlHandler } from '../../../lib/xml/xml-events.ts';
+import { xmlChunks } from '../../../lib/xml/xml-text.ts';
 import { builtInKind, kindOfCode, type NumberKind } from './number-formats.ts';
 
 export interface SheetEntry {

@@ -19,7 +19,7 @@ import type { FileReading } from './reading-blocks.ts';
 import type { Input } from './input.ts';
 import { sheetRecords } from '../excel/sheet-records.ts';
 import { xmlRecords } from '../xml/xml-records.ts';
-import { xmlText } from '../xml/xml-text.ts';
+import { xmlText } from '../../../lib/xml/xml-text.ts';
 
 /** What one run of the source carries from file to file. */
 export interface Reading {

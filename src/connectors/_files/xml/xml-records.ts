@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../../lib/text/json.ts';
-import { parseXmlEvents } from './xml-events.ts';
-import { ElementBuilder, keepsSpace } from './xml-values.ts';
+import { parseXmlEvents } from '../../../lib/xml/xml-events.ts';
+import { ElementBuilder, keepsSpace } from '../../../lib/xml/xml-values.ts';
 
 export interface XmlOptions {
   /** Name of the elements that are records, at any depth; unset: the children of the root. */

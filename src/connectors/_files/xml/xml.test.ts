@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '../../../lib/text/json.ts';
-import { parseXml } from './xml-document.ts';
+import { parseXml } from '../../../lib/xml/xml-document.ts';
 import { xmlRecords } from './xml-records.ts';
 
 const NAME = 'orders.xml';

@@ -1,4 +1,4 @@
-import { hasField, setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import { hasField, setField, type JsonObject, type JsonValue } from '../text/json.ts';
 
 /**
  * Elements as JSON: `@name` for attributes, `#text` for text beside attributes or children, a list

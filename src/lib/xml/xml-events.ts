@@ -1,6 +1,6 @@
 import type { SaxesParser } from 'saxes';
-import { ConnectorError, messageOf } from '../../../lib/errors.ts';
-import { lazyLibrary } from '../../../lib/lazy.ts';
+import { ConnectorError, messageOf } from '../errors.ts';
+import { lazyLibrary } from '../lazy.ts';
 
 const library = lazyLibrary<typeof import('saxes')>('saxes');
 

@@ -1,4 +1,4 @@
-import { ConnectorError } from '../../../lib/errors.ts';
+import { ConnectorError } from '../errors.ts';
 
 /** The text of a document in the encoding that it declares, or that its first bytes show. */
 export function xmlText(bytes: Uint8Array, name: string): string {

@@ -1,10 +1,4 @@
-import {
-  hasField,
-  isObject,
-  setField,
-  type JsonObject,
-  type JsonValue,
-} from '../../../lib/text/json.ts';
+import { hasField, isObject, setField, type JsonObject, type JsonValue } from '../text/json.ts';
 import { parseXmlEvents } from './xml-events.ts';
 import { ElementBuilder } from './xml-values.ts';
 
