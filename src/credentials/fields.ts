@@ -1,14 +1,20 @@
 import { z } from 'zod';
 import { finding, number, text } from '../kit/schema.ts';
 import { isHttpUrl } from '../lib/http/http-url.ts';
+import { lazyLibrary } from '../lib/lazy.ts';
+import type { Redactor } from '../lib/redact.ts';
+import { isObject, type JsonValue } from '../lib/text/json.ts';
+
+export const jsonPathLibrary = lazyLibrary<typeof import('jsonpath-rfc9535')>('jsonpath-rfc9535');
 
 /** Fields that several credential types share. */
 
-export function httpUrl(description: string) {
+/** `accepts`: what need not be a whole address yet. */
+export function httpUrl(description: string, accepts: (value: string) => boolean = () => false) {
   return z
     .string()
     .superRefine((value, ctx) => {
-      if (!isHttpUrl(value)) {
+      if (!accepts(value) && !isHttpUrl(value)) {
         ctx.addIssue(
           finding('invalid_value', 'this is not an http or https address', {
             hint: 'write it in full, e.g. `https://login.example.com/token`',
@@ -38,4 +44,25 @@ export function clientFields() {
       secret: true,
     }),
   };
+}
+
+export function isJsonPath(path: string): boolean {
+  try {
+    jsonPathLibrary().query(null, path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Hides texts of a login body whose name sounds like a secret. */
+export function registerTexts(body: JsonValue | undefined, redactor: Redactor, name = ''): void {
+  if (
+    typeof body === 'string' &&
+    /pass|secret|token|key|credential|assertion|authorization|cookie/i.test(name)
+  )
+    redactor.register(body);
+  if (Array.isArray(body)) for (const item of body) registerTexts(item, redactor, name);
+  else if (isObject(body))
+    for (const [key, value] of Object.entries(body)) registerTexts(value, redactor, key);
 }

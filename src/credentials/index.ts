@@ -5,7 +5,9 @@ import { check } from '../kit/schema.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
 import { isObject, jsonText, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { suggestion } from '../lib/text/nearest.ts';
+import { flowCredential } from './flow/index.ts';
 import { INLINE_LOGINS, NAMED_TYPES_INLINE } from './inline.ts';
+import { oauth1Credential } from './oauth1.ts';
 import { oauth2Credential } from './oauth2.ts';
 import { oauth2RefreshCredential } from './oauth2-refresh.ts';
 import { fixed, NO_CREDENTIAL } from './placement.ts';
@@ -13,6 +15,8 @@ import { staticCredential } from './static.ts';
 import { tokenEndpointCredential } from './token-endpoint.ts';
 
 export const CREDENTIALS: readonly CredentialDefinition[] = [
+  flowCredential,
+  oauth1Credential,
   oauth2Credential,
   oauth2RefreshCredential,
   staticCredential,

@@ -6,15 +6,13 @@ import { tokenHeaderFields, tokenRequestFields } from '../kit/login-fields.ts';
 import { finding, optional, text } from '../kit/schema.ts';
 import { ConnectorError } from '../lib/errors.ts';
 import { isObject, type JsonValue } from '../lib/text/json.ts';
-import { lazyLibrary } from '../lib/lazy.ts';
 import type { Redactor } from '../lib/redact.ts';
-import { expiryRatio, httpUrl } from './fields.ts';
+import { expiryRatio, httpUrl, isJsonPath, jsonPathLibrary, registerTexts } from './fields.ts';
 import { secondsOf } from './oauth2.ts';
 import { bearer, namedHeader } from './placement.ts';
 import { cachedToken } from './token-cache.ts';
 import { requestToken } from './token-request.ts';
 
-const library = lazyLibrary<typeof import('jsonpath-rfc9535')>('jsonpath-rfc9535');
 const TOKEN = '{token}';
 
 const applyAs = z.lazy(() => {
@@ -109,15 +107,12 @@ export const tokenEndpointCredential = defineCredential<z.infer<typeof config>>(
 function jsonPath(description: string) {
   return text()
     .superRefine((value, ctx) => {
-      try {
-        library().query(null, value);
-      } catch {
+      if (!isJsonPath(value))
         ctx.addIssue(
           finding('invalid_value', `\`${value}\` is not a JSONPath`, {
             hint: 'e.g. `$.data.token`',
           }),
         );
-      }
     })
     .meta({ description });
 }
@@ -150,14 +145,5 @@ function textAt(answer: JsonValue, path: string): string {
 
 function firstMatch(answer: JsonValue, path: string): JsonValue | undefined {
   // The library ignores integers beyond the safe range and passes them on unchanged.
-  return library().query(answer as PathValue, path)[0];
-}
-
-/** Texts of a login body whose name sounds like a secret. */
-function registerTexts(body: JsonValue | undefined, redactor: Redactor, name = ''): void {
-  if (typeof body === 'string' && /pass|secret|token|key|credential|assertion/i.test(name))
-    redactor.register(body);
-  if (Array.isArray(body)) for (const item of body) registerTexts(item, redactor, name);
-  else if (isObject(body))
-    for (const [key, value] of Object.entries(body)) registerTexts(value, redactor, key);
+  return jsonPathLibrary().query(answer as PathValue, path)[0];
 }

@@ -13,26 +13,51 @@ export interface TokenRequest {
   readonly method: string;
   readonly encoding: 'json' | 'form';
   readonly body?: JsonValue | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
-/**
- * Sends a request to a token endpoint and returns its JSON response. Redirects are not followed,
- * because the body contains secrets.
- */
+export interface TokenAnswer {
+  readonly headers: Headers;
+  readonly text: string;
+  /** The address, safe to show. */
+  readonly where: string;
+}
+
+/** Sends a request to a token endpoint and returns its JSON response. */
 export async function requestToken(
   request: TokenRequest,
   context: CredentialContext,
 ): Promise<JsonValue> {
+  const { text, where } = await askForAnswer(request, context);
+  try {
+    return parseJson(text);
+  } catch (error) {
+    throw new ConnectorError('auth', `the token endpoint ${where} does not answer with JSON`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Sends a request that logs in. Redirects are not followed, because the request contains secrets; with
+ * `acceptsRedirect` one is an answer as good as others, of which headers and cookies are wanted.
+ */
+export async function askForAnswer(
+  request: TokenRequest,
+  context: CredentialContext,
+  { acceptsRedirect = false } = {},
+): Promise<TokenAnswer> {
   const where = safeAddress(request.url);
   const response = await send(request, context, where);
   const text = await readText(response, where);
-  if (response.status >= 300 && response.status < 400) {
+  const isRedirect = response.status >= 300 && response.status < 400;
+  if (isRedirect && !acceptsRedirect) {
     throw new ConnectorError('auth', `the token endpoint ${where} answers with a redirect`, {
       status: response.status,
       hint: 'name the final address; a redirect is not followed because the request holds secrets',
     });
   }
-  if (!response.ok) {
+  if (!response.ok && !isRedirect) {
     const excerpt = excerptOf(text, context.env.redactor);
     throw new ConnectorError(
       kindOf(response.status),
@@ -42,13 +67,7 @@ export async function requestToken(
       },
     );
   }
-  try {
-    return parseJson(text);
-  } catch (error) {
-    throw new ConnectorError('auth', `the token endpoint ${where} does not answer with JSON`, {
-      cause: error,
-    });
-  }
+  return { headers: response.headers, text, where };
 }
 
 async function send(
@@ -65,6 +84,7 @@ async function send(
       headers: {
         accept: 'application/json',
         ...(type === undefined ? {} : { 'content-type': type }),
+        ...request.headers,
       },
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       ...(body === undefined ? {} : { body }),

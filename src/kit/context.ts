@@ -69,6 +69,25 @@ export interface Credential {
   readonly token?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
+  /** Takes the place of the configured address. */
+  readonly baseUrl?: string;
+  /** Statuses that say that it is no longer good; 401 unless given. */
+  readonly refusedBy?: readonly number[];
+  /** What is made anew for each request, and goes before the rest. */
+  perRequest?(this: void, call: CalledRequest): RequestParts;
+}
+
+/** A request as it is sent, but for what a credential adds. */
+export interface CalledRequest {
+  readonly method: string;
+  readonly url: string;
+}
+
+export interface RequestParts {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Fields (or JSON pointers) of the JSON body. */
+  readonly body?: JsonObject;
 }
 
 /**

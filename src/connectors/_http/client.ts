@@ -9,6 +9,7 @@ import type { Redactor } from '../../lib/redact.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { readStart } from '../../lib/http/response-text.ts';
 import { readBody } from './body.ts';
+import { rebased } from './credential-parts.ts';
 import { Deadline } from './deadline.ts';
 import { statusError, timeoutError, transportError } from './errors.ts';
 import { followRedirects, type Hop } from './redirects.ts';
@@ -53,6 +54,8 @@ export interface HttpClientOptions {
    */
   readonly homes: readonly string[];
   readonly trustedHosts?: readonly string[];
+  /** The configured address that a login may replace; unset: none may. */
+  readonly baseUrl?: string | undefined;
   /** Sent with every request; a header of the credential has precedence. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number | undefined;
@@ -143,7 +146,7 @@ export class HttpClient {
       const result = await this.#attempt(request, credential, read);
       if ('value' in result) return result.value;
       const { error } = result;
-      if (error.status === 401 && !renewed) {
+      if (!renewed && (credential.refusedBy ?? [401]).some((status) => status === error.status)) {
         renewed = true;
         provider.invalidate(credential);
         const fresh = await provider.get(signal);
@@ -172,11 +175,13 @@ export class HttpClient {
   ): Promise<{ readonly value: T } | { readonly error: ConnectorError }> {
     const deadline = new Deadline(this.#options.signal, this.#options.timeoutMs);
     const secretParams = Object.keys(credential.query);
-    const first = withQuery(request.url, request.query ?? []);
+    const first = withQuery(this.#addressOf(request, credential), request.query ?? []);
     let shownUrl = safeUrl(first, secretParams);
     try {
       const { response, url } = await followRedirects(this.#hop(request, first), {
-        isTrusted: (target) => isTrusted(target, this.#homes, this.#trustedHosts),
+        isTrusted: (target) =>
+          isTrusted(target, this.#homes, this.#trustedHosts) ||
+          target.origin === URL.parse(credential.baseUrl ?? '')?.origin,
         credential,
         show: (target) => safeUrl(target, secretParams),
         send: (target, init) =>
@@ -196,6 +201,15 @@ export class HttpClient {
       deadline[Symbol.dispose]();
       return { error: this.#failure(error, { method: request.method, shownUrl, deadline }) };
     }
+  }
+
+  #addressOf({ url }: HttpRequest, { baseUrl }: Credential): string {
+    if (baseUrl === undefined) return url;
+    const { baseUrl: configured } = this.#options;
+    if (configured !== undefined) return rebased(url, configured, baseUrl);
+    throw new ConnectorError('refused', 'the login gives an address, which cannot be used here', {
+      hint: 'remove `base_url_from` from the login: it is for `rest` and `xml`',
+    });
   }
 
   #hop(request: HttpRequest, url: string): Hop {

@@ -1,5 +1,6 @@
 import type { Credential } from '../../kit/context.ts';
 import { ConnectorError } from '../../lib/errors.ts';
+import { NO_PARTS, partsOf, withParts } from './credential-parts.ts';
 import { withQuery } from './url.ts';
 import { percentDecoded } from '../../lib/text/percent-decoded.ts';
 
@@ -72,16 +73,17 @@ function dressed(
   // `fetch` refuses an address with a login in it.
   const login = takeLogin(address);
   if (trusted && login !== undefined) headers['authorization'] = login;
-  if (trusted)
-    for (const [name, value] of Object.entries(credential.headers))
-      headers[name.toLowerCase()] = value;
+  const { method } = hop;
+  const own = trusted ? partsOf(credential, { method, url: address.href }) : NO_PARTS;
+  const body = withParts(hop, own.body);
+  if (body !== undefined) headers['content-type'] ??= 'application/json';
   return {
-    url: trusted ? withQuery(address.href, Object.entries(credential.query)) : address.href,
+    url: withQuery(address.href, Object.entries(own.query)),
     init: {
-      method: hop.method,
-      headers,
+      method,
+      headers: { ...headers, ...own.headers },
       redirect: 'manual',
-      ...(hop.body === undefined ? {} : { body: hop.body }),
+      ...(body === undefined ? {} : { body }),
     },
   };
 }

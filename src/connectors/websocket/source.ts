@@ -5,8 +5,9 @@ import { ConnectorError, isTransient, messageOf } from '../../lib/errors.ts';
 import { parseData, type JsonValue } from '../../lib/text/json.ts';
 import { utf8Text } from '../_brokers/payload.ts';
 import { Arrivals, pagesOf } from '../_http/arrivals.ts';
+import { partsOf } from '../_http/credential-parts.ts';
 import { fillPath, valuesOf } from '../_http/placeholders.ts';
-import { bareUrl, safeUrl } from '../_http/url.ts';
+import { bareUrl, safeUrl, withQuery } from '../_http/url.ts';
 import type { WebsocketConfig } from './config.ts';
 import { connect, type Connection } from './connection.ts';
 
@@ -84,9 +85,10 @@ export class WebsocketSource implements Source {
   async #useConnection(): Promise<unknown> {
     const { subscribe_messages: greetings, max_message_bytes: maxMessageBytes } = this.#config;
     const { ping_interval: ping } = this.#config;
-    const { headers } = await this.#provider.get(this.#context.signal);
+    const credential = await this.#provider.get(this.#context.signal);
+    const { headers, query } = partsOf(credential, { method: 'GET', url: this.#url });
     const connection = await connect({
-      url: this.#url,
+      url: withQuery(this.#url, Object.entries(query)),
       headers,
       maxMessageBytes,
       greetings,

@@ -34,6 +34,7 @@ export async function openXml(config: XmlConfig, context: SourceContext): Promis
     signal,
     provider: context.credentials.resolve(config.auth),
     homes: [config.base_url],
+    baseUrl: config.base_url,
     timeoutMs: TIMEOUT_MS,
     retry: requestRetry(context.retry, RETRY, {}),
     // Faults of SOAP come with the status 500.

@@ -43,6 +43,7 @@ export async function setUp(config: RestConfig, context: SourceContext): Promise
     provider,
     homes: homesOf(config),
     trustedHosts: config.trusted_hosts,
+    baseUrl: config.base_url,
     timeoutMs,
     retry: retryOf(config, context.retry),
     rules: compileRules(config.retry_on_response),
