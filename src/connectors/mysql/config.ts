@@ -23,7 +23,7 @@ const connectionUrl = z.lazy(() =>
     })
     .meta({
       description:
-        'Address of the database: `mysql://user:password@host:port/database`, or the same with `mariadb`; options are `ssl-mode` (`disabled`, `preferred`, `required`, `verify_ca`, `verify_identity`), `ssl-ca` (path of a file) and `socket`.',
+        'Address of the database: `mysql://user:password@host:port/database`, or the same with `mariadb`; options are `ssl-mode` (`disabled`, `preferred`, `required`, `verify_ca`, `verify_identity`), `ssl-ca`, `ssl-cert` and `ssl-key` (paths of files), `socket`, and `charset` (only `utf8mb4`).',
       examples: ['${env:MYSQL_URL}', 'mysql://reader:secret@db.example/shop?ssl-mode=required'],
       secret: true,
     }),

@@ -24,9 +24,20 @@ export interface MysqlAddress {
   readonly tls: TlsMode;
   /** Path of a file with the certificates of authorities. */
   readonly ca: string | undefined;
+  /** Paths of the certificate of the client and of its key. */
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
 }
 
-const OPTIONS = ['ssl-mode', 'ssl-ca', 'socket'];
+const OPTIONS = ['ssl-mode', 'ssl-ca', 'ssl-cert', 'ssl-key', 'socket', 'charset'] as const;
+type Option = (typeof OPTIONS)[number];
+
+/** Other clients write some of them without the dash, or with another line. */
+const SPELLED = new Map(OPTIONS.map((name) => [name.replace('-', ''), name]));
+
+function optionOf(written: string): Option | undefined {
+  return SPELLED.get(written.toLowerCase().replace(/[-_]/, ''));
+}
 
 /** The parts of an address, or what is wrong with it. */
 export function parseMysqlAddress(
@@ -39,16 +50,28 @@ export function parseMysqlAddress(
     };
   }
   const { hostname, port, username, password, pathname, searchParams } = new URL(url);
-  const unknown = [...searchParams.keys()].find((name) => !OPTIONS.includes(name));
-  if (unknown !== undefined)
+  const options = new Map<Option, string>();
+  for (const [written, value] of searchParams) {
+    const name = optionOf(written);
+    if (name === undefined)
+      return {
+        fault: `the address has the option \`${written}\`, which is not known`,
+        hint: `known are ${OPTIONS.map((one) => `\`${one}\``).join(', ')}`,
+      };
+    options.set(name, value);
+  }
+  const charset = options.get('charset') ?? 'utf8mb4';
+  if (!/^utf-?8(?:mb[34])?$/i.test(charset))
     return {
-      fault: `the address has the option \`${unknown}\`, which is not known`,
-      hint: `known are ${OPTIONS.map((name) => `\`${name}\``).join(', ')}`,
+      fault: `the address has the \`charset\` \`${charset}\`, and texts are always sent as utf8mb4`,
+      hint: 'leave it out: the server converts to the character set of each column',
     };
-  const ca = searchParams.get('ssl-ca') ?? undefined;
-  const tls = (
-    searchParams.get('ssl-mode') ?? (ca === undefined ? 'disabled' : 'verify_ca')
-  ).toLowerCase();
+  if (options.has('ssl-cert') !== options.has('ssl-key'))
+    return { fault: '`ssl-cert` and `ssl-key` of the address need each other' };
+  const ca = options.get('ssl-ca');
+  const cert = options.get('ssl-cert');
+  const byDefault = ca === undefined ? (cert === undefined ? 'disabled' : 'required') : 'verify_ca';
+  const tls = (options.get('ssl-mode') ?? byDefault).toLowerCase().replaceAll('-', '_');
   if (!isTlsMode(tls))
     return {
       fault: '`ssl-mode` of the address is not known',
@@ -61,9 +84,11 @@ export function parseMysqlAddress(
     user: percentDecoded(username),
     password: percentDecoded(password),
     database: database === '' ? undefined : database,
-    socket: searchParams.get('socket') ?? undefined,
+    socket: options.get('socket'),
     tls,
     ca,
+    cert,
+    key: options.get('ssl-key'),
   };
 }
 

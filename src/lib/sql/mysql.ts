@@ -88,26 +88,28 @@ async function openConnection(address: MysqlAddress, options: MysqlOptions): Pro
   }
 }
 
-async function tlsOf({ tls, ca }: MysqlAddress): Promise<{ ssl?: object }> {
+async function tlsOf({ tls, ca, cert, key }: MysqlAddress): Promise<{ ssl?: object }> {
   if (tls === 'disabled') return {};
   const isChecked = tls === 'verify_ca' || tls === 'verify_identity';
   return {
     ssl: {
       rejectUnauthorized: isChecked,
       verifyIdentity: tls === 'verify_identity',
-      ...(ca === undefined ? {} : { ca: await readCertificates(ca) }),
+      ...(ca === undefined ? {} : { ca: await readPem(ca, 'ssl-ca') }),
+      ...(cert === undefined ? {} : { cert: await readPem(cert, 'ssl-cert') }),
+      ...(key === undefined ? {} : { key: await readPem(key, 'ssl-key') }),
     },
   };
 }
 
-async function readCertificates(path: string): Promise<string> {
+async function readPem(path: string, option: string): Promise<string> {
   try {
     return await readFile(permittedFile(path), 'utf8');
   } catch (error) {
     if (error instanceof ConnectorError) throw error;
     throw new ConnectorError(
       'missing',
-      '`ssl-ca` of the address names a file that cannot be read',
+      `\`${option}\` of the address names a file that cannot be read`,
       {
         cause: error,
       },
