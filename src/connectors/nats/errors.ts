@@ -1,4 +1,5 @@
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../../lib/errors.ts';
+import { tlsFault } from '../../lib/tls-fault.ts';
 
 const STREAM_MISSING = 10_059;
 const CONSUMER_MISSING = 10_014;
@@ -46,6 +47,8 @@ function faultOf(error: unknown): Fault {
   const known =
     FAULTS[error.name] ?? (error.cause instanceof Error ? FAULTS[error.cause.name] : undefined);
   if (known !== undefined) return known;
+  const tls = tlsFault(error);
+  if (tls !== undefined) return { kind: 'refused', hint: tls };
   if (!error.name.startsWith('JetStream')) return { kind: 'connection' };
   // 5xx without a code of its own: no leader, or too busy.
   const isPassing = 'status' in error && Number(error.status) >= 500 && code === 10_008;

@@ -1,4 +1,5 @@
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../../lib/errors.ts';
+import { tlsFault } from '../../lib/tls-fault.ts';
 
 interface Fault {
   readonly kind: ConnectorErrorKind;
@@ -36,5 +37,7 @@ function faultOf(error: unknown, message: string): Fault {
   const inText = /(?:by server: |\b)(\d{3}) \(/.exec(message)?.[1];
   const known = FAULTS[own] ?? FAULTS[Number(inText)];
   if (known !== undefined) return known;
+  const tls = tlsFault(error);
+  if (tls !== undefined) return { kind: 'refused', hint: tls };
   return { kind: /ETIMEDOUT|timed? ?out/i.test(message) ? 'timeout' : 'connection' };
 }

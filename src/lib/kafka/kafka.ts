@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
 import { loadClient } from '../load-client.ts';
+import { tlsFault } from '../tls-fault.ts';
 
 const PACKAGE = '@platformatic/kafka';
 
@@ -34,9 +35,12 @@ export function kafkaError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
   const found = [...messagesOf(error)];
   const text = found.join(' ');
-  const kind = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'connection';
+  const hint = tlsFault(error);
+  const known = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'connection';
+  const kind = hint === undefined ? known : 'refused';
   return new ConnectorError(kind, `${doing}: ${found.at(-1) ?? messageOf(error)}`, {
     cause: error,
+    ...(hint === undefined ? {} : { hint }),
   });
 }
 

@@ -9,6 +9,7 @@ import {
   MongoSystemError,
 } from 'mongodb';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+import { tlsFault } from '../tls-fault.ts';
 
 export const CODES = {
   namespaceNotFound: 26,
@@ -52,8 +53,9 @@ function kindOfCode(code: unknown): ConnectorErrorKind | undefined {
 export function mongoError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
   const reason = error instanceof MongoServerSelectionError ? selectionReason(error) : error;
-  const kind = kindOf(reason);
-  const hint = HINTS[kind];
+  const tls = tlsFault(reason);
+  const kind = tls === undefined ? kindOf(reason) : 'refused';
+  const hint = tls ?? HINTS[kind];
   return new ConnectorError(kind, `${doing}: ${excerpt(messageOf(reason))}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),

@@ -1,6 +1,7 @@
 /** Connections to Redis and its errors, for the state store, triggers and connectors. */
 import type { Redis } from 'ioredis';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+import { tlsFault } from '../tls-fault.ts';
 
 export interface RedisOptions {
   readonly connectMs: number;
@@ -55,10 +56,12 @@ export function redisError(error: unknown, doing: string, wrongType?: string): C
   if (error instanceof ConnectorError) return error;
   const inner: unknown = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
   const message = messageOf(inner);
-  const kind = KINDS.find(([pattern]) => pattern.test(message))?.[1] ?? 'data';
-  const isWrongType = message.includes('WRONGTYPE') && wrongType !== undefined;
+  const tls = tlsFault(inner);
+  const known = KINDS.find(([pattern]) => pattern.test(message))?.[1];
+  const kind = tls === undefined ? (known ?? 'data') : 'refused';
+  const hint = message.includes('WRONGTYPE') ? wrongType : tls;
   return new ConnectorError(kind, `${doing}: ${message}`, {
     cause: error,
-    ...(isWrongType ? { hint: wrongType } : {}),
+    ...(hint === undefined ? {} : { hint }),
   });
 }
