@@ -10,6 +10,8 @@ export interface CredentialDefinition<C = any> {
   readonly description: string;
   readonly config: ZodType<C>;
   readonly examples: readonly JsonObject[];
+  /** Whether `${name}` in its config stands for a value that it captures itself. */
+  readonly namesValues?: true;
   /** Builds the provider; no request is made before the first `get`. */
   open(config: C, context: CredentialContext): CredentialProvider;
 }

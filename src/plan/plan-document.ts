@@ -64,7 +64,7 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     checking: options.check,
   });
   if (isFull(issues.errors)) throw new ConfigError(withPlaces(issues.errors, document.locate));
-  checkTokenScopes(document.tree, { definitions, issues });
+  checkTokenScopes(document.tree, { definitions, issues, credentials: parts.credentials });
   const auth = planProviders(blocks, parts, issues);
   const name = restoreEscapes(document.name);
   const planning: Planning = {

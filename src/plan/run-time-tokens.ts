@@ -1,6 +1,8 @@
 /** Reports the run-time tokens that stand where they are not allowed. */
 import type { BlockDefinition } from '../blocks/define-block.ts';
 import { allTokens, type AnyToken, type FoundToken } from '../document/tokens/find-tokens.ts';
+import type { CredentialDefinition } from '../kit/credential.ts';
+import type { Registry } from '../kit/parts.ts';
 import type { Steps } from '../document/parse/steps.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { joinPath } from '../lib/text/text-path.ts';
@@ -36,6 +38,11 @@ export function reportLeftover(
 
 type Scope = 'none' | 'now';
 
+export interface ScopeJudging extends Judging {
+  /** Logins of the build: some take names of their own. */
+  readonly credentials: Pick<Registry<CredentialDefinition>, 'get'>;
+}
+
 /** Settings of transforms in which `${name}` is a group of a pattern. */
 const GROUP_KEYS: Readonly<Record<string, string>> = { rename_keys: 'replacement' };
 
@@ -51,9 +58,10 @@ export function isGroup(
  * Run-time tokens outside source and sink configs: an error, but for `${now.*}` in the values of
  * `set`.
  */
-export function checkTokenScopes(tree: JsonObject, judging: Judging): void {
-  const { vars: _vars, params: _params, pipeline, matrix, ...rest } = tree;
+export function checkTokenScopes(tree: JsonObject, judging: ScopeJudging): void {
+  const { vars: _vars, params: _params, pipeline, matrix, auth, ...rest } = tree;
   refuse(withoutOwnTokens(rest, judging), [], 'none', judging);
+  if (isObject(auth ?? null)) checkLogins(auth as JsonObject, judging);
   if (isObject(pipeline)) checkParts(pipeline, ['pipeline'], judging);
   if (!Array.isArray(matrix)) return;
   for (const [index, row] of matrix.entries())
@@ -72,6 +80,18 @@ function withoutOwnTokens(tree: JsonObject, { definitions }: Judging): JsonObjec
     },
   );
   return judged.length === 0 ? tree : { ...tree, ...Object.fromEntries(judged) };
+}
+
+/** A plain name in a login that captures values is one of those, which its schema checks. */
+function checkLogins(auth: JsonObject, judging: ScopeJudging): void {
+  for (const [name, login] of Object.entries(auth)) {
+    const type = isObject(login) ? login['type'] : undefined;
+    const definition = typeof type === 'string' ? judging.credentials.get(type) : undefined;
+    const tokens = allTokens(login, ['auth', name]).filter(
+      ({ body }) => definition?.namesValues !== true || !/^\w+$/.test(body),
+    );
+    refuseTokens(tokens, 'none', judging);
+  }
 }
 
 function checkParts(block: JsonObject, steps: Steps, judging: Judging): void {

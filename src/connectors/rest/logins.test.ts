@@ -1,7 +1,7 @@
 /** Logins that more than a header depends on: their requests, and what they add to those of a source. */
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
+import { startHttpServer, type HttpServer, type Reply } from '../../../test/fakes/http-server.ts';
 import { runSource, type Run } from '../../../test/fakes/run-source.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
@@ -114,7 +114,7 @@ describe('a flow', () => {
   });
 
   it('captures from headers, cookies and XML, also of a redirect', async () => {
-    server.respond(({ path }) => {
+    server.respond(({ path }): Reply => {
       if (path === '/cookie')
         return {
           status: 302,

@@ -17,6 +17,7 @@ export const flowCredential = defineCredential<FlowConfig>({
   description:
     'Logs in with requests of its own, captures values of their answers, and puts them into requests or signs these.',
   config: flowConfig,
+  namesValues: true,
   examples: [
     {
       steps: [
