@@ -97,8 +97,8 @@ function compared(a: string, b: string): number {
 }
 
 /** RFC 5849, 3.6. */
-function encoded(text: string): string {
-  return encodeURIComponent(text).replaceAll(
+function encoded(value: string): string {
+  return encodeURIComponent(value).replaceAll(
     /[!'()*]/g,
     (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
   );

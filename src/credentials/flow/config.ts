@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { finding, integer, json, nullAsAbsent, number, optional, text } from '../../kit/schema.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import { isObject } from '../../lib/text/json.ts';
 import { httpUrl, isJsonPath } from '../fields.ts';
 import { namesIn, PER_REQUEST } from './template.ts';
 
@@ -190,7 +189,7 @@ function checkNames(config: FlowConfig, ctx: z.RefinementCtx): void {
   for (const [index, { request: one, capture: captured }] of config.steps.entries()) {
     const path = ['steps', index, 'request'];
     for (const [field, value] of Object.entries(one))
-      if (field !== 'sign') look((value ?? null) as JsonValue, [...path, field]);
+      if (field !== 'sign') look(value ?? null, [...path, field]);
     if (one.sign !== undefined) lookAtSigning(one.sign, [...path, 'sign'], look);
     for (const name of Object.keys(captured)) {
       if ((PER_REQUEST as readonly string[]).includes(name) || name === SIGNATURE)
@@ -225,5 +224,5 @@ function lookAtSigning(signing: Signing, path: (string | number)[], look: Look):
 }
 
 export function isPlacement(one: FlowConfig['apply'][number]): one is Placement {
-  return isObject(one as JsonValue) && 'into' in one;
+  return 'into' in one;
 }
