@@ -28,10 +28,12 @@ export async function tlsProxy(port: number): Promise<TlsProxy> {
       for (const socket of [client, upstream]) {
         open.add(socket);
         const other = socket === client ? upstream : client;
-        socket.on('error', () => {}).on('close', () => {
-          open.delete(socket);
-          other.destroy();
-        });
+        socket
+          .on('error', () => {})
+          .on('close', () => {
+            open.delete(socket);
+            other.destroy();
+          });
       }
       client.pipe(upstream).pipe(client);
     },
