@@ -3,6 +3,7 @@ import type { SourceDefinition } from '../kit/source.ts';
 import { csvSink, csvSource } from './csv/index.ts';
 import { duckdbSink, duckdbSource } from './duckdb/index.ts';
 import { fileSink, fileSource } from './file/index.ts';
+import { gcsSink, gcsSource } from './gcs/index.ts';
 import { graphqlSource } from './graphql/index.ts';
 import { httpSink } from './http/index.ts';
 import { jsonlSink, jsonlSource } from './jsonl/index.ts';
@@ -29,6 +30,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   csvSource,
   duckdbSource,
   fileSource,
+  gcsSource,
   graphqlSource,
   jsonlSource,
   kafkaSource,
@@ -54,6 +56,7 @@ export const SINKS: readonly SinkDefinition[] = [
   csvSink,
   duckdbSink,
   fileSink,
+  gcsSink,
   httpSink,
   jsonlSink,
   kafkaSink,

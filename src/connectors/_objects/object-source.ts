@@ -31,7 +31,7 @@ export interface SourceOfObjects<C extends ObjectReading> {
   /** What a record of `raw_text` has besides the content. */
   readonly origin?: (key: string) => JsonObject;
   /** The config that reads one key alone. */
-  readonly patchForKey: (key: string) => JsonObject;
+  readonly patchForKey: (key: string, config: C) => JsonObject;
   /** The config that reads what is below a prefix. */
   readonly patchForPrefix?: (prefix: string) => JsonObject;
 }
@@ -148,7 +148,11 @@ async function discover<C extends ObjectReading>(
       }));
     return objects
       .filter(({ key }) => !key.endsWith('/'))
-      .map(({ key }) => ({ name: key, kind: 'object', config_patch: kind.patchForKey(key) }));
+      .map(({ key }) => ({
+        name: key,
+        kind: 'object',
+        config_patch: kind.patchForKey(key, config),
+      }));
   } finally {
     store.close();
   }

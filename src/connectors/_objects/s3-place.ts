@@ -53,14 +53,17 @@ export function s3Fields() {
   };
 }
 
-export function endpointUrl() {
+export function endpointUrl(
+  description = 'Address of a store that speaks the same protocol.',
+  example = 'https://minio.example.com:9000',
+) {
   return optional(
     text().superRefine((url, ctx) => {
       if (isHttpUrl(url)) return;
-      const hint = 'write it in full: `https://minio.example.com:9000`';
+      const hint = `write it in full: \`${example}\``;
       ctx.addIssue(finding('invalid_value', 'this is not an http or https address', { hint }));
     }),
-  ).meta({ description: 'Address of a store that speaks the same protocol.' });
+  ).meta({ description });
 }
 
 interface S3Config {

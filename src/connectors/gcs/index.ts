@@ -1,0 +1,2 @@
+export { gcsSink } from './sink.ts';
+export { gcsSource } from './source.ts';
