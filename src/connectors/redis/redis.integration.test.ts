@@ -28,10 +28,13 @@ describe.skipIf(redis.reason !== undefined)(`redis ${redis.reason ?? ''}`, () =>
   const read = (source_type: JsonObject, more: JsonObject = {}) =>
     runSource(redisSource, { url: server.url, source_type, ...more });
 
-  const openSink = async (sink_type: JsonObject): Promise<Sink> => {
+  const openSink = async (
+    sink_type: JsonObject,
+    context: Parameters<typeof sinkContext>[0] = {},
+  ): Promise<Sink> => {
     const checked = check(redisSink.config, { url: server.url, sink_type });
     if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
-    return redisSink.open(checked.value, sinkContext());
+    return redisSink.open(checked.value, sinkContext(context));
   };
 
   describe('keys', () => {
@@ -170,6 +173,33 @@ describe.skipIf(redis.reason !== undefined)(`redis ${redis.reason ?? ''}`, () =>
         expect(await sink.tokens?.last('scope')).toBeUndefined();
         await sink.close();
       }
+    });
+
+    it.each<JsonObject>([
+      { type: 'List', key: 'k' },
+      { type: 'Stream', key: 'k' },
+      { type: 'key_value', key_field: 'id' },
+    ])('commits nothing for an execution when a later one has begun: $type', async (type) => {
+      const by = (claim: number, runId = 'run'): Promise<Sink> => openSink(type, { claim, runId });
+      const page = (id: string): Page => Page.ofRecords([{ id }]);
+      const [first, second] = [await by(1), await by(2)];
+      expect(await first.tokens?.last('scope')).toBeUndefined();
+      await first.tokens?.write(page('a'), 'scope', 'one');
+      expect(await second.tokens?.last('scope')).toBe('one');
+      const late = { message: expect.stringContaining('another server took over') as string };
+      await expect(first.tokens?.write(page('b'), 'scope', 'two')).rejects.toMatchObject(late);
+      await expect(first.tokens?.last('scope')).rejects.toMatchObject(late);
+      await second.tokens?.write(page('c'), 'scope', 'three');
+      const another = await by(1, 'the next run');
+      expect(await another.tokens?.last('scope')).toBe('three');
+      const stored =
+        type['type'] === 'List'
+          ? await client.llen('k')
+          : type['type'] === 'Stream'
+            ? await client.xlen('k')
+            : (await client.keys('?')).length;
+      expect(stored).toBe(2);
+      for (const sink of [first, second, another]) await sink.close();
     });
 
     it('connects again after its connection was lost', async () => {

@@ -20,6 +20,13 @@ import {
   type JsonValue,
 } from '../../lib/text/json.ts';
 import { spellingOf } from '../../lib/text/number-spelling.ts';
+import {
+  executionScope,
+  executionText,
+  isLater,
+  takenOverError,
+  type Execution,
+} from '../_sql/driver.ts';
 import { redisUri } from './addresses.ts';
 import { redisSinkConfig, type RedisSinkConfig, type RedisSinkType } from './config.ts';
 import { RedisLink } from './link.ts';
@@ -65,12 +72,15 @@ class RedisSink implements Sink {
   readonly #config: RedisSinkConfig;
   readonly #link: RedisLink;
   readonly #doing: string;
+  /** Absent where no other server takes the run over. */
+  readonly #execution: Execution | undefined;
   #held: Command[] = [];
   #isClosed = false;
 
-  constructor(config: RedisSinkConfig, { signal, env }: SinkContext) {
+  constructor(config: RedisSinkConfig, { signal, env, runId, claim }: SinkContext) {
     const { url, sink_type: type } = config;
     this.#config = config;
+    this.#execution = claim === undefined ? undefined : { runId, claim };
     const wrongType = 'set `sink_type` to what the key holds, or use another key';
     this.#link = new RedisLink({ url, signal, redactor: env.redactor, wrongType });
     const target = type.type === 'KeyValue' ? 'keys' : `\`${type.key}\``;
@@ -112,9 +122,22 @@ class RedisSink implements Sink {
   }
 
   async #lastToken(scope: string): Promise<string | undefined> {
+    if (this.#execution !== undefined) await this.#takeScope(scope, this.#execution);
     const doing = 'the commit token cannot be read';
     const found = await this.#link.run(doing, (redis) => redis.get(TOKEN_PREFIX + scope));
     return found ?? undefined;
+  }
+
+  /** From now on only this execution commits in the scope. */
+  async #takeScope(scope: string, execution: Execution): Promise<void> {
+    const key = executionKey(scope);
+    const doing = 'the commit token cannot be taken over';
+    for (;;) {
+      const before = await this.#link.run(doing, (redis) => redis.get(key));
+      if (isLater(before ?? undefined, execution)) throw takenOverError(scope);
+      const args = [TAKE, '1', key, before ?? '', executionText(execution)];
+      if ((await this.#link.run(doing, (redis) => redis.call('EVAL', args))) === 1) return;
+    }
   }
 
   async #commit(page: Page, scope: string, token: string): Promise<WriteResult> {
@@ -122,21 +145,35 @@ class RedisSink implements Sink {
     const { sink_type: type } = this.#config;
     const commands = [...this.#held, ...commandsOf(page, type)];
     const given = commands.flatMap((command) => [`${command.length}`, ...command]);
-    const keys = [TOKEN_PREFIX + scope, ...(type.type === 'KeyValue' ? [] : [type.key])];
+    const target = type.type === 'KeyValue' ? [] : [type.key];
+    const keys = [TOKEN_PREFIX + scope, ...target, executionKey(scope)];
+    const owner = this.#execution === undefined ? '' : executionText(this.#execution);
     // As one list: a call does not take as many arguments as a page may have.
-    const args = [COMMIT, `${keys.length}`, ...keys, type.type, token].concat(given);
-    await this.#link.run(this.#doing, (redis) => redis.call('EVAL', args));
+    const args = [COMMIT, `${keys.length}`, ...keys, type.type, token, owner].concat(given);
+    if ((await this.#link.run(this.#doing, (redis) => redis.call('EVAL', args))) !== 1)
+      throw takenOverError(scope);
     this.#held = [];
     return { written: commands.length, rejected: [] };
   }
 }
 
+function executionKey(scope: string): string {
+  return TOKEN_PREFIX + executionScope(scope);
+}
+
+/** Replaces a text, unless another one stands there by now. */
+const TAKE = `
+  if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+  redis.call('SET', KEYS[1], ARGV[2])
+  return 1`;
+
 /**
- * Records and token in one step. In a transaction of plain commands one that fails (a key of another
+ * Records and token in one step, unless a later execution has the scope. In a transaction of plain commands one that fails (a key of another
  * type) would not keep the token from being set; here it ends the script before.
  */
 const COMMIT = `
-  local at = 3
+  if ARGV[3] ~= '' and redis.call('GET', KEYS[#KEYS]) ~= ARGV[3] then return 0 end
+  local at = 4
   while at <= #ARGV do
     local count = tonumber(ARGV[at])
     local args = {}
