@@ -258,7 +258,12 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     runPlan: createRunPlan({ runs, jobs }),
     documentPlan: createDocumentPlan({ jobs, base }),
     hasConsole: options.hasConsole,
-    rollback: createRollback({ ...services, runs }),
+    rollback: createRollback({
+      ...services,
+      runs,
+      // A server that works alone asks for the document, as it always did.
+      ...(clustered ? { submitted: (runId: string) => runs.submitted(runId) } : {}),
+    }),
     verify: createVerify(services),
     replay: createReplay(services),
     templates,

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { tcpProxy, type TcpProxy } from '../fakes/tcp-proxy.ts';
 import { childrenOf, workshop, type Program } from '../e2e/serve-program.ts';
 import { receiver, type Receiver } from './receiver.ts';
+import { whoIs, type Executed } from './servers.ts';
 import { ROWS, WatchedDatabase } from './watched-database.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -70,24 +71,15 @@ const killAll = (program: Program): void => signalAll(program, 'SIGKILL');
 async function begin(
   name: string,
   servers: readonly Program[],
-): Promise<{ id: string; holder: Program; others: Program[] }> {
+): Promise<{ id: string } & Executed> {
   const document = await database.document(name);
   const [first] = servers;
   if (first === undefined) throw new Error('no server');
   const id = await first.submit(document, { callback: { url: callbacks.url } });
   await eventually(async () => expect(await database.count(name)).toBeGreaterThan(200));
   const owner = (await database.seen(id)).at(-1)?.owner;
-  const selves = await Promise.all(
-    servers.map(async (server) => {
-      const { members } = (await server.call('GET', '/v1/cluster')).json() as {
-        members: { instance_id: string; is_self: boolean }[];
-      };
-      return members.find(({ is_self }) => is_self)?.instance_id;
-    }),
-  );
-  const holder = servers[selves.indexOf(owner)];
-  if (holder === undefined) throw new Error('nobody executes it');
-  return { id, holder, others: servers.filter((server) => server !== holder) };
+  const { holder, others } = await whoIs(servers, owner ?? '');
+  return { id, holder, others };
 }
 
 async function expectSound(id: string, table: string): Promise<void> {
@@ -201,12 +193,7 @@ test(
       expect((await database.seen(id)).at(-1)).toMatchObject({ attempt: 1, status: 'running' }),
     );
     const owner = (await database.seen(id)).at(-1)?.owner;
-    for (const other of others) {
-      const { members } = (await other.call('GET', '/v1/cluster')).json() as {
-        members: { instance_id: string; is_self: boolean }[];
-      };
-      if (members.some((member) => member.is_self && member.instance_id === owner)) killAll(other);
-    }
+    killAll((await whoIs(others, owner ?? '')).holder);
     await eventually(async () => expect((await database.seen(id)).at(-1)?.status).toBe('failed'));
     const alive = others.find(
       ({ process: { exitCode, signalCode } }) => (exitCode ?? signalCode) === null,

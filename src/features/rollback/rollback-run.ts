@@ -10,12 +10,14 @@ import { submittedDocument, type BaseDocument } from '../../runs/service/prepare
 import { JobError } from '../../runs/worker/job-fault.ts';
 import type { SubmittedDocument } from '../../wire/submission.ts';
 import { rollbackJob } from './rollback-job.ts';
-import type { Caller, Runs } from '../../runs/service/runs.ts';
+import type { Caller, Runs, SubmittedRun } from '../../runs/service/runs.ts';
 
 export interface RollbackServices {
   readonly jobs: Jobs;
   readonly runs: Pick<Runs, 'get'>;
   readonly base?: () => BaseDocument | undefined;
+  /** What a run was submitted as, where it need not be sent again. */
+  readonly submitted?: (runId: string) => Promise<SubmittedRun>;
   readonly audit: Pick<Audit, 'record'>;
 }
 
@@ -32,11 +34,12 @@ export interface RollbackCall {
  */
 export type Rollback = (call: RollbackCall) => Promise<RollbackReport>;
 
-export function createRollback({ jobs, runs, base, audit }: RollbackServices): Rollback {
+export function createRollback(services: RollbackServices): Rollback {
+  const { jobs, runs, audit } = services;
   return async ({ runId, request, caller, signal }) => {
     const run = await runs.get(runId);
     const invocationId = invocationOf(run, request);
-    const document = documentOf(request, run, base?.());
+    const document = await documentOf(request, run, services);
     const { dry_run, force, row } = request;
     const report = await jobs
       .run(
@@ -91,17 +94,25 @@ function invocationOf(
 }
 
 /** Uses the name of the run: state keys begin with it. */
-function documentOf(
+async function documentOf(
   { config, config_format }: RollbackRequest,
-  { name }: RunRecord,
-  base: BaseDocument | undefined,
-): SubmittedDocument {
-  if (config === undefined || config === null) {
-    throw new RefusedError('unprocessable', 'the document of the run is not stored here', {
-      hint: 'send it as `config`',
-    });
-  }
-  return submittedDocument({ config, config_format, name }, base);
+  { run_id, name }: RunRecord,
+  { base, submitted }: RollbackServices,
+): Promise<SubmittedDocument> {
+  if (config !== undefined && config !== null)
+    return submittedDocument({ config, config_format, name }, base?.());
+  const { content, base: stored } = await (submitted?.(run_id) ?? notStored()).catch(notStored);
+  return submittedDocument({ ...content, name }, stored);
+}
+
+/** Passes other errors on. */
+function notStored(error?: unknown): Promise<never> {
+  const isNotStored = error instanceof RefusedError && error.code === 'unprocessable';
+  if (error !== undefined && !isNotStored) return Promise.reject(error);
+  const message = 'the document of the run is not stored here';
+  return Promise.reject(
+    new RefusedError('unprocessable', message, { hint: 'send it as `config`' }),
+  );
 }
 
 /** Issues of the document are reported as issues of the request. */
