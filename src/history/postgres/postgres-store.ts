@@ -17,9 +17,9 @@ import type {
   SqlWriteOptions,
 } from '../sql/sql-store.ts';
 
-/** One of them writes, one looks whether the database is there. */
+/** One of them writes, one does so aside, one looks whether the database is there. */
 const CONNECTIONS = 5;
-const READERS = CONNECTIONS - 2;
+const READERS = CONNECTIONS - 3;
 const CONNECT_TIMEOUT_MS = 5000;
 /** Tables that another session has locked must not stop the server for ever. */
 const STATEMENT_TIMEOUT_MS = 5000;
@@ -60,6 +60,8 @@ export class PostgresStore implements SqlStore {
   readonly #presence: Presence;
   readonly #readers = new Gate(READERS);
   readonly #writer: PostgresWriter;
+  /** For what waits for nothing else, and nothing else for it. */
+  readonly #aside: PostgresWriter;
   /** Writes that later reads have to see. */
   readonly #deferred = new Set<Promise<unknown>>();
   readonly #setUp: ((store: PostgresStore) => Promise<void>) | undefined;
@@ -75,9 +77,10 @@ export class PostgresStore implements SqlStore {
     this.#connect = connect;
     this.#setUp = setUp;
     this.#presence = new Presence(waitMs);
-    this.#writer = new PostgresWriter((work) => this.#useTables(work), this.#presence, {
-      backgroundWaitMs,
-    });
+    const newWriter = (): PostgresWriter =>
+      new PostgresWriter((work) => this.#useTables(work), this.#presence, { backgroundWaitMs });
+    this.#writer = newWriter();
+    this.#aside = newWriter();
   }
 
   /** Connects when it is first needed. */
@@ -145,15 +148,18 @@ export class PostgresStore implements SqlStore {
     return this.change(() => changes(statements), options);
   }
 
-  writeDeferred(statements: readonly SqlStatement[]): Promise<readonly number[]> {
-    const written = this.write(statements, { background: true });
+  writeDeferred(
+    statements: readonly SqlStatement[],
+    options?: Pick<SqlWriteOptions, 'touches'>,
+  ): Promise<readonly number[]> {
+    const written = this.write(statements, { ...options, background: true });
     const settled = written.catch(() => undefined).finally(() => this.#deferred.delete(settled));
     this.#deferred.add(settled);
     return written;
   }
 
   change<T>(script: () => SqlScript<T>, options: SqlWriteOptions = {}): Promise<T> {
-    return this.#writer.write(script, options);
+    return (options.isAside === true ? this.#aside : this.#writer).write(script, options);
   }
 
   async ping(): Promise<void> {
@@ -166,7 +172,7 @@ export class PostgresStore implements SqlStore {
   }
 
   async close(): Promise<void> {
-    await this.#writer.close();
+    await Promise.all([this.#writer.close(), this.#aside.close()]);
     await this.#pool.end();
   }
 

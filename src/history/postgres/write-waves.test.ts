@@ -13,14 +13,24 @@ const plain = (sql: string): SqlStatement => ({ sql, values: [] });
 describe('writes that are taken together', () => {
   const wave = (...touches: (readonly string[] | undefined)[]) => {
     const queue = touches.map((names, n) => ({ n, touches: names }));
-    const taken = takeWave(queue);
-    expect(queue.map(({ n }) => n)).toEqual(touches.map((_, n) => n).slice(taken.length));
-    return taken.map(({ n }) => n);
+    const taken = takeWave(queue).map(({ n }) => n);
+    expect(queue.map(({ n }) => n)).toEqual(
+      touches.map((_, n) => n).filter((n) => !taken.includes(n)),
+    );
+    return taken;
   };
 
   it('touch different things, and keep their order', () => {
     expect(wave(['a'], ['b'], [], [], ['c'])).toEqual([0, 1, 2, 3, 4]);
-    expect(wave(['a'], ['b', 'c'], ['c'], ['d'])).toEqual([0, 1]);
+    expect(wave(['a'], ['b', 'c'], ['c'], ['d'])).toEqual([0, 1, 3]);
+  });
+
+  it('wait for what stays behind as for what is taken', () => {
+    expect(wave(['a'], ['a', 'b'], ['b'], ['c'])).toEqual([0, 3]);
+  });
+
+  it('do not pass one of which nothing is known', () => {
+    expect(wave(['a'], ['a'], undefined, ['b'])).toEqual([0]);
   });
 
   it('are one where nothing is known of what it touches', () => {

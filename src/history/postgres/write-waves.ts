@@ -9,19 +9,29 @@ const MOST_CHANGES = 500;
 /** Rows of one statement. */
 const MOST_ROWS = 5000;
 
-/** Takes what may be done together from the head of the queue. */
+/**
+ * Takes from the queue what may be done together: each write that touches nothing of those before
+ * it, whether these are taken or stay. One of which nothing is known is done alone, in its turn.
+ */
 export function takeWave<W extends { readonly touches?: readonly string[] | undefined }>(
   queue: W[],
 ): W[] {
+  const [first] = queue;
+  if (first?.touches === undefined) return queue.splice(0, 1);
   const touched = new Set<string>();
-  let length = 0;
-  for (const { touches } of queue) {
-    if (length === MOST_CHANGES) break;
-    if (touches === undefined || touches.some((name) => touched.has(name))) break;
+  const wave: W[] = [];
+  const left: W[] = [];
+  for (const [at, write] of queue.entries()) {
+    const { touches } = write;
+    if (touches === undefined || wave.length === MOST_CHANGES) {
+      left.push(...queue.slice(at));
+      break;
+    }
+    (touches.some((name) => touched.has(name)) ? left : wave).push(write);
     for (const name of touches) touched.add(name);
-    length += 1;
   }
-  return queue.splice(0, Math.max(1, length));
+  queue.splice(0, queue.length, ...left);
+  return wave;
 }
 
 /** Does the statements in their order. */

@@ -24,6 +24,8 @@ const FINISH_MANY = `UPDATE svc_serve_runs r SET status = v.status, finished_at 
   WHERE ${ALL_HELD} RETURNING r.run_id AS key`;
 
 const HOLD = `UPDATE svc_serve_runs SET owner = owner WHERE ${HELD}`;
+const HOLD_MANY = `UPDATE svc_serve_runs r SET owner = r.owner FROM unnest(${FENCE_ARRAYS}) AS v (run_id, owner, attempt)
+  WHERE ${ALL_HELD} RETURNING r.run_id AS key`;
 
 const insert = insertInto('svc_serve_runs', RUN_COLUMNS);
 
@@ -36,7 +38,7 @@ export function insertRun(run: StoredRun): SqlStatement {
  * not that of this execution.
  */
 export function holdRun({ run_id, owner, attempt }: RunFence): SqlStatement {
-  return { sql: HOLD, values: [run_id, owner, attempt] };
+  return { sql: HOLD, values: [run_id, owner, attempt], many: { sql: HOLD_MANY, keyAt: 0 } };
 }
 
 export function startRun({ run_id, owner, attempt }: RunFence, startedAt: string): SqlStatement {

@@ -17,7 +17,7 @@ import {
 } from '../catalog.ts';
 import { currentSchemaOf, datasetOf, edgeOf, schemaVersionOf } from './catalog-rows.ts';
 import { text, toJson } from './rows.ts';
-import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
+import { insertInto, type SqlStatement, type SqlStore, type SqlValue } from './sql-store.ts';
 
 const newest = (table: string, columns: readonly string[]): string =>
   columns
@@ -28,35 +28,93 @@ const newest = (table: string, columns: readonly string[]): string =>
     .join(', ');
 
 const DATASETS = 'svc_catalog_datasets';
-const ADD_DATASET = `INSERT INTO ${DATASETS} (id, uri, uri_folded, kind, is_source, is_sink, pipeline, first_seen, last_seen,
-    last_run_id, last_records, total_records, runs, schema_versions)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
-  ON CONFLICT (id) DO UPDATE SET
+const putDataset = insertInto(
+  DATASETS,
+  {
+    id: 'text',
+    uri: 'text',
+    uri_folded: 'text',
+    kind: 'text',
+    is_source: 'integer',
+    is_sink: 'integer',
+    pipeline: 'text',
+    first_seen: 'text',
+    last_seen: 'text',
+    last_run_id: 'text',
+    last_records: 'bigint',
+    total_records: 'bigint',
+    runs: 'bigint',
+    schema_versions: 'integer',
+  },
+  `ON CONFLICT (id) DO UPDATE SET
     is_source = CASE WHEN excluded.is_source = 1 THEN 1 ELSE ${DATASETS}.is_source END,
     is_sink = CASE WHEN excluded.is_sink = 1 THEN 1 ELSE ${DATASETS}.is_sink END,
     first_seen = CASE WHEN excluded.first_seen < ${DATASETS}.first_seen THEN excluded.first_seen ELSE ${DATASETS}.first_seen END,
     total_records = ${DATASETS}.total_records + excluded.total_records,
     runs = ${DATASETS}.runs + excluded.runs,
-    ${newest(DATASETS, ['kind', 'pipeline', 'last_run_id', 'last_records', 'last_seen'])}`;
+    ${newest(DATASETS, ['kind', 'pipeline', 'last_run_id', 'last_records', 'last_seen'])}`,
+);
 
 const EDGES = 'svc_catalog_edges';
-const ADD_EDGE = `INSERT INTO ${EDGES} (src_id, dst_id, src_uri, dst_uri, pipeline, row_id, first_seen, last_seen, last_run_id, runs,
-    last_records, column_lineage)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  ON CONFLICT (src_id, dst_id, pipeline, row_id) DO UPDATE SET
+const putEdge = insertInto(
+  EDGES,
+  {
+    src_id: 'text',
+    dst_id: 'text',
+    src_uri: 'text',
+    dst_uri: 'text',
+    pipeline: 'text',
+    row_id: 'text',
+    first_seen: 'text',
+    last_seen: 'text',
+    last_run_id: 'text',
+    runs: 'bigint',
+    last_records: 'bigint',
+    column_lineage: 'text',
+  },
+  `ON CONFLICT (src_id, dst_id, pipeline, row_id) DO UPDATE SET
     first_seen = CASE WHEN excluded.first_seen < ${EDGES}.first_seen THEN excluded.first_seen ELSE ${EDGES}.first_seen END,
     runs = ${EDGES}.runs + excluded.runs,
-    ${newest(EDGES, ['last_run_id', 'last_records', 'column_lineage', 'last_seen'])}`;
+    ${newest(EDGES, ['last_run_id', 'last_records', 'column_lineage', 'last_seen'])}`,
+);
 
-const ADD_POINT =
-  'INSERT INTO svc_catalog_points (dataset_id, recorded_at, run_id, records, role, pipeline, row_id) VALUES (?, ?, ?, ?, ?, ?, ?)';
+const POINTS = 'svc_catalog_points';
+const putPoint = insertInto(POINTS, {
+  dataset_id: 'text',
+  recorded_at: 'text',
+  run_id: 'text',
+  records: 'bigint',
+  role: 'text',
+  pipeline: 'text',
+  row_id: 'text',
+});
+const LAST_KEPT = (id: string): string =>
+  `SELECT recorded_at FROM ${POINTS} WHERE dataset_id = ${id} ORDER BY recorded_at DESC LIMIT 1 OFFSET ${KEPT_POINTS - 1}`;
 /** Points of the same moment stay or go together. */
-const TRIM_POINTS = `DELETE FROM svc_catalog_points WHERE dataset_id = ? AND recorded_at < (
-  SELECT recorded_at FROM svc_catalog_points WHERE dataset_id = ? ORDER BY recorded_at DESC LIMIT 1 OFFSET ${KEPT_POINTS - 1})`;
+const TRIM_POINTS = `DELETE FROM ${POINTS} WHERE dataset_id = ? AND recorded_at < (${LAST_KEPT('?')})`;
+const TRIM_POINTS_OF_MANY = {
+  sql: `DELETE FROM ${POINTS} p USING unnest(?::text[], ?::text[]) AS v (id, same), LATERAL (${LAST_KEPT('v.same')}) AS kept
+    WHERE p.dataset_id = v.id AND p.recorded_at < kept.recorded_at`,
+};
 
 const NEXT_SCHEMA = `UPDATE ${DATASETS} SET schema_versions = ?, schema_now = ?, schema_now_hash = ? WHERE id = ? AND schema_versions = ?`;
+const NEXT_SCHEMAS = {
+  sql: `UPDATE ${DATASETS} d SET schema_versions = v.version, schema_now = v.schema, schema_now_hash = v.hash
+    FROM unnest(?::integer[], ?::text[], ?::text[], ?::text[], ?::integer[]) AS v (version, schema, hash, id, before)
+    WHERE d.id = v.id AND d.schema_versions = v.before RETURNING d.id AS key`,
+  keyAt: 3,
+};
 const ADD_SCHEMA = `INSERT INTO svc_catalog_schemas (dataset_id, version, recorded_at, run_id, schema, schema_hash, diff)
   SELECT id, ?, ?, ?, ?, ?, ? FROM ${DATASETS} WHERE id = ? AND schema_versions = ? ON CONFLICT (dataset_id, version) DO NOTHING`;
+const ADD_SCHEMAS = {
+  sql: `INSERT INTO svc_catalog_schemas (dataset_id, version, recorded_at, run_id, schema, schema_hash, diff)
+    SELECT d.id, v.version, v.recorded_at, v.run_id, v.schema, v.schema_hash, v.diff
+    FROM unnest(?::integer[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::integer[])
+      AS v (version, recorded_at, run_id, schema, schema_hash, diff, id, newest)
+    JOIN ${DATASETS} d ON d.id = v.id AND d.schema_versions = v.newest ON CONFLICT (dataset_id, version) DO NOTHING
+    RETURNING dataset_id AS key`,
+  keyAt: 6,
+};
 
 const TRIM_SCHEMAS = `DELETE FROM svc_catalog_schemas WHERE dataset_id = ? AND version <= ?`;
 
@@ -78,9 +136,13 @@ export class SqlCatalog implements CatalogStore {
       ...inOrder(datasets, ({ id }) => id).map(addDataset),
       ...inOrder(edges, (edge) => edgeKeyOf(edge).join('\n')).map(addEdge),
       ...points.map(addPoint),
-      ...trimmed.sort().map((id) => ({ sql: TRIM_POINTS, values: [id, id] })),
+      ...trimmed.sort().map((id) => ({
+        sql: TRIM_POINTS,
+        values: [id, id],
+        many: TRIM_POINTS_OF_MANY,
+      })),
     ];
-    await this.#store.write(statements, { background: true });
+    await this.#store.write(statements, { background: true, isAside: true });
   }
 
   async currentSchemas(ids: readonly string[]): Promise<ReadonlyMap<string, CurrentSchema>> {
@@ -102,11 +164,15 @@ export class SqlCatalog implements CatalogStore {
         ? []
         : [{ sql: TRIM_SCHEMAS, values: [dataset_id, version - KEPT_VERSIONS] }],
     );
-    const changed = await this.#store.write([...ordered.flatMap(addSchema), ...trims], {
+    // A later version of the same data set follows what the one before it did.
+    const isOneEach = new Set(ordered.map(({ dataset_id }) => dataset_id)).size === ordered.length;
+    const added = ordered.flatMap((version) => addSchema(version, isOneEach));
+    const changed = await this.#store.write([...added, ...trims], {
       background: true,
+      isAside: true,
     });
-    const added = new Set(ordered.filter((_, index) => changed[2 * index] === 1));
-    return versions.map((version) => added.has(version));
+    const accepted = new Set(ordered.filter((_, index) => changed[2 * index] === 1));
+    return versions.map((version) => accepted.has(version));
   }
 
   async listDatasets({ kind, q, limit, cursor }: DatasetQuery): Promise<DatasetPage> {
@@ -228,24 +294,22 @@ function addDataset(gain: DatasetGain): SqlStatement {
     runs,
   } = gain;
   const [isSource, isSink] = [roles.includes('source') ? 1 : 0, roles.includes('sink') ? 1 : 0];
-  return {
-    sql: ADD_DATASET,
-    values: [
-      id,
-      uri,
-      uri.toLowerCase(),
-      kind,
-      isSource,
-      isSink,
-      pipeline,
-      first_seen,
-      last_seen,
-      last_run_id,
-      last_records,
-      records,
-      runs,
-    ],
-  };
+  return putDataset([
+    id,
+    uri,
+    uri.toLowerCase(),
+    kind,
+    isSource,
+    isSink,
+    pipeline,
+    first_seen,
+    last_seen,
+    last_run_id,
+    last_records,
+    records,
+    runs,
+    0,
+  ]);
 }
 
 function addEdge(gain: EdgeGain): SqlStatement {
@@ -264,41 +328,38 @@ function addEdge(gain: EdgeGain): SqlStatement {
     column_lineage,
   } = gain;
   const columns = column_lineage === undefined ? null : toJson(column_lineage);
-  return {
-    sql: ADD_EDGE,
-    values: [
-      src_id,
-      dst_id,
-      src_uri,
-      dst_uri,
-      pipeline,
-      row,
-      first_seen,
-      last_seen,
-      last_run_id,
-      runs,
-      last_records,
-      columns,
-    ],
-  };
+  return putEdge([
+    src_id,
+    dst_id,
+    src_uri,
+    dst_uri,
+    pipeline,
+    row,
+    first_seen,
+    last_seen,
+    last_run_id,
+    runs,
+    last_records,
+    columns,
+  ]);
 }
 
 /** The data set goes ahead, where the version is its next one; the version follows it. */
-function addSchema({
-  dataset_id,
-  version,
-  recorded_at,
-  run_id,
-  schema_hash,
-  diff,
-  ...rest
-}: SchemaVersion): readonly SqlStatement[] {
+function addSchema(
+  { dataset_id, version, recorded_at, run_id, schema_hash, diff, ...rest }: SchemaVersion,
+  mayBeMerged: boolean,
+): readonly SqlStatement[] {
   const [schema, change] = [toJson(rest.schema), diff === undefined ? null : toJson(diff)];
   return [
-    { sql: NEXT_SCHEMA, values: [version, schema, schema_hash, dataset_id, version - 1] },
+    {
+      sql: NEXT_SCHEMA,
+      values: [version, schema, schema_hash, dataset_id, version - 1],
+      ...(mayBeMerged ? { many: NEXT_SCHEMAS } : {}),
+    },
     {
       sql: ADD_SCHEMA,
       values: [version, recorded_at, run_id, schema, schema_hash, change, dataset_id, version],
+      ...(mayBeMerged ? { many: ADD_SCHEMAS } : {}),
     },
   ];
 }
@@ -312,10 +373,7 @@ function addPoint({
   pipeline,
   row,
 }: PointGain): SqlStatement {
-  return {
-    sql: ADD_POINT,
-    values: [dataset_id, recorded_at, run_id, records, role, pipeline, row],
-  };
+  return putPoint([dataset_id, recorded_at, run_id, records, role, pipeline, row]);
 }
 
 /**

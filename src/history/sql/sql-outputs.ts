@@ -3,26 +3,33 @@ import type { RunFence } from '../history.ts';
 import type { OutputQuery, OutputStore, StoredOutput } from '../outputs.ts';
 import { text } from './rows.ts';
 import { holdRun } from './run-statements.ts';
-import type { Row, SqlScript, SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
+import {
+  insertInto,
+  type Row,
+  type SqlScript,
+  type SqlStatement,
+  type SqlStore,
+  type SqlValue,
+} from './sql-store.ts';
 
 const TABLE = 'svc_serve_outputs';
-const COLUMNS = [
-  'id',
-  'path',
-  'dataset_uri',
-  'dataset_id',
-  'kind',
-  'pipeline',
-  'row_id',
-  'run_id',
-  'pre_existing',
-  'replaced',
-  'retention_days',
-  'first_written_at',
-  'last_written_at',
-  'deleted_at',
-  'deleted_bytes',
-] as const;
+const COLUMNS = {
+  id: 'text',
+  path: 'text',
+  dataset_uri: 'text',
+  dataset_id: 'text',
+  kind: 'text',
+  pipeline: 'text',
+  row_id: 'text',
+  run_id: 'text',
+  pre_existing: 'integer',
+  replaced: 'integer',
+  retention_days: 'integer',
+  first_written_at: 'text',
+  last_written_at: 'text',
+  deleted_at: 'text',
+  deleted_bytes: 'bigint',
+} as const;
 const STICKY: ReadonlySet<string> = new Set([
   'id',
   'path',
@@ -30,14 +37,15 @@ const STICKY: ReadonlySet<string> = new Set([
   'replaced',
   'first_written_at',
 ]);
-const RENEWED = COLUMNS.filter((column) => !STICKY.has(column)).map(
-  (column) => `${column} = excluded.${column}`,
-);
+const RENEWED = Object.keys(COLUMNS)
+  .filter((column) => !STICKY.has(column))
+  .map((column) => `${column} = excluded.${column}`);
 
-const PUT = `INSERT INTO ${TABLE} (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})
-  ON CONFLICT (id) DO UPDATE SET ${RENEWED.join(', ')},
+const ON_CONFLICT = `ON CONFLICT (id) DO UPDATE SET ${RENEWED.join(', ')},
     pre_existing = CASE WHEN ${TABLE}.deleted_at IS NULL THEN ${TABLE}.pre_existing ELSE excluded.pre_existing END,
     replaced = CASE WHEN excluded.replaced = 1 OR ${TABLE}.deleted_at IS NOT NULL THEN excluded.replaced ELSE ${TABLE}.replaced END`;
+/** Always in the same order: two instances that write the same rows wait for each other, not for ever. */
+const put = insertInto(TABLE, COLUMNS, ON_CONFLICT, 'id');
 const MARK = `UPDATE ${TABLE} SET deleted_at = ?, deleted_bytes = ? WHERE id = ? AND last_written_at = ?`;
 
 export class SqlOutputs implements OutputStore {
@@ -48,12 +56,14 @@ export class SqlOutputs implements OutputStore {
   }
 
   async putOutputs(outputs: readonly StoredOutput[], by?: RunFence): Promise<boolean> {
-    // Always in the same order: two instances that write the same rows wait for each other instead
-    // of for ever.
     const ordered = [...outputs].sort((a, b) => (a.id < b.id ? -1 : 1));
-    const puts = ordered.map((output): SqlStatement => ({ sql: PUT, values: valuesOf(output) }));
-    if (by !== undefined) return this.#store.change(() => putsOf(by, puts), { background: true });
-    await this.#store.writeDeferred(puts);
+    const puts = ordered.map((output) => put(valuesOf(output)));
+    const touches = ordered.map(({ id }) => nameOf(id));
+    if (by !== undefined) {
+      const options = { background: true, touches: [...touches, by.run_id] };
+      return this.#store.change(() => putsOf(by, puts), options);
+    }
+    await this.#store.writeDeferred(puts, { touches });
     return true;
   }
 
@@ -89,17 +99,24 @@ export class SqlOutputs implements OutputStore {
     lastWrittenAt: string,
     { at, bytes }: { readonly at: string; readonly bytes: number },
   ): Promise<boolean> {
-    const [changed] = await this.#store.write([
-      { sql: MARK, values: [at, bytes, id, lastWrittenAt] },
-    ]);
+    const [changed] = await this.#store.write(
+      [{ sql: MARK, values: [at, bytes, id, lastWrittenAt] }],
+      { touches: [nameOf(id)] },
+    );
     return changed === 1;
   }
 
   async forgetOutputs(ids: readonly string[]): Promise<void> {
     await this.#store.writeDeferred(
       ids.map((id) => ({ sql: `DELETE FROM ${TABLE} WHERE id = ?`, values: [id] })),
+      { touches: ids.map(nameOf) },
     );
   }
+}
+
+/** What writes of this file name as touched. */
+function nameOf(id: string): string {
+  return `output ${id}`;
 }
 
 function* putsOf(by: RunFence, puts: readonly SqlStatement[]): SqlScript<boolean> {

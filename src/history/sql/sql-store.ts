@@ -61,6 +61,11 @@ export interface SqlWriteOptions {
    */
   readonly touches?: readonly string[];
   /**
+   * In no order with other writes: it waits for none of them, and none for it. For what may be long,
+   * or waits for other servers.
+   */
+  readonly isAside?: boolean;
+  /**
    * Whoever asked cannot go on without knowing whether it was done: where the answer of the
    * database was lost, it waits for the database.
    */
@@ -90,7 +95,10 @@ export interface SqlStore {
    * The same for writes without a waiting caller: it may share a transaction with later writes, and
    * is seen by every later read.
    */
-  writeDeferred(statements: readonly SqlStatement[]): Promise<readonly number[]>;
+  writeDeferred(
+    statements: readonly SqlStatement[],
+    options?: Pick<SqlWriteOptions, 'touches'>,
+  ): Promise<readonly number[]>;
   /** As `write`, for changes that look at what is there. */
   change<T>(script: () => SqlScript<T>, options?: SqlWriteOptions): Promise<T>;
   /** Resolves when the database can be written. */
@@ -100,17 +108,22 @@ export interface SqlStore {
 
 export type ColumnType = 'text' | 'bigint' | 'integer';
 
-/** The insert of one row, which may be done for many at once. `conflict` is its last clause. */
+/**
+ * The insert of one row, which may be done for many at once: then in the order of `orderBy`, if it
+ * matters. `conflict` is its last clause.
+ */
 export function insertInto(
   table: string,
   columns: Readonly<Record<string, ColumnType>>,
   conflict = '',
+  orderBy?: string,
 ): (values: readonly SqlValue[]) => SqlStatement {
   const names = Object.keys(columns);
   const sql = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')}) ${conflict}`;
   const arrays = Object.values(columns).map((type) => `?::${type}[]`);
+  const order = orderBy === undefined ? '' : `AS v (${names.join(', ')}) ORDER BY v.${orderBy}`;
   const many: ManyRows = {
-    sql: `INSERT INTO ${table} (${names.join(', ')}) SELECT * FROM unnest(${arrays.join(', ')}) ${conflict}`,
+    sql: `INSERT INTO ${table} (${names.join(', ')}) SELECT * FROM unnest(${arrays.join(', ')}) ${order} ${conflict}`,
   };
   return (values) => ({ sql, values, many });
 }
