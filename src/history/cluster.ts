@@ -12,6 +12,9 @@ export interface ClaimedRun extends AdoptedRun {
   readonly claim: number;
 }
 
+/** Runs that one claim takes at most. */
+export const MOST_CLAIMED = 16;
+
 export interface ClaimRequest {
   readonly owner: string;
   readonly leaseMs: number;
@@ -31,6 +34,8 @@ export interface Heartbeat {
   readonly leases: readonly RenewedLease[];
   /** Instances of the cluster that live, this one included. */
   readonly instances: number;
+  /** A run has been in the queue for longer than it takes to claim one. */
+  readonly isWaiting: boolean;
 }
 
 export interface ReclaimRequest {

@@ -7,35 +7,49 @@ export const TIME_IN = `to_char(clock_timestamp() AT TIME ZONE 'UTC' + ?::float8
 export const NOW = TIME_IN.replace('?', '0');
 
 const UNCLAIMED = `status = 'queued' AND owner = ''`;
-const NEXT_NAME = (condition: string): string =>
-  `SELECT COALESCE(name, '') FROM svc_serve_runs WHERE ${UNCLAIMED} AND COALESCE(name, '') ${condition} ORDER BY COALESCE(name, '') LIMIT 1`;
+/** Of the first run in the order of names that fulfils the condition; none where there is none. */
+const FIRST_NAME = (lap: string, condition: string): string =>
+  `(SELECT COALESCE(name, '') AS name, ${lap} AS lap FROM svc_serve_runs WHERE ${UNCLAIMED} AND ${condition} ORDER BY COALESCE(name, '') LIMIT 1)`;
 /** Its end was asked for: it never starts. */
 const STARTS = 'CASE WHEN r.cancel_requested = 0 THEN';
+/** What the server that took a run needs of it; the shards of a run are given its submission. */
+export const WITH_SUBMISSIONS = `SELECT c.*, s.content, s.document_hash, d.content AS document, s.base_hash, b.content AS base
+  FROM claimed c LEFT JOIN svc_serve_submissions s ON s.run_id = COALESCE(c.parent_id, c.run_id)
+  LEFT JOIN svc_serve_texts d ON d.hash = s.document_hash LEFT JOIN svc_serve_texts b ON b.hash = s.base_hash`;
 
 /**
- * The names are found by jumping from one to the next in the index, however many runs each has. More
- * are looked at than taken, because other servers may be taking the first ones.
+ * The names are found by jumping from one to the next in the index, however many runs each has: from
+ * the one behind the name that had the last turn to the end, and then from the beginning to that
+ * name. More are looked at than taken, because other servers may be taking the first ones.
  */
-export const CLAIM = `WITH RECURSIVE names (name, n) AS (
-    SELECT (${NEXT_NAME('>= ?')}), 1
+export const CLAIM = `WITH RECURSIVE asked (behind, most) AS (SELECT ?::text, ?::integer), names (name, lap, n) AS (
+    SELECT f.name, f.lap, 1 FROM asked, LATERAL (
+      ${FIRST_NAME('1', `COALESCE(name, '') > asked.behind`)} UNION ALL ${FIRST_NAME('2', `COALESCE(name, '') <= asked.behind`)}
+      ORDER BY lap LIMIT 1) AS f
     UNION ALL
-    SELECT (${NEXT_NAME('> names.name')}), n + 1 FROM names WHERE names.name IS NOT NULL AND n < ?::integer * 2
+    SELECT f.name, f.lap, names.n + 1 FROM names, asked, LATERAL (
+      ${FIRST_NAME('names.lap', `COALESCE(name, '') > names.name AND (names.lap = 1 OR COALESCE(name, '') <= asked.behind)`)}
+      UNION ALL ${FIRST_NAME('2', `names.lap = 1 AND COALESCE(name, '') <= asked.behind`)}
+      ORDER BY lap LIMIT 1) AS f
+    WHERE names.n < asked.most * 2
   ), candidates AS (
     SELECT c.run_id, c.turn, names.n FROM names CROSS JOIN LATERAL (
       SELECT run_id, row_number() OVER (ORDER BY submitted_at, run_id) AS turn FROM (
         SELECT run_id, submitted_at FROM svc_serve_runs WHERE ${UNCLAIMED} AND COALESCE(svc_serve_runs.name, '') = names.name
-        ORDER BY submitted_at, run_id LIMIT ?::integer * 2) AS oldest) AS c
-    WHERE names.name IS NOT NULL
+        ORDER BY submitted_at, run_id LIMIT (SELECT most * 2 FROM asked)) AS oldest) AS c
   ), taken AS MATERIALIZED (
-    SELECT r.run_id FROM candidates c JOIN svc_serve_runs r ON r.run_id = c.run_id
-    WHERE r.status = 'queued' AND r.owner = '' ORDER BY c.turn, c.n LIMIT ?::integer FOR UPDATE OF r SKIP LOCKED
-  )
-  UPDATE svc_serve_runs r SET owner = ?, claims = r.claims + 1, lease_until = ${TIME_IN},
-    status = ${STARTS} 'running' ELSE r.status END, started_at = ${STARTS} ${NOW} ELSE r.started_at END
-  FROM taken WHERE r.run_id = taken.run_id RETURNING r.*`;
+    SELECT r.run_id, c.turn, c.n FROM candidates c JOIN svc_serve_runs r ON r.run_id = c.run_id
+    WHERE r.status = 'queued' AND r.owner = '' ORDER BY c.turn, c.n LIMIT (SELECT most FROM asked) FOR UPDATE OF r SKIP LOCKED
+  ), claimed AS (
+    UPDATE svc_serve_runs r SET owner = ?, claims = r.claims + 1, lease_until = ${TIME_IN},
+      status = ${STARTS} 'running' ELSE r.status END, started_at = ${STARTS} ${NOW} ELSE r.started_at END
+    FROM taken WHERE r.run_id = taken.run_id RETURNING r.*, taken.turn, taken.n
+  ) ${WITH_SUBMISSIONS} ORDER BY c.turn, c.n`;
 
-export const CLAIM_ONE = `UPDATE svc_serve_runs SET owner = ?, claims = claims + 1, lease_until = ${TIME_IN}
-  WHERE run_id = ? AND ${UNCLAIMED} RETURNING *`;
+export const CLAIM_ONE = `WITH claimed AS (
+    UPDATE svc_serve_runs SET owner = ?, claims = claims + 1, lease_until = ${TIME_IN}
+    WHERE run_id = ? AND ${UNCLAIMED} RETURNING *
+  ) ${WITH_SUBMISSIONS}`;
 
 const NOBODYS = `CASE WHEN parent_id IS NULL THEN '' ELSE '${UNCLAIMED_SHARD}' END`;
 const HELD = `run_id = ? AND owner = ? AND attempt = ? AND status <> 'completed' AND status IN ('queued', 'running')`;
@@ -47,6 +61,7 @@ export const BEAT = `INSERT INTO svc_serve_instances (instance_id, host, pid, pi
   ON CONFLICT (instance_id) DO UPDATE SET in_flight = excluded.in_flight, seen_at = excluded.seen_at, lease_until = excluded.lease_until`;
 export const RENEW = `UPDATE svc_serve_runs SET lease_until = ${TIME_IN} WHERE owner = ? AND ${RUNNING} RETURNING run_id, attempt, cancel_requested`;
 export const ALIVE = `SELECT count(*)::integer AS instances FROM svc_serve_instances WHERE clustered = 1 AND lease_until >= ${NOW}`;
+export const IS_WAITING = `SELECT EXISTS (SELECT 1 FROM svc_serve_runs WHERE ${UNCLAIMED} AND submitted_at < ${TIME_IN}) AS is_waiting`;
 export const MEMBERS = `SELECT *, CASE WHEN clustered = 1 THEN lease_until >= ${NOW} ELSE seen_at >= ${TIME_IN} END AS is_alive
   FROM svc_serve_instances ORDER BY instance_id`;
 

@@ -189,6 +189,7 @@ describe('a run whose server is lost', () => {
     expect(beat).toEqual({
       leases: [{ run_id: 'a', attempt: 0, cancel_requested: false }],
       instances: 1,
+      isWaiting: false,
     });
     expect(await one.cluster.reclaim(LOST)).toMatchObject({ requeued: [], failed: [] });
     await one.cluster.expire('me');

@@ -1,27 +1,28 @@
 /** The queue that several servers share. */
 import type { ClientBase } from 'pg';
-import type {
-  ClaimedRun,
-  ClaimRequest,
-  ClusterStore,
-  Heartbeat,
-  Member,
-  Reclaimed,
-  ReclaimRequest,
+import {
+  MOST_CLAIMED,
+  type ClaimedRun,
+  type ClaimRequest,
+  type ClusterStore,
+  type Heartbeat,
+  type Member,
+  type Reclaimed,
+  type ReclaimRequest,
 } from '../cluster.ts';
 import type { Instance, RunFence } from '../history.ts';
-import { instanceOf, runOf, text } from '../sql/rows.ts';
-import type { SqlResult, SqlScript, SqlStatement, SqlValue } from '../sql/sql-store.ts';
-import { SELECT_SUBMISSION, submissionOf } from '../sql/sql-submissions.ts';
+import { instanceOf, text } from '../sql/rows.ts';
+import type { SqlScript, SqlStatement, SqlValue } from '../sql/sql-store.ts';
 import * as statements from './claim-statements.ts';
+import { claimedRuns } from './claimed-runs.ts';
 import { Listener } from './listener.ts';
 import { PostgresShards } from './postgres-shards.ts';
 import type { PostgresStore } from './postgres-store.ts';
 
-/** Runs that one statement takes at most. */
-const MOST_CLAIMED = 16;
 /** An instance that worked alone and was not seen for so long has gone. */
 const SILENT_MS = 60_000;
+/** A run that nobody has claimed by then may have been announced to servers that are gone. */
+const WAITING_MS = 500;
 
 export class PostgresCluster implements ClusterStore {
   readonly #store: PostgresStore;
@@ -34,8 +35,13 @@ export class PostgresCluster implements ClusterStore {
     this.shards = new PostgresShards(store);
   }
 
-  claimRuns(request: ClaimRequest): Promise<readonly ClaimedRun[]> {
-    return this.#store.change(() => claims(request), { touches: ['claims'], isDecisive: true });
+  claimRuns({ owner, leaseMs, limit, behind }: ClaimRequest): Promise<readonly ClaimedRun[]> {
+    const most = Math.min(limit, MOST_CLAIMED);
+    const claim = returning(statements.CLAIM, [behind, most, owner, leaseMs]);
+    const script = function* (): SqlScript<readonly ClaimedRun[]> {
+      return claimedRuns(yield [claim]);
+    };
+    return this.#store.change(script, { touches: ['claims'], isDecisive: true });
   }
 
   claimQueued(
@@ -44,7 +50,7 @@ export class PostgresCluster implements ClusterStore {
   ): Promise<ClaimedRun | undefined> {
     const claim = returning(statements.CLAIM_ONE, [owner, leaseMs, runId]);
     const script = function* (): SqlScript<ClaimedRun | undefined> {
-      return (yield* withSubmissions(yield [claim]))[0];
+      return claimedRuns(yield [claim])[0];
     };
     return this.#store.change(script, { touches: [runId], isDecisive: true });
   }
@@ -117,44 +123,15 @@ function returning(sql: string, values: readonly SqlValue[]): SqlStatement {
   return { sql, values, returns: true };
 }
 
-/** First behind the name, then from the beginning. */
-function* claims({
-  owner,
-  leaseMs,
-  limit,
-  behind,
-}: ClaimRequest): SqlScript<readonly ClaimedRun[]> {
-  const most = Math.min(limit, MOST_CLAIMED);
-  // No text stands between a name and the same with this character.
-  const first = yield* claimFrom(behind === '' ? '' : `${behind}\u0001`, most);
-  if (first.length === most || behind === '') return first;
-  return [...first, ...(yield* claimFrom('', most - first.length))];
-
-  function* claimFrom(name: string, count: number): SqlScript<readonly ClaimedRun[]> {
-    const values = [name, count, count, count, owner, leaseMs];
-    return yield* withSubmissions(yield [returning(statements.CLAIM, values)]);
-  }
-}
-
-function* withSubmissions([claimed]: readonly SqlResult[]): SqlScript<readonly ClaimedRun[]> {
-  const rows = claimed?.rows ?? [];
-  if (rows.length === 0) return [];
-  const runs = rows.map((row) => ({ run: runOf(row), claim: Number(row['claims']) }));
-  const found = yield runs.map(({ run }) => returning(SELECT_SUBMISSION, [run.run_id]));
-  return runs.map((one, index) => ({
-    ...one,
-    submission: submissionOf(found[index]?.rows[0]) ?? { content: '{}' },
-  }));
-}
-
 function* heartbeat(self: Instance, leaseMs: number): SqlScript<Heartbeat> {
   const { instance_id, host, pid, pid_started, listen, started_at } = self;
   const { max_concurrent, in_flight } = self;
   const where = [instance_id, host, pid, pid_started, listen, started_at];
-  const [, renewed, alive] = yield [
+  const [, renewed, alive, waiting] = yield [
     { sql: statements.BEAT, values: [...where, max_concurrent, in_flight, leaseMs] },
     returning(statements.RENEW, [leaseMs, instance_id]),
     returning(statements.ALIVE, []),
+    returning(statements.IS_WAITING, [-WAITING_MS]),
   ];
   return {
     leases: (renewed?.rows ?? []).map((row) => ({
@@ -163,5 +140,6 @@ function* heartbeat(self: Instance, leaseMs: number): SqlScript<Heartbeat> {
       cancel_requested: row['cancel_requested'] === 1,
     })),
     instances: Number(alive?.rows[0]?.['instances'] ?? 0),
+    isWaiting: (waiting?.rows[0]?.['is_waiting'] as unknown) === true,
   };
 }

@@ -11,7 +11,8 @@ import type { ShardProgress } from '../../wire/shards.ts';
 import { finishRun } from '../sql/run-statements.ts';
 import { runOf, text, toJson } from '../sql/rows.ts';
 import type { Row, SqlDialect, SqlScript, SqlStatement, SqlValue } from '../sql/sql-store.ts';
-import { eraseSubmissions, SELECT_SUBMISSION, submissionOf } from '../sql/sql-submissions.ts';
+import { eraseSubmissions } from '../sql/sql-submissions.ts';
+import { claimedRuns } from './claimed-runs.ts';
 import type { PostgresStore } from './postgres-store.ts';
 import { endOfRun } from './shard-end.ts';
 import * as statements from './shard-statements.ts';
@@ -34,16 +35,7 @@ export class PostgresShards implements ShardStore {
   }: Pick<ClaimRequest, 'owner' | 'leaseMs' | 'limit'>): Promise<readonly ClaimedRun[]> {
     const claim = returning(statements.CLAIM_SHARDS, [limit, owner, leaseMs]);
     const script = function* (): SqlScript<readonly ClaimedRun[]> {
-      const [claimed] = yield [claim];
-      const rows = claimed?.rows ?? [];
-      if (rows.length === 0) return [];
-      const parents = rows.map((row) => returning(SELECT_SUBMISSION, [text(row['parent_id'])]));
-      const found = yield parents;
-      return rows.map((row, index) => ({
-        run: runOf(row),
-        claim: Number(row['claims']),
-        submission: submissionOf(found[index]?.rows[0]) ?? { content: '{}' },
-      }));
+      return claimedRuns(yield [claim]);
     };
     return this.#store.change(script, { touches: ['shards'], isDecisive: true });
   }

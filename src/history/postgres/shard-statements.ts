@@ -2,7 +2,7 @@
 import { SHARDED, UNCLAIMED_SHARD } from '../shards.ts';
 import { insertInto } from '../sql/sql-store.ts';
 import { NOT_COMPLETED, UNFINISHED } from '../sql/run-statements.ts';
-import { NOW, TIME_IN } from './claim-statements.ts';
+import { NOW, TIME_IN, WITH_SUBMISSIONS } from './claim-statements.ts';
 
 /** No server is late with it. */
 const NEVER = '9999-12-31T23:59:59.999Z';
@@ -28,9 +28,10 @@ export const insertShard = insertInto('svc_serve_runs', {
 export const CLAIM_SHARDS = `WITH taken AS MATERIALIZED (
     SELECT run_id FROM svc_serve_runs WHERE status = 'queued' AND owner = '${UNCLAIMED_SHARD}'
     ORDER BY submitted_at, run_id LIMIT ?::integer FOR UPDATE SKIP LOCKED
-  )
-  UPDATE svc_serve_runs r SET owner = ?, claims = r.claims + 1, lease_until = ${TIME_IN}, status = 'running', started_at = ${NOW}
-  FROM taken WHERE r.run_id = taken.run_id RETURNING r.*`;
+  ), claimed AS (
+    UPDATE svc_serve_runs r SET owner = ?, claims = r.claims + 1, lease_until = ${TIME_IN}, status = 'running', started_at = ${NOW}
+    FROM taken WHERE r.run_id = taken.run_id RETURNING r.*
+  ) ${WITH_SUBMISSIONS}`;
 
 /**
  * Whoever ends a shard waits here for others that end one of the same run: the last of them then

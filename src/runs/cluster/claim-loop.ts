@@ -1,17 +1,15 @@
-import type { ClaimedRun, ClusterStore } from '../../history/cluster.ts';
+import { MOST_CLAIMED, type ClaimedRun, type ClusterStore } from '../../history/cluster.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { runsClaimed, shardsClaimed } from './metrics.ts';
 import { trustedMs } from './trust.ts';
 
-/** What is announced when there are runs to claim. */
-export const RUNS = 'runs';
-/** What is announced when there are shards to claim. */
-export const SHARDS = 'shards';
 /** The others get their part of a run. */
 const SHARDS_AT_ONCE = 2;
 /** Others may have been taking the runs that this instance looked at. */
 const AGAIN_MS = 25;
+/** Others that were told look until nothing is left: they need not be told of each run. */
+const TELL_EVERY_MS = 25;
 
 export interface ClaimLoopOptions {
   readonly env: Pick<Env, 'clock' | 'log' | 'metrics'>;
@@ -24,6 +22,8 @@ export interface ClaimLoopOptions {
   readonly free: () => number;
   /** With the time, as `clock.elapsedMs()`, until which no other server takes the run over. */
   readonly onClaimed: (run: ClaimedRun, trustedUntil: number) => void;
+  /** There are runs for which this instance has no free slot. Never rejects. */
+  readonly tellOthers: () => Promise<void>;
 }
 
 /** Takes runs from the common queue, as many as there are free slots. */
@@ -31,13 +31,20 @@ export class ClaimLoop {
   readonly #options: ClaimLoopOptions;
   readonly #stop = new AbortController();
   #wake = new AbortController();
+  /** To look now. */
   #isWanted = true;
+  /** There may be runs: nobody has seen the queue empty since the last one was announced. */
+  #mayBeRuns = true;
   /** There may be shards: most of the time there are none, and nobody asks. */
   #wantsShards = true;
   /** Runs were put into the queue here, and others were not told of them. */
   #hasNews = false;
   /** The pipeline that had the last turn. */
   #behind = '';
+  /** As `clock.elapsedMs()`. */
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #isTelling = false;
+  #told: Promise<unknown> = Promise.resolve();
   #over: Promise<void> | undefined;
 
   constructor(options: ClaimLoopOptions) {
@@ -48,16 +55,31 @@ export class ClaimLoop {
     this.#over = this.#work();
   }
 
-  /** There may be something to claim. */
+  /** There may be runs to claim. */
   look(): void {
-    this.#isWanted = true;
-    this.#wake.abort();
+    this.noteRuns();
+    this.#lookNow();
+  }
+
+  /** The same, but there is no hurry: others look at once. */
+  noteRuns(): void {
+    this.#mayBeRuns = true;
   }
 
   /** There may be shards to claim. */
   lookForShards(): void {
     this.#wantsShards = true;
-    this.look();
+    this.#lookNow();
+  }
+
+  /** A slot is free. */
+  useRoom(): void {
+    if (this.#mayBeRuns || this.#wantsShards) this.#lookNow();
+  }
+
+  #lookNow(): void {
+    this.#isWanted = true;
+    this.#wake.abort();
   }
 
   /** This instance put something into the queue. */
@@ -71,13 +93,14 @@ export class ClaimLoop {
     this.#stop.abort();
     this.#wake.abort();
     await this.#over;
+    await this.#told;
   }
 
   async #work(): Promise<void> {
     const { env, pollMs } = this.#options;
     while (!this.#stop.signal.aborted) {
       if (!this.#isWanted) await env.clock.sleep(pollMs, this.#wake.signal);
-      if (!this.#isWanted) this.#wantsShards = true;
+      if (!this.#isWanted) this.#mayBeRuns = this.#wantsShards = true;
       if (this.#stop.signal.aborted) return;
       this.#isWanted = false;
       this.#wake = new AbortController();
@@ -99,27 +122,59 @@ export class ClaimLoop {
     return claimed;
   }
 
+  /** Asks nobody while it is known that there are none. */
+  async #claimRuns(limit: number): Promise<readonly ClaimedRun[]> {
+    const { env, store, owner, leaseMs } = this.#options;
+    if (!this.#mayBeRuns || limit <= 0) return [];
+    this.#mayBeRuns = false;
+    try {
+      const claimed = await store.claimRuns({ owner, leaseMs, limit, behind: this.#behind });
+      // Fewer than were asked for: the others are being taken.
+      if (claimed.length === limit) this.#mayBeRuns = true;
+      const last = claimed.at(-1);
+      if (last !== undefined) this.#behind = last.run.name ?? '';
+      env.metrics.inc(runsClaimed, {}, claimed.length);
+      return claimed;
+    } catch (error) {
+      this.#mayBeRuns = true;
+      throw error;
+    }
+  }
+
   async #claim(): Promise<void> {
-    const { env, store, owner, leaseMs, free, onClaimed } = this.#options;
-    const limit = free();
-    const behind = this.#behind;
+    const { env, leaseMs, free, onClaimed } = this.#options;
+    const limit = Math.min(free(), MOST_CLAIMED);
     const trustedUntil = env.clock.elapsedMs() + trustedMs(leaseMs);
-    const claimed = limit === 0 ? [] : await store.claimRuns({ owner, leaseMs, limit, behind });
+    const claimed = await this.#claimRuns(limit);
     for (const one of claimed) onClaimed(one, trustedUntil);
-    env.metrics.inc(runsClaimed, {}, claimed.length);
-    const last = claimed.at(-1);
-    if (last !== undefined) this.#behind = last.run.name ?? '';
     const shards = await this.#claimShards(limit - claimed.length);
     for (const one of shards) onClaimed(one, trustedUntil);
-    if (last !== undefined || shards.length > 0) this.#isWanted = true;
-    if (this.#hasNews && free() === 0) {
-      this.#hasNews = false;
-      await store.announce(RUNS);
-    } else if (this.#hasNews && last === undefined) {
+    if (free() > 0 && (this.#mayBeRuns || shards.length > 0)) this.#isWanted = true;
+    if (!this.#hasNews) return;
+    this.#hasNews = false;
+    if (free() === 0) {
+      if (this.#mayBeRuns) this.#tellSoon();
+    } else if (claimed.length === 0) {
       // Nothing is left, or others hold it at this moment.
-      this.#hasNews = false;
       await env.clock.sleep(AGAIN_MS, this.#stop.signal);
-      this.#isWanted = true;
+      this.look();
     }
+  }
+
+  #tellSoon(): void {
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    const { clock } = this.#options.env;
+    const told = this.#tell(this.#toldAt + TELL_EVERY_MS - clock.elapsedMs());
+    this.#told = Promise.all([this.#told, told]);
+  }
+
+  async #tell(waitMs: number): Promise<void> {
+    const { env, tellOthers } = this.#options;
+    if (waitMs > 0) await env.clock.sleep(waitMs, this.#stop.signal);
+    // What is put into the queue from now on is told again.
+    this.#isTelling = false;
+    this.#toldAt = env.clock.elapsedMs();
+    await tellOthers();
   }
 }

@@ -7,10 +7,11 @@ import { messageOf } from '../../lib/errors.ts';
 import type { ClusterMember, ClusterStatus } from '../../wire/cluster.ts';
 import type { Shard } from '../../wire/shards.ts';
 import type { LiveRuns } from '../service/live-runs.ts';
-import { ClaimLoop, RUNS, SHARDS } from './claim-loop.ts';
+import { ClaimLoop } from './claim-loop.ts';
 import { refuseMixture } from './mixture.ts';
 import { Membership } from './membership.ts';
 import { clusterEnabled } from './metrics.ts';
+import { askedToLook, newsOfRuns, RUNS, SHARDS } from './news.ts';
 import { trustedMs } from './trust.ts';
 
 export interface ClusterSettings {
@@ -40,6 +41,8 @@ export class Cluster {
   readonly #stop = new AbortController();
   /** What is done when another server tells something that is not about runs. */
   readonly #hearers = new Map<string, (detail: string) => void>();
+  /** Runs were told so often. */
+  #turn = 0;
   #listening: Promise<void> | undefined;
 
   constructor(options: ClusterOptions) {
@@ -53,6 +56,7 @@ export class Cluster {
       pollMs: pollSecs * 1000,
       free: () => (this.#membership.instances === 0 ? 0 : live.free),
       onClaimed: (run, trustedUntil) => void live.enterClaimed(run, trustedUntil),
+      tellOthers: () => this.#tell(newsOfRuns(this.#membership.others, this.#turn++)),
     });
     this.#membership = new Membership({
       env,
@@ -63,6 +67,7 @@ export class Cluster {
       live: live.all,
       inFlight: () => live.inFlight,
       onRequeued: (what) => (what === 'runs' ? this.#claims.offer() : this.#offerShards()),
+      onWaiting: () => this.#claims.look(),
       onSettled: (settled) => this.#obeyCancelled(settled, false),
     });
     env.metrics.set(clusterEnabled, {}, 1);
@@ -79,8 +84,8 @@ export class Cluster {
   }
 
   /** A slot is free. */
-  look(): void {
-    this.#claims.look();
+  useRoom(): void {
+    this.#claims.useRoom();
   }
 
   /** Rejects when a server that works alone uses the same history. */
@@ -114,7 +119,7 @@ export class Cluster {
   /** Gives a run back to the queue. False when it is not ours any more. */
   async release(fence: RunFence): Promise<boolean> {
     const isReleased = await this.#options.store.releaseRun(fence);
-    if (isReleased) for (const news of [RUNS, SHARDS]) this.#tell(news);
+    if (isReleased) for (const news of [RUNS, SHARDS]) void this.#tell(news);
     return isReleased;
   }
 
@@ -148,27 +153,27 @@ export class Cluster {
   }
 
   #offerShards(): void {
-    this.#tell(SHARDS);
+    void this.#tell(SHARDS);
     this.#claims.lookForShards();
   }
 
   /** The server that executes the run obeys at once, and not only with its next heartbeat. */
   tellCancel(runId: string): void {
-    this.#tell(`${CANCEL}${runId}`);
+    void this.#tell(`${CANCEL}${runId}`);
   }
 
   /** Tells the other servers: a word, and what they have to know beside it. */
   tellOthers(word: string, detail = ''): void {
-    this.#tell(`${word} ${this.#options.self.instance_id} ${detail}`);
+    void this.#tell(`${word} ${this.#options.self.instance_id} ${detail}`);
   }
 
-  #tell(news: string): void {
-    this.#options.store.announce(news).catch((error: unknown) =>
-      this.#options.env.log.warn('other servers were not told', {
-        news,
-        error: messageOf(error),
-      }),
-    );
+  async #tell(news: string): Promise<void> {
+    const { store, env } = this.#options;
+    try {
+      await store.announce(news);
+    } catch (error) {
+      env.log.warn('other servers were not told', { news, error: messageOf(error) });
+    }
   }
 
   /** What members say of themselves, the first that started first. */
@@ -200,7 +205,9 @@ export class Cluster {
   }
 
   #hear(news: string): void {
-    if (news === RUNS) this.#claims.look();
+    const look = askedToLook(news, this.#options.self.instance_id);
+    if (look === 'now') this.#claims.look();
+    else if (look === 'later') this.#claims.noteRuns();
     else if (news === SHARDS) this.#claims.lookForShards();
     else if (news.startsWith(CANCEL))
       this.#options.live.get(news.slice(CANCEL.length))?.stop('cancel');

@@ -1,4 +1,4 @@
-import type { ClusterStore, Heartbeat } from '../../history/cluster.ts';
+import type { ClusterStore, Heartbeat, Member } from '../../history/cluster.ts';
 import type { Instance } from '../../history/history.ts';
 import type { CancelledShards } from '../../history/shards.ts';
 import type { Env } from '../../lib/env.ts';
@@ -23,6 +23,8 @@ export interface MembershipOptions {
   readonly inFlight: () => number;
   /** Runs or shards were put into the queue. */
   readonly onRequeued: (what: 'runs' | 'shards') => void;
+  /** A run has been in the queue for a while. */
+  readonly onWaiting: () => void;
   /** A run in shards ended, or its shards have to stop, because of what other servers left. */
   readonly onSettled: (settled: CancelledShards) => void;
 }
@@ -35,6 +37,7 @@ export class Membership {
   readonly #options: MembershipOptions;
   readonly #stop = new AbortController();
   #instances = 0;
+  #others: readonly Member[] = [];
   /** As `clock.elapsedMs()`: until then others trust this instance. */
   #trustedUntil = 0;
   #nextAdoption = 0;
@@ -47,6 +50,11 @@ export class Membership {
   /** Instances that live; 0 before the first heartbeat. */
   get instances(): number {
     return this.#instances;
+  }
+
+  /** Other instances that lived at the last heartbeat. */
+  get others(): readonly Member[] {
+    return this.#others;
   }
 
   /** A history that does not answer yet is asked again. */
@@ -114,6 +122,7 @@ export class Membership {
     env.metrics.set(clusterInstances, {}, beat.instances);
     env.metrics.set(shardsExecuting, {}, before.filter(({ isShard }) => isShard).length);
     this.#obey(before, beat, trustedUntil);
+    if (beat.isWaiting) this.#options.onWaiting();
   }
 
   #obey(before: readonly LiveRun[], { leases }: Heartbeat, trustedUntil: number): void {
@@ -158,13 +167,14 @@ export class Membership {
   /** Processes of this machine need not be waited for. */
   async #expireDead(): Promise<void> {
     const { store, self } = this.#options;
-    for (const member of await store.members())
-      if (
-        member.instance_id !== self.instance_id &&
-        member.host === self.host &&
-        !mayBeAlive(member)
-      )
-        await store.expire(member.instance_id);
+    const others = (await store.members()).filter(
+      ({ instance_id }) => instance_id !== self.instance_id,
+    );
+    const dead = others.filter((member) => member.host === self.host && !mayBeAlive(member));
+    for (const { instance_id } of dead) await store.expire(instance_id);
+    this.#others = others.filter(
+      (member) => member.isAlive && member.isClustered && !dead.includes(member),
+    );
   }
 
   async #adopt(): Promise<readonly string[]> {

@@ -186,7 +186,7 @@ class Service implements RunService {
       slots: limits.maxConcurrent,
       capacity: limits.maxQueued,
       onChange: queueGauges(env),
-      onRoom: () => this.cluster?.look(),
+      onRoom: () => this.cluster?.useRoom(),
       services: {
         env,
         executor,

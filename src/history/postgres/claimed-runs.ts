@@ -1,0 +1,16 @@
+import type { ClaimedRun } from '../cluster.ts';
+import { runOf } from '../sql/rows.ts';
+import type { SqlResult } from '../sql/sql-store.ts';
+import { submissionOf } from '../sql/sql-submissions.ts';
+
+/** What a statement that claims gives. */
+export function claimedRuns([claimed]: readonly SqlResult[]): readonly ClaimedRun[] {
+  return (claimed?.rows ?? []).map((row) => ({
+    run: runOf(row),
+    claim: Number(row['claims']),
+    submission: row['content'] === null ? NO_SUBMISSION : (submissionOf(row) ?? NO_SUBMISSION),
+  }));
+}
+
+/** It was erased: the run ends with a sentence that says so. */
+const NO_SUBMISSION = { content: '{}' };

@@ -1,0 +1,135 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterEach, expect, it } from 'vitest';
+import { testEnv } from '../../../test/fakes/env.ts';
+import type { Clock } from '../../lib/time/clock.ts';
+import type { ClaimedRun, ClaimRequest, ClusterStore } from '../../history/cluster.ts';
+import { ClaimLoop } from './claim-loop.ts';
+
+/** Time stands still, and whoever sleeps is woken by hand only. */
+class HandClock implements Clock {
+  elapsed = 1000;
+  readonly #sleepers = new Set<{ readonly until: number; readonly wake: () => void }>();
+  now(): Date {
+    return new Date(this.elapsed);
+  }
+  elapsedMs(): number {
+    return this.elapsed;
+  }
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal?.aborted === true) return resolve();
+      const sleeper = { until: this.elapsed + ms, wake: resolve };
+      this.#sleepers.add(sleeper);
+      signal?.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+  async pass(ms: number): Promise<void> {
+    this.elapsed += ms;
+    for (const sleeper of this.#sleepers)
+      if (sleeper.until <= this.elapsed && this.#sleepers.delete(sleeper)) sleeper.wake();
+    await settled();
+  }
+}
+
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await nextTurn();
+}
+
+const loops: ClaimLoop[] = [];
+afterEach(async () => {
+  for (const loop of loops.splice(0)) await loop.close();
+});
+
+/** A loop of a server with so many slots over a queue of so many runs. */
+async function loopOver(queue: { runs: number }, slots: number) {
+  const clock = new HandClock();
+  const seen = { looks: 0, shardLooks: 0, told: 0, running: 0 };
+  const store = {
+    claimRuns: async ({ limit }: ClaimRequest) => {
+      seen.looks += 1;
+      const count = Math.min(limit, queue.runs);
+      queue.runs -= count;
+      return Array.from({ length: count }, () => ({ run: { name: 'a' } }) as ClaimedRun);
+    },
+    shards: {
+      claimShards: async () => {
+        seen.shardLooks += 1;
+        return [];
+      },
+    },
+  } as unknown as ClusterStore;
+  const loop = new ClaimLoop({
+    env: { ...testEnv(), clock },
+    store,
+    owner: 'me',
+    leaseMs: 4000,
+    pollMs: 2000,
+    free: () => slots - seen.running,
+    onClaimed: () => void (seen.running += 1),
+    tellOthers: async () => void (seen.told += 1),
+  });
+  loops.push(loop);
+  loop.begin();
+  await settled();
+  return { clock, seen, loop };
+}
+
+it('looks once for a run that was submitted here, and not again when it ends', async () => {
+  const queue = { runs: 0 };
+  const { seen, loop } = await loopOver(queue, 4);
+  expect(seen).toMatchObject({ looks: 1, shardLooks: 1 });
+  queue.runs = 1;
+  loop.offer();
+  await settled();
+  expect(seen).toMatchObject({ looks: 2, shardLooks: 1, running: 1, told: 0 });
+  seen.running = 0;
+  loop.useRoom();
+  await settled();
+  expect(seen.looks).toBe(2);
+});
+
+it('goes on while there are runs and slots, and looks when a slot is free again', async () => {
+  const queue = { runs: 40 };
+  const { seen, loop } = await loopOver(queue, 20);
+  expect([seen.running, queue.runs]).toEqual([20, 20]);
+  seen.running = 15;
+  loop.useRoom();
+  await settled();
+  expect([seen.running, queue.runs]).toEqual([20, 15]);
+});
+
+it('looks by itself after a while: what is announced may be lost', async () => {
+  const queue = { runs: 0 };
+  const { seen, clock } = await loopOver(queue, 1);
+  queue.runs = 1;
+  await clock.pass(1999);
+  expect(seen.running).toBe(0);
+  await clock.pass(1);
+  expect(seen.running).toBe(1);
+});
+
+it('tells others of runs that it has no slot for, of many at once as of one', async () => {
+  const { seen, clock, loop } = await loopOver({ runs: 9 }, 1);
+  for (let n = 0; n < 5; n += 1) {
+    loop.offer();
+    await settled();
+  }
+  expect(seen.told).toBe(1);
+  await clock.pass(25);
+  expect(seen.told).toBe(2);
+  await clock.pass(25);
+  expect(seen.told).toBe(2);
+  loop.offer();
+  await settled();
+  expect(seen.told).toBe(3);
+});
+
+it('looks a second time for a run that others seem to be taking', async () => {
+  const queue = { runs: 0 };
+  const { seen, clock, loop } = await loopOver(queue, 1);
+  loop.offer();
+  await settled();
+  queue.runs = 1;
+  await clock.pass(25);
+  expect(seen.running).toBe(1);
+});
