@@ -8,10 +8,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
+import { Client } from 'pg';
 import { tcpProxy } from '../fakes/tcp-proxy.ts';
 import { startPostgres } from '../servers/postgres.ts';
 import { eventually } from '../support/eventually.ts';
 import { childrenOf, workshop, type Program } from '../e2e/serve-program.ts';
+import { CLOCKS, clockVariables, setClock } from './clocks.ts';
 import { receiver } from './receiver.ts';
 import { ROWS, WatchedDatabase } from './watched-database.ts';
 
@@ -24,7 +26,7 @@ const ENDED = ['completed', 'failed', 'cancelled'];
 const SETTLING_MS = 240_000;
 const ANSWER_MS = 5000;
 
-const postgres = await startPostgres();
+const postgres = await startPostgres({ fsync: true });
 const shop = workshop();
 const callbacks = await receiver();
 const { hostname, port } = new URL(postgres.url);
@@ -63,9 +65,10 @@ const SETTINGS =
   '--cluster --max-concurrent-runs 3 --lease-ttl-secs 4 --cluster-max-attempts 1000 --shutdown-handover --callback-allow-host 127.0.0.1'.split(
     ' ',
   );
-const startServer = (): Promise<Program> =>
+const startServer = (index: number): Promise<Program> =>
   shop.start({
     args: ['--history', through.href, ...SETTINGS],
+    variables: clockVariables(shop.path(`clock-${index}`)),
   });
 
 function signalAll({ process: { pid = 0 } }: Program, signal: NodeJS.Signals): void {
@@ -82,7 +85,7 @@ const said: string[] = [];
 const note = (what: string): void => void said.push(what);
 
 async function replace(index: number): Promise<void> {
-  servers[index] = await eventually(startServer, { timeout: 60_000, interval: 500 });
+  servers[index] = await eventually(() => startServer(index), { timeout: 60_000, interval: 500 });
 }
 
 /** What can happen, and how it is over. */
@@ -144,7 +147,57 @@ const FAULTS: Readonly<Record<string, () => Promise<void>>> = {
     await ended;
     await eventually(async () => (await WatchedDatabase.again(postgres.url)).close());
   },
+  'restart the database': () => postgres.restart(),
+  /** A commit takes as long as on a disk that has other things to do. */
+  async 'slow the disk of the database'() {
+    await administer(
+      'ALTER SYSTEM SET commit_delay = 100000',
+      'ALTER SYSTEM SET commit_siblings = 0',
+    );
+    await sleep(between(2000, 9000));
+    await administer('ALTER SYSTEM RESET commit_delay', 'ALTER SYSTEM RESET commit_siblings');
+  },
+  /** Servers lose theirs, and get none: the database has no more to give. */
+  async 'take all connections'() {
+    const taken: Client[] = [];
+    const take = async (): Promise<void> => {
+      for (;;) {
+        const client = new Client({ connectionString: postgres.url });
+        client.on('error', () => {});
+        try {
+          await client.connect();
+        } catch {
+          return;
+        }
+        taken.push(client);
+      }
+    };
+    await take();
+    proxy.cut();
+    await take();
+    proxy.heal();
+    await sleep(between(500, 7000));
+    await Promise.all(taken.map((client) => client.end().catch(() => undefined)));
+  },
+  ...(CLOCKS === undefined
+    ? {}
+    : {
+        /** Of one server, as far as two hours, and until it jumps again. */
+        async 'let a clock jump'() {
+          const index = Math.floor(random() * SERVERS);
+          const secs = Math.round(between(-7200, 7200));
+          setClock(shop.path(`clock-${index}`), secs);
+          await sleep(1500);
+        },
+      }),
 };
+
+async function administer(...statements: readonly string[]): Promise<void> {
+  const client = new Client({ connectionString: postgres.url });
+  await client.connect();
+  for (const statement of [...statements, 'SELECT pg_reload_conf()']) await client.query(statement);
+  await client.end();
+}
 
 interface Submitted {
   readonly id: string;

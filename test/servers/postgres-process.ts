@@ -1,7 +1,7 @@
 /**
  * One throwaway PostgreSQL in a process of its own: the package that brings it hooks into the exit
  * of its process, and would turn the exit code of a failed test run into success. Sends its address
- * to the parent; ends when the parent says so or goes away.
+ * to the parent, and says when it was restarted; ends when the parent says so or goes away.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -12,6 +12,8 @@ import { dirname, join, relative, resolve } from 'node:path';
 
 interface Started {
   readonly url: string;
+  /** Ends all connections, writes everything to the disk, and begins again with it. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -19,8 +21,13 @@ const fsync = process.argv.includes('--fsync');
 const counts = process.argv.includes('--count-statements');
 const answer = await start().catch((error: unknown) => ({ error: String(error) }));
 process.send?.('url' in answer ? { url: answer.url } : answer);
-process.once('message', () => void end());
+process.on('message', (what) => void (what === 'restart' ? restart() : end()));
 process.once('disconnect', () => void end());
+
+async function restart(): Promise<void> {
+  if ('restart' in answer) await answer.restart();
+  process.send?.('restarted');
+}
 
 async function end(): Promise<void> {
   if ('stop' in answer) await answer.stop();
@@ -45,7 +52,8 @@ async function start(): Promise<Started> {
     port,
     user: 'postgres',
     password,
-    persistent: false,
+    // It keeps what it has when it is stopped to be started again.
+    persistent: true,
     createPostgresUser: userInfo().uid === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
     postgresFlags: settings(),
@@ -64,6 +72,10 @@ async function start(): Promise<Started> {
   }
   return {
     url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+    async restart() {
+      await server.stop();
+      await server.start();
+    },
     async stop() {
       await server.stop();
       await rm(folder, { recursive: true, force: true });

@@ -8,6 +8,7 @@
  */
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -24,6 +25,8 @@ export interface PostgresOptions {
 
 export interface PostgresServer {
   readonly url: string;
+  /** Ends all connections and begins again, with everything that was committed. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -47,11 +50,16 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     child.once('message', (message) => done(message as { url: string } | { error: string }));
     child.once('exit', (code) => done({ error: `the PostgreSQL of the tests ended with ${code}` }));
   });
+  const restart = async (): Promise<void> => {
+    const restarted = once(child, 'message');
+    child.send('restart');
+    await restarted;
+  };
   const stop = async (): Promise<void> => {
     if (child.connected) child.send('stop');
     await ended;
   };
-  if ('url' in answer) return { url: answer.url, stop };
+  if ('url' in answer) return { url: answer.url, restart, stop };
   await stop();
   throw new Error(answer.error);
 }
