@@ -16,6 +16,7 @@ import { observabilityBlock } from './observability/index.ts';
 import { partitionBlock } from './partition/index.ts';
 import { qualityBlock } from './quality/index.ts';
 import { reconcileBlock } from './reconcile/index.ts';
+import { mirrorBlock, replicationBlock } from './replication/index.ts';
 import { resilienceBlock } from './resilience/index.ts';
 import { rollbackBlock } from './rollback/index.ts';
 import { scheduleBlock } from './schedule/index.ts';
@@ -44,6 +45,8 @@ export const BLOCKS: readonly BlockDefinition[] = [
   partitionBlock,
   shardBlock,
   backfillBlock,
+  replicationBlock,
+  mirrorBlock,
   scheduleBlock,
   verifyBlock,
   reconcileBlock,

@@ -12,6 +12,9 @@ export const FAILPOINTS = {
   after_recovery: 'the position the destination holds is stored',
   before_finish: 'all pages are through',
   after_finish: 'the sink has made the output whole',
+  after_anchor: 'the position before the snapshot of a replication is taken',
+  after_anchor_stored: 'the changes begin at it',
+  after_phase: 'how far the replication has come is stored',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type Failpoint = keyof typeof FAILPOINTS;

@@ -220,6 +220,18 @@ export interface Slices<C> {
   };
 }
 
+/**
+ * Positions of a change log for which a table can be read first: whatever was committed before a
+ * position is seen by every query that begins after `take` has resolved, and every change since is
+ * read behind it.
+ */
+export interface Anchors<C> {
+  /** The present position, as a bookmark. What holds the log for this reader is made if need be. */
+  take(config: C, context: SourceContext): Promise<JsonValue>;
+  /** Throws when changes behind the bookmark can no longer be read. */
+  check(config: C, context: SourceContext, bookmark: JsonValue): Promise<void>;
+}
+
 // Lists hold definitions with different config types; only `any` allows that.
 // oxlint-disable-next-line typescript/no-explicit-any
 export interface SourceDefinition<C = any> {
@@ -273,6 +285,8 @@ export interface SourceDefinition<C = any> {
   /** The columns of the result, found without reading it; for sources whose columns have types. */
   describe?(config: C, context: SourceContext): Promise<ResultShape>;
   readonly slices?: Slices<C>;
+  /** For change logs, so that `replication` can read a table before its changes. */
+  readonly anchors?: Anchors<C>;
   discover?(config: C, context: SourceContext): Promise<Discovered[]>;
 }
 

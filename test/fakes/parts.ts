@@ -41,6 +41,7 @@ const changes = defineSource({
   examples: [{}],
   capabilities: () => ({ replay: 'positional', bookmarks: true, encodings: [] }),
   datasetUri: () => 'changes:',
+  anchors: { take: closed, check: closed },
   open: closed,
 });
 

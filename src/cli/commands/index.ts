@@ -26,6 +26,7 @@ import { rollbackCommand } from './rollback.ts';
 import { cancelCommand } from './cancel.ts';
 import { logsCommand } from './logs.ts';
 import { pushCommand } from './push.ts';
+import { replicateCommand } from './replicate.ts';
 import { rerunCommand } from './rerun.ts';
 import { runsCommand } from './runs.ts';
 import { submitCommand } from './submit.ts';
@@ -69,6 +70,7 @@ export const COMMANDS: readonly Command[] = [
   dlqDiscardCommand,
   scheduleCommand,
   backfillCommand,
+  replicateCommand,
   notifyTestCommand,
   triggersCheckCommand,
   pushCommand,

@@ -1,5 +1,6 @@
 /** A plan in plain words, for somebody who has not seen the document before. */
 import { BLOCKS } from '../../blocks/index.ts';
+import { replicationOf } from '../../blocks/replication/index.ts';
 import { partitionDocument } from '../../blocks/partition/explain.ts';
 import type { Plan, PlannedRow, TopologyPlan } from '../../plan/plan.ts';
 import { count } from '../../lib/text/count.ts';
@@ -154,8 +155,17 @@ export function explainDocument(
       for_each: forEach,
     })),
     incremental_rows: rows.filter((row) => row['incremental'] === true).length,
+    ...replicationDocument(plan),
     rows,
   };
+}
+
+function replicationDocument(plan: Plan): Record<string, unknown> {
+  const replication = replicationOf(plan);
+  if (replication === undefined) return {};
+  const { source, continuous } = replication;
+  const mode = 'snapshot_then_cdc';
+  return { replication: { mode, snapshot: { source: source?.type ?? null }, continuous } };
 }
 
 function rowDocument(row: PlannedRow, types: RowTypes): Record<string, unknown> {

@@ -1,5 +1,6 @@
 import { defineSource } from '../../kit/source.ts';
 import { datasetUri } from '../_sql/dataset-uri.ts';
+import { checkAnchor, takeAnchor } from './anchor.ts';
 import { postgresCdcConfig, type PostgresCdcConfig } from './config.ts';
 import { probePostgresCdc } from './probe.ts';
 import { CdcSource, IDLE_FLUSH_MS } from './source.ts';
@@ -36,6 +37,7 @@ export const postgresCdcSource = defineSource<PostgresCdcConfig>({
         },
   datasetUri: ({ connection_url: url, publication_name: publication }) =>
     datasetUri(url, { publication }, PORT),
+  anchors: { take: takeAnchor, check: checkAnchor },
   open: (config, context) => Promise.resolve(new CdcSource(config, context)),
   probe: probePostgresCdc,
 });

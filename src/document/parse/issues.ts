@@ -66,6 +66,8 @@ export const ISSUES = {
   shard_impossible: 'A row cannot be read in ranges of a column.',
   partition_unused: 'A row is cut into chunks that its source does not know of.',
   replaced_output: 'The next run would replace a file with only what is new.',
+  replication_impossible: 'The document asks for a replication that cannot be made with its parts.',
+  replication_not_keyed: 'A replication whose sink only adds records.',
   reserved_row_id: 'The row id means something else inside tokens.',
   rollback_unreachable: 'Runs of the row cannot be undone.',
   schedule_refused: 'A submitted document cannot have a schedule.',

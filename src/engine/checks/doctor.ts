@@ -1,4 +1,5 @@
 /** Preflight: checks every part of every root row without moving a record. */
+import { replicationOf } from '../../blocks/replication/index.ts';
 import { verifyBlock } from '../../blocks/verify/index.ts';
 import { slaBlock } from '../../blocks/sla/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
@@ -131,6 +132,9 @@ async function checkRow(options: DoctorOptions, row: PlannedRow): Promise<RowRep
     await probe('source', row.source, (context, tokens) =>
       probeSource(row.source, context, tokens),
     );
+  const snapshot = replicationOf(options.plan)?.source;
+  if (snapshot !== undefined)
+    await probe('source', snapshot, (context, tokens) => probeSource(snapshot, context, tokens));
   probes.push(...(await checkTransforms(options, row, probes)));
   await probe('sink', row.sink, (context, tokens) => probeSink(row.sink, context, tokens));
   const reader = blockOf(row, verifyBlock)?.destination;

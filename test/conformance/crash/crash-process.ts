@@ -2,22 +2,27 @@
  * Entry of a process that runs documents and kills itself at a failpoint. It has every part of the
  * build, the broken sinks of the suite, and a source whose records are known.
  */
+import { existsSync, writeFileSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { z } from 'zod';
+import { replicationOf } from '../../../src/blocks/replication/index.ts';
 import { SINKS, SOURCES } from '../../../src/connectors/index.ts';
 import { documentOfTree } from '../../../src/document/load.ts';
 import { execute } from '../../../src/engine/execute.ts';
 import type { FailpointHook } from '../../../src/engine/failpoints.ts';
+import { replicateDocument } from '../../../src/features/replication/replicate-document.ts';
 import { Page } from '../../../src/kit/page.ts';
 import { createParts } from '../../../src/kit/parts.ts';
 import { defineSource } from '../../../src/kit/source.ts';
 import { messageOf } from '../../../src/lib/errors.ts';
 import { parseJson, type JsonObject } from '../../../src/lib/text/json.ts';
 import { planDocument } from '../../../src/plan/plan-document.ts';
+import type { RunOutcome } from '../../../src/wire/outcome.ts';
 import { STATE_STORES } from '../../../src/state/index.ts';
+import { TRANSFORMS } from '../../../src/transforms/index.ts';
 import { testEnv } from '../../fakes/env.ts';
 import { BROKEN_SINKS } from '../broken/sinks.ts';
-import { PAGES, type CrashTicket, type RunReport } from './crash.ts';
+import { PAGES, type CrashTicket, type Hold, type RunReport } from './crash.ts';
 
 /** Goes on after any of its pages. */
 const replayable = defineSource({
@@ -44,30 +49,45 @@ const replayable = defineSource({
 const parts = createParts({
   sources: [replayable, ...SOURCES],
   sinks: [...SINKS, ...BROKEN_SINKS.map(({ definition }) => definition)],
-  transforms: [],
+  transforms: TRANSFORMS,
   states: STATE_STORES,
   credentials: [],
   secrets: [],
 });
 
-async function run({ tree, crashAt }: CrashTicket): Promise<RunReport> {
+function wait({ held, free }: Hold): void {
+  writeFileSync(held, '');
+  const never = new Int32Array(new SharedArrayBuffer(4));
+  while (!existsSync(free)) Atomics.wait(never, 0, 0, 5);
+}
+
+async function run({ tree, crashAt, hold }: CrashTicket): Promise<RunReport> {
   const failpoints: string[] = [];
   const onFailpoint: FailpointHook = (failpoint, { page }) => {
     if (failpoints.length === crashAt) process.kill(process.pid, 'SIGKILL');
     failpoints.push(`${failpoint} of page ${page}`);
+    if (hold !== undefined && failpoint === hold.failpoint && !existsSync(hold.held)) wait(hold);
   };
-  const plan = planDocument(documentOfTree(parseJson(tree) as JsonObject), parts, { cpus: 1 });
-  const outcome = await execute({
+  const document = documentOfTree(parseJson(tree) as JsonObject);
+  const plan = planDocument(document, parts, { cpus: 1 });
+  const shared = {
     plan,
     parts,
     env: testEnv(),
-    runId: 'crash',
-    clock: new Date(),
     signal: new AbortController().signal,
     onFailpoint,
-  });
-  const error = outcome.invocations[0]?.error?.message ?? outcome.error?.message ?? null;
-  return { failpoints, error };
+  };
+  if (replicationOf(plan) !== undefined) {
+    const options = { ...shared, document, cpus: 1, once: false, restart: false };
+    const { snapshot, stream } = await replicateDocument(options);
+    return { failpoints, error: errorOf(snapshot) ?? errorOf(stream) };
+  }
+  const outcome = await execute({ ...shared, runId: 'crash', clock: new Date() });
+  return { failpoints, error: errorOf(outcome) };
+}
+
+function errorOf(outcome: RunOutcome | undefined): string | null {
+  return outcome?.invocations[0]?.error?.message ?? outcome?.error?.message ?? null;
 }
 
 // A process that is killed keeps nothing of what it compiled, unless it does so before.

@@ -23,6 +23,16 @@ export interface CrashTicket {
   readonly tree: string;
   /** The process kills itself at the failpoint of this number, counted from 0. */
   readonly crashAt: number | null;
+  /** Waits once at a failpoint, so that something can happen there. */
+  readonly hold?: Hold | undefined;
+}
+
+export interface Hold {
+  readonly failpoint: string;
+  /** Made when it waits. */
+  readonly held: string;
+  /** It goes on when this is there. */
+  readonly free: string;
 }
 
 export interface RunReport {
