@@ -46,8 +46,8 @@ import { countedExit, signalExit, usageError } from '../framework/exit.ts';
 import { loadPlan, type Loaded } from '../documents/load-plan.ts';
 import type { Values } from '../framework/option.ts';
 import { quieterLog } from '../framework/quieter-log.ts';
-import { count } from '../../lib/text/count.ts';
-import { seconds, table } from '../render/render.ts';
+import { count, seconds } from '../../lib/text/count.ts';
+import { table } from '../render/render.ts';
 import { factsOf } from '../../features/plan-view/row-facts.ts';
 import { listenForStop } from '../framework/signals.ts';
 

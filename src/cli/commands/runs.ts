@@ -1,11 +1,11 @@
-import { thousands } from '../../lib/text/count.ts';
+import { seconds, thousands } from '../../lib/text/count.ts';
 import { RUN_STATUSES, type RunStatus } from '../../wire/run-status.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import { integerOption, listOption, textOption } from '../framework/option.ts';
 import { REMOTE_OPTIONS, withServer } from '../remote/connect.ts';
 import { runLine } from '../remote/watch-run.ts';
-import { seconds, table } from '../render/render.ts';
+import { table } from '../render/render.ts';
 
 export const runsCommand = defineCommand({
   name: 'runs',

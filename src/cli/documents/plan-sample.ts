@@ -2,14 +2,12 @@
  * Shows what each stage of a row does to sample records: those of a file, or the first ones of its
  * source.
  */
-import { resilienceBlock } from '../../blocks/resilience/index.ts';
-import { onlyBlocks } from '../../blocks/define-block.ts';
 import path from 'node:path';
 import { columnsOf } from '../../engine/stages/drift-columns.ts';
-import type { RecordSchema } from '../../kit/record-schema.ts';
 import { schemaText } from '../../kit/type-text.ts';
 import { formatEvidence, typesDocument } from '../../features/plan-view/stage-types.ts';
 import type { StageTypes } from '../../engine/stages/row-types.ts';
+import type { FirstRecords } from '../../engine/preview/first-records.ts';
 import type { SampleTrace, StageTrace } from '../../engine/preview/trace-stages.ts';
 import type { Parts } from '../../kit/parts.ts';
 import { ConfigError } from '../../lib/errors.ts';
@@ -49,7 +47,7 @@ export async function printSample(context: CliContext, request: SampleRequest): 
       `rows: ${rows.map(({ id }) => id).join(', ')}`,
     );
   using stops = listenForStop(context.world, 'cancel', () => {});
-  const { records, schema }: Sample =
+  const { records, schema }: FirstRecords =
     sample === undefined
       ? await fromSource(context, request, row, stops.signal)
       : { records: fromFile(context, sample, request.limit), schema: undefined };
@@ -70,11 +68,6 @@ export async function printSample(context: CliContext, request: SampleRequest): 
   return trace.error === undefined ? EXIT.ok : EXIT.failed;
 }
 
-interface Sample {
-  readonly records: readonly JsonValue[];
-  readonly schema: RecordSchema | undefined;
-}
-
 function fromFile({ world }: CliContext, name: string, limit: number): readonly JsonValue[] {
   const read = readRecords({
     name,
@@ -90,29 +83,11 @@ async function fromSource(
   request: SampleRequest,
   row: PlannedRow,
   signal: AbortSignal,
-): Promise<Sample> {
-  const { preview } = await import('../../engine/preview/preview.ts');
+): Promise<FirstRecords> {
+  const { firstRecords } = await import('../../engine/preview/first-records.ts');
   const { plan, parts, limit } = request;
-  // The records as the source gives them: nothing of the row stands between.
-  const bare = {
-    ...row,
-    transforms: [],
-    blocks: onlyBlocks(row, [resilienceBlock]),
-  };
-  const records: JsonValue[] = [];
-  let schema: RecordSchema | undefined;
-  for await (const record of preview({
-    onSchema: (known) => (schema = known),
-    plan,
-    parts,
-    env,
-    row: bare,
-    limit,
-    clock: request.clock ?? world.clock.now(),
-    signal,
-  }))
-    records.push(record);
-  return { records, schema };
+  const clock = request.clock ?? world.clock.now();
+  return firstRecords({ plan, parts, env, row, limit, clock, signal });
 }
 
 function sampleDocument(trace: SampleTrace, source: string): Record<string, unknown> {

@@ -1,9 +1,8 @@
 /** A run on a server, shown until it has ended. */
 import type { HeadgateClient, RunGetAnswer } from '../../client/index.ts';
-import { thousands } from '../../lib/text/count.ts';
+import { seconds, thousands } from '../../lib/text/count.ts';
 import { EXIT } from '../framework/exit.ts';
 import type { CliContext } from '../framework/context.ts';
-import { seconds } from '../render/render.ts';
 
 export interface WatchOptions {
   readonly client: HeadgateClient;

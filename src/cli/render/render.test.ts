@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Redactor } from '../../lib/redact.ts';
-import { count } from '../../lib/text/count.ts';
-import { byteSize, definitionList, seconds, table, Terminal, wrap } from './render.ts';
+import { count, seconds } from '../../lib/text/count.ts';
+import { byteSize, definitionList, table, Terminal, wrap } from './render.ts';
 import { testWorld, type TestWorld, type TestWorldOptions } from '../../../test/support/cli.ts';
 
 function terminalOn(options: TestWorldOptions = {}): {

@@ -185,9 +185,3 @@ export function byteSize(bytes: number): string {
     ? `${Math.round(bytes)} B`
     : `${(bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
 }
-
-export function seconds(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
-}

@@ -9,8 +9,8 @@ import {
   type RunOutcome,
   type WithheldReason,
 } from '../../wire/outcome.ts';
-import { count, thousands } from '../../lib/text/count.ts';
-import { seconds, table, type Terminal } from './render.ts';
+import { count, seconds, thousands } from '../../lib/text/count.ts';
+import { table, type Terminal } from './render.ts';
 
 export interface RunReportOptions {
   readonly dryRun: boolean;
@@ -63,7 +63,7 @@ const WITHHELD: Readonly<Record<WithheldReason, readonly [string, string]>> = {
 };
 
 /** What the counts of the table do not say: where records went that no column shows. */
-function remarksOn(row: InvocationOutcome): string[] {
+export function remarksOn(row: InvocationOutcome): string[] {
   const { withheld_by: withheld = {}, contract_breaches: breaches = 0 } = row;
   return [
     ...WITHHELD_REASONS.flatMap((reason) => {

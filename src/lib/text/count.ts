@@ -8,3 +8,10 @@ export function thousands(value: number): string {
 export function count(number: number, noun: string, plural = `${noun}s`): string {
   return `${thousands(number)} ${number === 1 ? noun : plural}`;
 }
+
+/** `820 ms`, `4.2 s`, `3 min 5 s` */
+export function seconds(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+}
