@@ -1,7 +1,7 @@
 /** Composes the control plane from its options: history, workers, run service, HTTP server. */
 import { hash } from 'node:crypto';
 import { availableParallelism, hostname } from 'node:os';
-import type { RunningServer, ServeHistory, ServeOptions } from './cli/serve-options.ts';
+import { historyAddress, type RunningServer, type ServeOptions } from './cli/serve-options.ts';
 import { DESCRIBED_BLOCKS } from './blocks/index.ts';
 import { secretAsker } from './document/tokens/ask-secrets.ts';
 import { composeFile, loadFileWithSecrets } from './document/load.ts';
@@ -41,7 +41,9 @@ import { createReplay } from './features/dlq/replay-service.ts';
 import { createMcpEndpoint } from './mcp/mcp-endpoint.ts';
 import { createReload, type SettingsFile } from './features/reload/reload.ts';
 import { createDocumentPlan, createRunPlan } from './features/plan-view/run-plan.ts';
+import { createRunReceipt } from './features/receipt/run-receipt.ts';
 import { createRerun } from './features/rerun/rerun.ts';
+import { createStagePreview } from './features/stage-preview/stage-preview.ts';
 import { createRollback } from './features/rollback/rollback-run.ts';
 import { RunEnds } from './runs/service/run-ends.ts';
 import { createRuns } from './runs/service/run-service.ts';
@@ -240,6 +242,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       : { schedules: schedulesFolder(options.schedules, schedules, { env, jobs, base }) }),
   });
   runs.cluster?.onNews('reload', () => void reload(PEER).catch(isLogged));
+  const runPlan = createRunPlan({ runs, jobs });
   const server = await createServer({
     version,
     env,
@@ -255,8 +258,14 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       audit: runs.audit,
     }),
     rerun: createRerun({ runs, audit: runs.audit }),
-    runPlan: createRunPlan({ runs, jobs }),
+    runPlan,
+    receipt: createRunReceipt({
+      ...{ env, version, runs, jobs },
+      plan: runPlan,
+      filesOf: (runId) => localOutputs.ofRun(runId),
+    }),
     documentPlan: createDocumentPlan({ jobs, base }),
+    stagePreview: createStagePreview({ jobs, base }),
     hasConsole: options.hasConsole,
     rollback: createRollback({
       ...services,
@@ -351,19 +360,6 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
 
 /** What is wrong stands in the log. */
 function isLogged(): void {}
-
-function historyAddress(history: ServeHistory): string {
-  switch (history.kind) {
-    case 'memory':
-      return 'memory';
-    case 'sqlite':
-      return `sqlite:${history.path}`;
-    case 'postgres':
-      return history.url;
-    default:
-      return history satisfies never;
-  }
-}
 
 function clusterSettings(
   { cluster, leaseTtlSecs }: ServeOptions,

@@ -14,9 +14,11 @@ import {
 } from './features/templates/template-jobs.ts';
 import { dryRunJob, sampleJob } from './mcp/document-jobs.ts';
 import { planJob } from './features/plan-view/plan-job.ts';
+import { receiptFilesJob } from './features/receipt/files-job.ts';
 import { rollbackJob } from './features/rollback/rollback-job.ts';
 import { runJob } from './features/run-job.ts';
 import { scheduleJob } from './features/schedule/server/schedule-job.ts';
+import { stagePreviewJob } from './features/stage-preview/stage-preview-job.ts';
 import { verifyJob } from './features/verify/verify-job.ts';
 import { OPEN_ACCESS, type Access } from './lib/access.ts';
 import { parts } from './parts.ts';
@@ -39,12 +41,14 @@ export async function startWorker(): Promise<void> {
       replayJob,
       rollbackJob,
       previewJob,
+      receiptFilesJob,
       inspectJob,
       purgeJob,
       checkTemplateJob,
       composeTemplateJob,
       templateMatrixJob,
       sampleJob,
+      stagePreviewJob,
       dryRunJob,
     ],
     parts,

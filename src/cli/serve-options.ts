@@ -100,3 +100,17 @@ export interface RunningServer {
   /** Rejects when the server dies by itself; never resolves otherwise than after `drain`. */
   readonly closed: Promise<void>;
 }
+
+/** As `openHistory` takes it. */
+export function historyAddress(history: ServeHistory): string {
+  switch (history.kind) {
+    case 'memory':
+      return 'memory';
+    case 'sqlite':
+      return `sqlite:${history.path}`;
+    case 'postgres':
+      return history.url;
+    default:
+      return history satisfies never;
+  }
+}

@@ -69,7 +69,8 @@ test.each(operations)(
     const described = (operation.parameters ?? []).filter((one) => one.in === 'path');
     expect(described.map(({ name }) => name)).toEqual(named);
     expect(described.every(({ required }) => required)).toBe(true);
-    const needed = path.startsWith('/v1/') || path === '/mcp' ? [{ bearer: [] }] : [];
+    const isGuarded = /^\/(v1\/|runs\/|mcp$)/.test(path);
+    const needed = isGuarded ? [{ bearer: [] }] : [];
     // A signature may take the place of a token.
     expect(operation.security).toEqual(path === '/v1/triggers/{name}' ? [...needed, {}] : needed);
   },

@@ -75,6 +75,13 @@ export type Answer =
     }
   /** A JSON object with one list that may be long. */
   | { readonly kind: 'long_json'; readonly status: number; readonly parts: LongJson }
+  /** One file for people, which may be kept; nothing in it is executed or loaded. */
+  | {
+      readonly kind: 'page';
+      readonly status: number;
+      readonly html: string;
+      readonly fileName: string;
+    }
   /** A static file; answered with 304 and no body to a client that holds this version. */
   | {
       readonly kind: 'file';
@@ -170,6 +177,10 @@ export function text(contentType: string, content: string): Answer {
 
 export function stream(contentType: string, chunks: AsyncIterable<string>): Answer {
   return { kind: 'stream', status: 200, contentType, chunks };
+}
+
+export function page(content: string, fileName: string): Answer {
+  return { kind: 'page', status: 200, html: content, fileName };
 }
 
 export function file(asset: Asset, headers: { vary?: string } = {}): Answer {

@@ -8,7 +8,9 @@ import type { Reload } from '../features/reload/reload.ts';
 import type { ShowDocumentPlan, ShowRunPlan } from '../features/plan-view/run-plan.ts';
 import type { McpEndpoint } from '../mcp/mcp-endpoint.ts';
 import type { BlockListing } from '../features/part-schemas.ts';
+import type { ShowReceipt } from '../features/receipt/run-receipt.ts';
 import type { Rerun } from '../features/rerun/rerun.ts';
+import type { ShowStages } from '../features/stage-preview/stage-preview.ts';
 import type { Rollback } from '../features/rollback/rollback-run.ts';
 import type { Schedules } from '../features/schedule/server/schedules.ts';
 import type { TemplateSync } from '../features/templates/sync/sync.ts';
@@ -41,8 +43,12 @@ export interface Services {
   readonly rerun: Rerun;
   /** Shows the plan of a run. */
   readonly runPlan: ShowRunPlan;
+  /** A page to attach to a ticket. */
+  readonly receipt: ShowReceipt;
   /** Plans a document that is not submitted. */
   readonly documentPlan: ShowDocumentPlan;
+  /** Tries the stages of a document that is not submitted. */
+  readonly stagePreview: ShowStages;
   readonly rollback: Rollback;
   readonly reload: Reload;
   readonly catalog: Pick<Catalog, 'list' | 'get' | 'lineage'>;

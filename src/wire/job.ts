@@ -98,6 +98,15 @@ export const previewJobSchema = z.strictObject({
   row_limit: z.int().nullable(),
 });
 
+/** Files that a run wrote, whose checksums its receipt names. */
+export const receiptFilesJobSchema = z.strictObject({
+  kind: z.literal('receipt_files'),
+  files: z.array(z.strictObject({ path: z.string(), row: z.string(), dataset_uri: z.string() })),
+  ended_at: z.string().nullable(),
+  /** Of all files together. */
+  most_bytes: z.number(),
+});
+
 /** What a queue of dead letters holds. */
 export const inspectJobSchema = z.strictObject({
   kind: z.literal('inspect'),
@@ -157,6 +166,14 @@ export const sampleJobSchema = z.strictObject({
   limit: z.int().positive(),
 });
 
+/** What the stages of a row make of its first records. */
+export const stagesJobSchema = z.strictObject({
+  kind: z.literal('stages'),
+  document,
+  row: z.string().nullable(),
+  limit: z.int().positive(),
+});
+
 /** Executes a document without writing anything. */
 export const dryRunJobSchema = z.strictObject({
   kind: z.literal('dry_run'),
@@ -174,12 +191,14 @@ export type JobRequest = Readonly<
   | z.infer<typeof replayJobSchema>
   | z.infer<typeof rollbackJobSchema>
   | z.infer<typeof previewJobSchema>
+  | z.infer<typeof receiptFilesJobSchema>
   | z.infer<typeof inspectJobSchema>
   | z.infer<typeof discardJobSchema>
   | z.infer<typeof checkTemplateJobSchema>
   | z.infer<typeof composeTemplateJobSchema>
   | z.infer<typeof templateMatrixJobSchema>
   | z.infer<typeof sampleJobSchema>
+  | z.infer<typeof stagesJobSchema>
   | z.infer<typeof dryRunJobSchema>
 >;
 export type JobKind = JobRequest['kind'];

@@ -7,7 +7,9 @@ import { z } from 'zod';
 import { createCatalog } from '../../src/features/catalog/catalog.ts';
 import { createDeadLetterFiles } from '../../src/features/dlq/dead-letter-files.ts';
 import { createDocumentPlan, createRunPlan } from '../../src/features/plan-view/run-plan.ts';
+import { createRunReceipt } from '../../src/features/receipt/run-receipt.ts';
 import { createRerun } from '../../src/features/rerun/rerun.ts';
+import { createStagePreview } from '../../src/features/stage-preview/stage-preview.ts';
 import { createSchedules } from '../../src/features/schedule/server/schedules.ts';
 import { createTemplates } from '../../src/features/templates/templates.ts';
 import { createLocalOutputs } from '../../src/features/local-outputs/local-outputs.ts';
@@ -426,7 +428,21 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       runs: fakeRuns(script),
       jobs: inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
     }),
+    receipt: createRunReceipt({
+      env,
+      version: '0.0.0',
+      runs: fakeRuns(script),
+      jobs: inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
+      plan: async () => {
+        throw new RefusedError('unprocessable', 'the document of the run is not stored');
+      },
+      filesOf: async () => [],
+    }),
     documentPlan: createDocumentPlan({
+      jobs: inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
+      base: () => undefined,
+    }),
+    stagePreview: createStagePreview({
       jobs: inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
       base: () => undefined,
     }),

@@ -2,13 +2,17 @@ import { useState } from 'preact/hooks';
 import type { RunGetAnswer } from '../../../src/client/index.ts';
 import { goTo, linkTo } from '../lib/address.ts';
 import { ask, may } from '../lib/session.ts';
+import { answerOf } from '../lib/answer.ts';
+import { saveFile } from '../lib/save-file.ts';
 import { ActionDialog } from '../parts/action-dialog.tsx';
+import { messageOf } from '../parts/failure.tsx';
 import { notify } from '../parts/small.tsx';
 import { BulkDialog, type BulkAction } from '../runs/bulk.tsx';
 import { isActive } from '../runs/run-feed.ts';
 import { T } from '../texts.ts';
-import { ReplayDialog, VerifyDialog } from './document-actions.tsx';
+import { ReplayDialog } from './document-actions.tsx';
 import { RollbackDialog } from './rollback.tsx';
+import { VerifyDialog } from './verify.tsx';
 
 type Action = BulkAction | 'rerun' | 'rollback' | 'verify' | 'replay';
 
@@ -24,6 +28,7 @@ export function RunActions({ run, onChanged }: RunActionsProps) {
   const offered = offeredTo(run);
   return (
     <div class="actions">
+      {isActive(run) ? null : <ReceiptButton id={run.run_id} />}
       {offered.map((action) => (
         <button key={action} type="button" onClick={() => setOpen(action)}>
           {T.run.actions[action]}
@@ -46,6 +51,39 @@ export function RunActions({ run, onChanged }: RunActionsProps) {
       {open === 'verify' ? <VerifyDialog onClose={close} /> : null}
       {open === 'replay' ? <ReplayDialog onClose={close} /> : null}
     </div>
+  );
+}
+
+/** A link cannot carry the token, so the page is asked for, and saved as a file. */
+function ReceiptButton({ id }: { readonly id: string }) {
+  const [isBusy, setBusy] = useState(false);
+  const save = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      const page = await ask(async (client) =>
+        answerOf(
+          await client.routes.GET('/v1/runs/{id}/receipt', {
+            params: { path: { id } },
+            parseAs: 'text',
+          }),
+        ),
+      );
+      saveFile(`headgate-${id}.html`, new Blob([page], { type: 'text/html' }));
+    } catch (error) {
+      notify(messageOf(error));
+    }
+    setBusy(false);
+  };
+  const { actions } = T.run;
+  return (
+    <button
+      type="button"
+      title={actions.receiptTitle}
+      disabled={isBusy}
+      onClick={() => void save()}
+    >
+      {actions.receipt}
+    </button>
   );
 }
 

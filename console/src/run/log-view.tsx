@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { address, setQuery } from '../lib/address.ts';
 import { clockTime, count } from '../lib/format.ts';
 import { useKeys } from '../lib/keys.ts';
+import { saveFile } from '../lib/save-file.ts';
 import { useStore } from '../lib/store.ts';
 import { Failure } from '../parts/failure.tsx';
 import { Empty, Loading } from '../parts/small.tsx';
@@ -144,9 +145,5 @@ function marked(line: string, search: string) {
 
 function save(runId: string, lines: readonly LogLine[]): void {
   const texts = lines.map(({ ts, line }) => `${ts === undefined ? '' : `${ts} `}${line}\n`);
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob(texts, { type: 'text/plain' }));
-  link.download = `${runId}.log`;
-  link.click();
-  URL.revokeObjectURL(link.href);
+  saveFile(`${runId}.log`, new Blob(texts, { type: 'text/plain' }));
 }

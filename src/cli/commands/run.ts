@@ -50,13 +50,17 @@ export const runCommand = defineCommand({
       description: 'With a profile and a parameter',
     },
     {
+      command: 'headgate run orders.yaml --receipt receipt.html',
+      description: 'With a page to attach to a ticket',
+    },
+    {
       command: 'headgate run orders.yaml --only "eu-*" --output json',
       description: 'Some rows, for a program',
     },
   ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../documents/load-plan.ts');
-    const { plan, parts } = await templatesOf(context, config, options)
+    const loaded = await templatesOf(context, config, options)
       .then((given) =>
         loadPlan(context, {
           config,
@@ -72,7 +76,7 @@ export const runCommand = defineCommand({
         if (options.output !== 'text') printRefusal(context, error, options.output);
         throw error;
       });
-    return executePlan(context, { plan, parts }, options);
+    return executePlan(context, loaded, options);
   },
 });
 

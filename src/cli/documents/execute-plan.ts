@@ -1,16 +1,22 @@
 /** Executes a plan in this process, with everything that a person at a terminal sees of it. */
 import { availableParallelism } from 'node:os';
-import type { Parts } from '../../kit/parts.ts';
-import type { Plan } from '../../plan/plan.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import type { CliContext } from '../framework/context.ts';
 import { EXIT, signalExit } from '../framework/exit.ts';
 import { momentOption } from '../framework/moment-option.ts';
-import { choiceOption, integerOption, switchOption, type Values } from '../framework/option.ts';
+import {
+  choiceOption,
+  integerOption,
+  switchOption,
+  textOption,
+  type Values,
+} from '../framework/option.ts';
 import { listenForStop, type Stops } from '../framework/signals.ts';
 import { progressLine } from '../render/progress-line.ts';
 import { rowDocument, runDocument, summarizeRun } from '../render/run-report.ts';
 import { documentEnv } from './document-env.ts';
+import type { Loaded } from './load-plan.ts';
+import type { ReceiptOfRun } from './write-receipt.ts';
 
 export const EXECUTE_OPTIONS = {
   dryRun: switchOption({
@@ -35,6 +41,12 @@ export const EXECUTE_OPTIONS = {
     description:
       'Print a summary to stderr, one JSON document to stdout, or one JSON line for each matrix row.',
   }),
+  receipt: textOption({
+    value: 'FILE',
+    completes: 'file',
+    description:
+      'Write an HTML page about the run to this file, also when it failed: where every record went, when, errors with their places, the plan, and checksums of files. It needs nothing else to be read, and secrets are masked.',
+  }),
   quiet: switchOption({
     description: 'No summary, no progress, and only warnings and errors in the log.',
   }),
@@ -44,10 +56,11 @@ export type ExecuteValues = Values<typeof EXECUTE_OPTIONS>;
 /** Gives the exit code. */
 export async function executePlan(
   context: CliContext,
-  { plan, parts }: { readonly plan: Plan; readonly parts: Parts },
+  { plan, parts, document }: Pick<Loaded, 'plan' | 'parts' | 'document'>,
   options: ExecuteValues,
 ): Promise<number> {
   const { terminal, world } = context;
+  const receipt = await receiptTarget(context, options.receipt);
   const { execute } = await import('../../engine/execute.ts');
   const { threadsToSpare } = await import('../../engine/threads/budget.ts');
   const { observed } = await import('../../features/observers.ts');
@@ -57,10 +70,11 @@ export async function executePlan(
   using stops = listenForStop(world, 'cancel', (signal) =>
     terminal.note(`${signal}: stopping at the next page; send it again to stop at once`),
   );
+  const runId = world.ids.next();
   const outcome = await execute({
     plan,
     parts,
-    runId: world.ids.next(),
+    runId,
     clock: options.clock ?? world.clock.now(),
     signal: stops.signal,
     dryRun: options.dryRun,
@@ -72,7 +86,22 @@ export async function executePlan(
   });
   terminal.clearProgress();
   report(context, outcome, options);
+  if (receipt !== undefined) {
+    const { params } = document;
+    const { dryRun, limit } = options;
+    await receipt.write({ runId, outcome, plan, params, dryRun, limit });
+  }
   return exitOfRun(outcome, stops);
+}
+
+/** What is needed for it is loaded by those who want one. */
+async function receiptTarget(context: CliContext, name: string | undefined) {
+  if (name === undefined) return undefined;
+  const { receiptFile, writeReceipt } = await import('./write-receipt.ts');
+  const file = await receiptFile(context, name);
+  return {
+    write: (run: ReceiptOfRun): Promise<void> => writeReceipt(context, file, run),
+  };
 }
 
 function report({ terminal }: CliContext, outcome: RunOutcome, options: ExecuteValues): void {

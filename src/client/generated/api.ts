@@ -553,6 +553,20 @@ export interface PlanAnswer {
   [k: string]: unknown;
 }
 
+export interface RunReceiptPath {
+  /**
+   * Run id.
+   */
+  id: string;
+}
+
+export interface RunReceiptPagePath {
+  /**
+   * Run id.
+   */
+  id: string;
+}
+
 export interface RunRollbackPath {
   /**
    * Run id.
@@ -1218,6 +1232,80 @@ export interface DoctorAnswer {
     }[];
     [k: string]: unknown;
   }[];
+  [k: string]: unknown;
+}
+
+/**
+ * A document whose stages are tried.
+ */
+export interface PreviewBody {
+  /**
+   * The pipeline document, YAML or JSON text.
+   */
+  config: string;
+  /**
+   * Format of `config`.
+   */
+  config_format?: 'yaml' | 'json';
+  /**
+   * Name of the run; also drives state keys and metric labels.
+   */
+  name?: string | null;
+  /**
+   * The row; by default the first one that has no parent.
+   */
+  row?: string | null;
+  /**
+   * Records that are read.
+   */
+  limit?: number;
+}
+
+/**
+ * The first records of a row after each stage. What masking hides is hidden.
+ */
+export interface PreviewAnswer {
+  row: string;
+  /**
+   * Kind of the source.
+   */
+  source: string;
+  /**
+   * Kind of the sink, which is not opened.
+   */
+  sink: string;
+  /**
+   * As the source gives them.
+   */
+  input: unknown[];
+  /**
+   * In the order of the document.
+   */
+  stages: {
+    /**
+     * `transform` with its type, or the name of another stage.
+     */
+    stage: string;
+    before: unknown[];
+    after: unknown[];
+    filtered: number;
+    expanded: number;
+    dead: {
+      reason: string;
+      message: string;
+      record: unknown;
+      [k: string]: unknown;
+    }[];
+    [k: string]: unknown;
+  }[];
+  /**
+   * What the sink would be given.
+   */
+  output: unknown[];
+  /**
+   * Why the run would end here.
+   */
+  error: string | null;
   [k: string]: unknown;
 }
 
@@ -3744,6 +3832,36 @@ export interface paths {
       };
     };
   };
+  "/v1/runs/{id}/receipt": {
+    /** Read the receipt of a run, as a page. */
+    get: {
+      parameters: { query?: never; header?: never; path: RunReceiptPath; cookie?: never };
+      requestBody?: never;
+      responses: {
+        200: { content: { "text/html; charset=utf-8": string } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        404: { content: { "application/json": ErrorAnswer } };
+        409: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/runs/{id}/receipt": {
+    /** Read the receipt of a run, as a page. */
+    get: {
+      parameters: { query?: never; header?: never; path: RunReceiptPagePath; cookie?: never };
+      requestBody?: never;
+      responses: {
+        200: { content: { "text/html; charset=utf-8": string } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        404: { content: { "application/json": ErrorAnswer } };
+        409: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
   "/v1/runs/{id}/rollback": {
     /** Undo one invocation of a finished run. */
     post: {
@@ -3919,6 +4037,25 @@ export interface paths {
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/v1/preview": {
+    /** Show the first records of a document after each of its stages. */
+    post: {
+      parameters: { query?: never; header?: never; path?: never; cookie?: never };
+      requestBody: { content: { "application/json": PreviewBody } };
+      responses: {
+        200: { content: { "application/json": PreviewAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
+        422: { content: { "application/json": ErrorAnswer } };
+        429: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };

@@ -27,10 +27,17 @@ export interface OutputFilter {
   readonly limit: number;
 }
 
+export interface OutputOfRun extends Pick<StoredOutput, 'path' | 'row' | 'dataset_uri'> {
+  readonly isHere: boolean;
+  readonly isDeleted: boolean;
+}
+
 export interface LocalOutputs {
   readonly retentionDays: number;
   readonly preview: PreviewLimits;
   list(filter: OutputFilter): Promise<OutputRecord[]>;
+  /** What a run wrote last, newest write first, and whether it lies on the machine of this server. */
+  ofRun(runId: string): Promise<readonly OutputOfRun[]>;
   /** Rejects with `RefusedError` for an unknown id. */
   remove(id: string): Promise<SweepReport>;
   cleanUp(request: CleanupRequest): Promise<SweepReport>;
@@ -38,6 +45,7 @@ export interface LocalOutputs {
   show(id: string, rowCountToLoad: string | undefined, signal: AbortSignal): Promise<ShownOutput>;
 }
 
+const MOST_OF_RUN = 2000;
 /** How often expired files are looked for. */
 const SWEEP_EVERY_MS = 3_600_000;
 
@@ -58,6 +66,20 @@ export function createLocalOutputs(options: LocalOutputOptions): LocalOutputs {
         limit,
       });
       return outputs.map((output) => presented(output, retentionDays, env.clock.now()));
+    },
+    ofRun: async (run_id) => {
+      const outputs = await store.listOutputs({
+        run_id,
+        include_deleted: true,
+        limit: MOST_OF_RUN,
+      });
+      return outputs.map((output) => ({
+        path: output.path,
+        row: output.row,
+        dataset_uri: output.dataset_uri,
+        isHere: isHere(output, options.machine),
+        isDeleted: output.deleted_at !== null,
+      }));
     },
     remove: async (id) =>
       sweep({ scope: 'output', dryRun: false, outputs: [await find(id, options)] }, services),

@@ -24,7 +24,7 @@ import { errorBody, failureOf, headersOf, statusOf, type Failure } from '../erro
 import { DEFAULT_BODY_LIMIT_BYTES, servicesOf, type ServerOptions } from '../options.ts';
 import { allowHeader, indexPaths, nothingHere, readParams, type PathIndex } from './paths.ts';
 import { readQuery } from './query.ts';
-import { addVary, sendFile } from './send-file.ts';
+import { addVary, sendFile, sendPage } from './send-file.ts';
 import { readBody, tooLarge, type BodySource } from './request-body.ts';
 import { countRequest, UNMATCHED } from './request-metrics.ts';
 import type { Answer, RawRequest, Route, RouteCall } from '../route.ts';
@@ -329,6 +329,8 @@ function send(
       return reply.header('content-type', answer.contentType).send(Buffer.from(answer.text));
     case 'stream':
       return sendStream(answer, request, reply, options);
+    case 'page':
+      return sendPage(answer, reply);
     case 'file':
       return sendFile(answer.asset, request, reply);
     default:

@@ -44,6 +44,23 @@ export function sendFile(asset: Asset, request: FastifyRequest, reply: FastifyRe
   return reply.header('content-type', asset.contentType).send(gzipped ?? asset.bytes);
 }
 
+/** A page that says itself what it may do; here it is also kept from this origin, and from caches. */
+export function sendPage(
+  { html, fileName }: { readonly html: string; readonly fileName: string },
+  reply: FastifyReply,
+): FastifyReply {
+  reply.headers({
+    'content-type': 'text/html; charset=utf-8',
+    'content-disposition': `inline; filename="${fileName}"`,
+    'cache-control': 'no-store',
+    'content-security-policy': "sandbox; frame-ancestors 'none'",
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  });
+  return reply.send(Buffer.from(html));
+}
+
 /** Keeps the `Vary: origin` of cross-origin answers. */
 export function addVary(reply: FastifyReply, by: string): void {
   const before = reply.getHeader('vary');

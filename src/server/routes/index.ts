@@ -11,6 +11,7 @@ import { frontPageRoutes } from './front-page.ts';
 import { healthRoutes } from './health.ts';
 import { identityRoutes } from './identity.ts';
 import { mcpRoutes } from './mcp.ts';
+import { receiptRoutes } from './receipt.ts';
 import { reloadRoutes } from './reload.ts';
 import { rerunRoutes } from './rerun.ts';
 import { rollbackRoutes } from './rollback.ts';
@@ -19,6 +20,7 @@ import { runLogRoutes } from './run-logs.ts';
 import { runRoutes } from './runs.ts';
 import { scheduleRoutes } from './schedules.ts';
 import { schemaRoutes } from './schemas.ts';
+import { stagePreviewRoutes } from './stage-preview.ts';
 import { templateRoutes } from './templates.ts';
 import { triggerRoutes } from './triggers.ts';
 import { verifyRoutes } from './verify.ts';
@@ -26,12 +28,14 @@ import { verifyRoutes } from './verify.ts';
 export const ROUTES: readonly Route[] = Object.freeze([
   ...runRoutes,
   ...rerunRoutes,
+  ...receiptRoutes,
   ...rollbackRoutes,
   ...runLogRoutes,
   ...backfillRoutes,
   ...scheduleRoutes,
   ...schemaRoutes,
   ...doctorRoutes,
+  ...stagePreviewRoutes,
   ...verifyRoutes,
   ...deadLetterRoutes,
   ...catalogRoutes,
