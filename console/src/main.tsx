@@ -7,6 +7,7 @@ import './style/parts.css';
 import './style/runs.css';
 import './style/run.css';
 import './style/author.css';
+import './style/graph.css';
 import './style/narrow.css';
 
 applyTheme();

@@ -90,6 +90,27 @@ describe.skipIf(chromium.reason !== undefined)(`the editor [${chromium.reason ??
     },
   );
 
+  test('shows what each stage makes of the first records, while the text changes', async () => {
+    const page = await open();
+    await page.goto(`${program.url}/#/author?side=preview`);
+    const document = (kept: string): string =>
+      `version: 1\npipeline:\n  source: { type: csv, config: { path: ${shop.path('in.csv')} } }\n  transforms:\n    - { type: cast, config: { fields: { id: int } } }\n    - { type: filter, config: { path: $.name, op: ${kept}, value: name 2 } }\n  sink: { type: jsonl, config: { path: ${shop.path('never.jsonl')} } }\n`;
+    await editorOf(page).fill(document('ne'));
+    const cast = page.getByRole('region', { name: 'transform cast', exact: true });
+    // A text becomes a number.
+    await cast.locator('td.changed', { hasText: '"1"1' }).waitFor();
+    const filter = page.getByRole('region', { name: 'transform filter', exact: true });
+    expect(await filter.locator('tr.gone').innerText()).toContain('name 2');
+    await page.getByText('5 records would go to jsonl.').waitFor();
+    if (seen !== undefined) await expectFlawless(seen);
+    await editorOf(page).fill(document('eq'));
+    await page.getByText('1 record would go to jsonl.').waitFor();
+    expect(await filter.locator('tr.gone').count()).toBe(5);
+    expect(existsSync(shop.path('never.jsonl'))).toBe(false);
+    await editorOf(page).fill(document('eq').replace(shop.path('in.csv'), '/absent.csv'));
+    await page.getByRole('alert').filter({ hasText: 'absent.csv' }).waitFor();
+  });
+
   test('keeps a document as a template', async () => {
     const page = await open();
     await page.getByRole('button', { name: 'Start with an example' }).click();

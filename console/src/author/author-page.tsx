@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PlanAnswer } from '../../../src/client/index.ts';
-import { goTo, linkTo } from '../lib/address.ts';
+import { address, goTo, linkTo } from '../lib/address.ts';
 import { keepDraft, readDraft } from '../lib/draft.ts';
 import { ask, may, pause, session } from '../lib/session.ts';
 import { useStore } from '../lib/store.ts';
@@ -8,11 +8,12 @@ import { answerOf } from '../lib/answer.ts';
 import { ActionDialog } from '../parts/action-dialog.tsx';
 import { Failure, IssueList, issuesOf, type Issue } from '../parts/failure.tsx';
 import { Icon } from '../parts/icons.tsx';
-import { Empty, notify } from '../parts/small.tsx';
+import { Empty, notify, Tabs } from '../parts/small.tsx';
 import { PlanView } from '../run/plan-view.tsx';
 import { AnyReport } from '../run/rollback.tsx';
 import { T } from '../texts.ts';
 import type { DocumentEditor } from './editor.ts';
+import { StagePreview } from './stage-preview.tsx';
 import { STARTER } from './starter.ts';
 
 /** Silence after which a text that changed is checked. */
@@ -21,6 +22,8 @@ const SILENCE_MS = 350;
 interface Checked {
   readonly isChecking: boolean;
   readonly plan?: PlanAnswer;
+  /** The text of that plan. */
+  readonly planned?: string;
   /** Of the last text that could be planned, while this one cannot. */
   readonly issues: readonly Issue[];
   readonly error?: unknown;
@@ -104,6 +107,7 @@ export function AuthorPage() {
             </Empty>
           ) : (
             <PlanSide
+              text={text}
               checked={checked}
               onPick={({ line = 1, column }) => editor.current?.goTo(line, column)}
             />
@@ -143,13 +147,13 @@ function useChecked(text: string): Checked {
             ),
           stop.signal,
         );
-        setChecked({ isChecking: false, plan, issues: [] });
+        setChecked({ isChecking: false, plan, planned: text, issues: [] });
       } catch (error) {
         if (stop.signal.aborted) return;
         const issues = issuesOf(error);
-        setChecked(({ plan }) => ({
+        setChecked(({ plan, planned }) => ({
           isChecking: false,
-          ...(plan === undefined ? {} : { plan }),
+          ...(plan === undefined || planned === undefined ? {} : { plan, planned }),
           issues,
           ...(issues.length === 0 ? { error } : {}),
         }));
@@ -184,20 +188,34 @@ function Verdict({ checked, isEmpty }: { readonly checked: Checked; readonly isE
 }
 
 interface PlanSideProps {
+  readonly text: string;
   readonly checked: Checked;
   readonly onPick: (issue: Issue) => void;
 }
 
-function PlanSide({ checked: { plan, issues, error }, onPick }: PlanSideProps) {
+const SIDES = ['plan', 'preview'] as const;
+
+function PlanSide({ text, checked: { plan, planned, issues, error }, onPick }: PlanSideProps) {
+  const { query } = useStore(address);
+  const side = SIDES.find((name) => name === query.get('side')) ?? 'plan';
   return (
     <>
       {error === undefined ? null : <Failure error={error} />}
       {issues.length === 0 ? null : <IssueList issues={issues} onPick={onPick} />}
-      {plan === undefined ? (
+      <Tabs
+        label={T.author.beside}
+        open={side}
+        tabs={SIDES.map((id) => ({
+          id,
+          name: T.author.sides[id],
+          link: linkTo(['author'], { side: id === 'plan' ? undefined : id }),
+        }))}
+      />
+      {plan === undefined || planned === undefined ? (
         <p class="muted">{T.author.planEmpty}</p>
       ) : (
-        <div class={issues.length > 0 ? 'outdated' : ''}>
-          <PlanView plan={plan} />
+        <div class={issues.length > 0 || planned !== text ? 'outdated' : ''}>
+          {side === 'plan' ? <PlanView plan={plan} /> : <StagePreview text={planned} plan={plan} />}
         </div>
       )}
     </>

@@ -9,6 +9,7 @@ import { Icon } from '../parts/icons.tsx';
 import { Fact, Facts, Time } from '../parts/small.tsx';
 import { Table } from '../parts/table.tsx';
 import { T } from '../texts.ts';
+import { Columns } from './columns.tsx';
 
 export function Dataset({ id }: { readonly id: string }) {
   const asked = useAsked(
@@ -58,6 +59,7 @@ function Detail({ of }: { readonly of: CatalogGetAnswer }) {
           ))}
         </ul>
       </section>
+      <Columns of={of} />
       <Neighbours title={words.upstream} links={of.upstream.map(({ src_id: id, src_uri: uri }) => ({ id, uri }))} />
       <Neighbours title={words.downstream} links={of.downstream.map(({ dst_id: id, dst_uri: uri }) => ({ id, uri }))} />
     </>

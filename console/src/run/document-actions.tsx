@@ -12,7 +12,7 @@ interface DocumentFieldProps {
   readonly onChange: (text: string) => void;
 }
 
-function DocumentField({ value, onChange }: DocumentFieldProps) {
+export function DocumentField({ value, onChange }: DocumentFieldProps) {
   return (
     <label class="field">
       <span>
@@ -26,44 +26,6 @@ function DocumentField({ value, onChange }: DocumentFieldProps) {
         onInput={({ currentTarget }) => onChange(currentTarget.value)}
       />
     </label>
-  );
-}
-
-export function VerifyDialog({ onClose }: { readonly onClose: () => void }) {
-  const [config, setConfig] = useState(readDraft);
-  const [row, setRow] = useState('');
-  const [report, setReport] = useState<object>();
-  const { actions } = T.run;
-  const verify = async (): Promise<void> =>
-    setReport(
-      await ask(async (client) =>
-        answerOf(
-          await client.routes.POST('/v1/verify', {
-            body: { config, ...(row === '' ? {} : { row }) },
-          }),
-        ),
-      ),
-    );
-  return (
-    <ActionDialog
-      title={actions.verifyTitle}
-      go={actions.verifyGo}
-      isWide
-      act={verify}
-      onClose={onClose}
-    >
-      <p>{actions.verifyBody}</p>
-      <DocumentField value={config} onChange={setConfig} />
-      <label class="field">
-        <span>{actions.row}</span>
-        <input
-          type="text"
-          value={row}
-          onInput={({ currentTarget }) => setRow(currentTarget.value.trim())}
-        />
-      </label>
-      {report === undefined ? null : <Report of={report} />}
-    </ActionDialog>
   );
 }
 

@@ -2,6 +2,7 @@ import type { RunPlanAnswer } from '../../../src/client/index.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Fact, Facts, Value } from '../parts/small.tsx';
 import { T } from '../texts.ts';
+import { PlanGraph, type Invocations } from './plan-graph.tsx';
 
 type Plan = Pick<
   RunPlanAnswer,
@@ -14,8 +15,16 @@ interface Part {
   readonly uri?: string | null;
 }
 
+interface PlanViewProps {
+  readonly plan: Plan;
+  /** What became of the rows. */
+  readonly invocations?: Invocations;
+}
+
+const NONE: Invocations = [];
+
 /** What runs, and why it runs that way. */
-export function PlanView({ plan }: { readonly plan: Plan }) {
+export function PlanView({ plan, invocations = NONE }: PlanViewProps) {
   const { plan: words } = T.run;
   return (
     <div class="plan">
@@ -28,10 +37,12 @@ export function PlanView({ plan }: { readonly plan: Plan }) {
           ))}
         </ul>
       )}
+      {plan.graph === undefined && plan.rows.length < 2 ? null : (
+        <PlanGraph rows={plan.rows} topology={plan.graph} invocations={invocations} />
+      )}
       {plan.rows.map((row) => (
         <RowPlan key={row.row} row={row} />
       ))}
-      {plan.graph === undefined ? null : <GraphPlan graph={plan.graph as unknown as Graph} />}
       <Facts>
         <Fact name={words.onError}>{plan.on_error}</Fact>
         <Fact name={words.atOnce}>{plan.max_concurrent}</Fact>
@@ -83,26 +94,5 @@ function Step({ part }: { readonly part: Part | undefined }) {
       <strong>{part.type}</strong>
       {typeof part.uri === 'string' ? <span class="uri">{part.uri}</span> : null}
     </li>
-  );
-}
-
-interface Graph {
-  readonly nodes: readonly { readonly id: string; readonly kind: string }[];
-  readonly edges: readonly { readonly from: string; readonly to: string; readonly as?: string }[];
-}
-
-function GraphPlan({ graph }: { readonly graph: Graph }) {
-  return (
-    <article class="row-plan">
-      <h3>{T.run.plan.graph}</h3>
-      <ul class="edges">
-        {graph.edges.map(({ from, to, as }, index) => (
-          <li key={index}>
-            {from} <Icon name="arrow" /> {to}{' '}
-            {as === undefined ? null : <span class="muted">({as})</span>}
-          </li>
-        ))}
-      </ul>
-    </article>
   );
 }

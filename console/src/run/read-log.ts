@@ -1,10 +1,10 @@
-import type { StoredLogItem } from '../../../src/client/index.ts';
+import type { HeadgateClient, StoredLogItem } from '../../../src/client/index.ts';
 import { ask } from '../lib/session.ts';
 import { createStore } from '../lib/store.ts';
 import { levelOf, type LogLine, type LogStore } from './log-store.ts';
 
-/** Lines of one answer: few enough that reading them stops no frame for long. */
-const PAGE = 4000;
+/** Lines of one answer, and lines that are read at once: few enough to stop no frame for long. */
+const [PAGE, PIECE] = [4000, 500];
 /** How often lines that come live are shown. */
 const SHOW_MS = 100;
 
@@ -48,14 +48,66 @@ export async function readLog(reading: Reading, isActive: boolean): Promise<void
 async function readStored({ runId, store, state, signal }: Reading): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
-    const after = store.last;
-    const items = await ask((client) => client.storedLog(runId, { after, limit: PAGE }), signal);
-    signal.throwIfAborted();
-    const lines = items.filter((item): item is StoredLogItem & LogLine => 'seq' in item);
-    if (lines.length < items.length) state.set({ ...state.get(), isTruncated: true });
-    store.add(lines);
-    if (lines.length < PAGE) return;
+    const text = await ask(
+      (client) => storedText(client, { runId, after: store.last, signal }),
+      signal,
+    );
+    let lines = 0;
+    for (const piece of piecesOf(text)) {
+      const items = piece.map((line) => JSON.parse(line) as StoredLogItem);
+      const found = items.filter((item): item is StoredLogItem & LogLine => 'seq' in item);
+      if (found.length < items.length) state.set({ ...state.get(), isTruncated: true });
+      store.add(found);
+      lines += found.length;
+      await nextTask();
+      signal.throwIfAborted();
+    }
+    if (lines < PAGE) return;
   }
+}
+
+interface StoredRange {
+  readonly runId: string;
+  readonly after: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+async function storedText(
+  client: HeadgateClient,
+  { runId: id, after, signal }: StoredRange,
+): Promise<string> {
+  const query = {
+    format: 'jsonl' as const,
+    limit: PAGE,
+    ...(after === undefined ? {} : { after }),
+  };
+  const answer = await client.routes.GET('/v1/runs/{id}/logs', {
+    params: { path: { id }, query },
+    parseAs: 'text',
+    signal,
+  });
+  return answer.data ?? '';
+}
+
+function* piecesOf(text: string): Generator<string[]> {
+  const lines = text.split('\n');
+  for (let from = 0; from < lines.length; from += PIECE) {
+    const piece = lines.slice(from, from + PIECE).filter((line) => line !== '');
+    if (piece.length > 0) yield piece;
+  }
+}
+
+/** The page draws, and hears keys, before what comes next. */
+function nextTask(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.addEventListener('message', () => {
+      port1.close();
+      resolve();
+    });
+    port1.start();
+    port2.postMessage(undefined);
+  });
 }
 
 async function readLive({ runId, store, state, signal }: Reading): Promise<void> {

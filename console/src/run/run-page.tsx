@@ -56,7 +56,7 @@ export function RunPage({ id }: { readonly id: string }) {
       <Tabs tabs={tabs} open={tab} label={run.name ?? id} />
       {tab === 'overview' ? <Overview run={run} /> : null}
       {tab === 'log' ? <LogView runId={id} isActive={isActive(run)} /> : null}
-      {tab === 'plan' ? <Plan id={id} /> : null}
+      {tab === 'plan' ? <Plan run={run} /> : null}
       {tab === 'outputs' ? <Outputs run={run} /> : null}
       {tab === 'details' ? <Details run={run} /> : null}
     </section>
@@ -130,7 +130,7 @@ function Overview({ run }: { readonly run: RunGetAnswer }) {
   );
 }
 
-function Plan({ id }: { readonly id: string }) {
+function Plan({ run: { run_id: id, invocations } }: { readonly run: RunGetAnswer }) {
   const { data, error, reload } = useAsked(
     async (client, signal) =>
       answerOf(await client.routes.GET('/v1/runs/{id}/plan', { params: { path: { id } }, signal })),
@@ -145,7 +145,7 @@ function Plan({ id }: { readonly id: string }) {
           {T.run.plan.standIn} {data.stood_in.join(', ')}
         </p>
       )}
-      <PlanView plan={data} />
+      <PlanView plan={data} invocations={invocations} />
     </>
   );
 }
