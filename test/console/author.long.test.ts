@@ -124,6 +124,29 @@ describe.skipIf(chromium.reason !== undefined)(`the editor [${chromium.reason ??
     await page.getByRole('cell', { name: 'shop-orders' }).waitFor();
   });
 
+  test('shows what changed between two versions of a template, and launches one', async () => {
+    const register = async (amount: string): Promise<void> => {
+      const config = `version: 1\nname: compared\npipeline:\n  source: { type: csv, config: { path: a.csv } }\n  transforms:\n    - { type: filter, config: { path: $.amount, op: gte, value: ${amount} } }\n  sink: { type: jsonl, config: { path: b.jsonl } }\n`;
+      const { status } = await program.call('POST', '/v1/templates', { id: 'compared', config });
+      expect(status).toBeLessThan(300);
+    };
+    await register('11');
+    expect((await program.call('POST', '/v1/templates/compared/launch', {})).status).toBe(200);
+    await register('22');
+    seen = await visit(browser, program.url);
+    const { page } = seen;
+    await seen.open('/operate/templates/compared');
+    await page.locator('.cm-deletedChunk', { hasText: 'value: 11' }).waitFor();
+    expect(await page.locator('.cm-changedLine').innerText()).toContain('value: 22');
+    await expectFlawless(seen);
+    await page.getByRole('button', { name: 'Launch version 2' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Launch version 2?' });
+    await dialog.getByText('Runs in progress keep theirs.').waitFor();
+    await dialog.getByRole('button', { name: 'Launch it' }).click();
+    await page.getByText('Version 2 of compared is launched.').waitFor();
+    await page.getByRole('button', { name: 'Back to version 1' }).waitFor();
+  });
+
   test('shows hundreds of problems', async () => {
     const page = await open();
     const rows = Array.from({ length: 200 }, (_, index) => `  - { id: row-${index}, sauce: 1 }`);

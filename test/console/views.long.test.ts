@@ -13,6 +13,7 @@ const LOOKS: readonly VisitOptions[] = [
   { theme: 'light' },
   { theme: 'dark' },
   { theme: 'light', width: 360, height: 740 },
+  { theme: 'dark', width: 360, height: 740 },
 ];
 
 describe.skipIf(chromium.reason !== undefined)(`the console [${chromium.reason ?? ''}]`, () => {

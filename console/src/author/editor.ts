@@ -217,7 +217,7 @@ async function help(view: EditorView, pos: number) {
   };
 }
 
-const COLOURS = HighlightStyle.define([
+export const COLOURS = HighlightStyle.define([
   { tag: [tags.definition(tags.propertyName), tags.propertyName], color: 'var(--code-key)' },
   { tag: [tags.string, tags.special(tags.string)], color: 'var(--code-text)' },
   { tag: [tags.number, tags.bool, tags.null], color: 'var(--code-value)' },
@@ -225,7 +225,7 @@ const COLOURS = HighlightStyle.define([
   { tag: [tags.keyword, tags.meta, tags.labelName, tags.typeName], color: 'var(--accent)' },
 ]);
 
-const LOOKS: Extension = EditorView.theme({
+export const LOOKS: Extension = EditorView.theme({
   '&': {
     height: '100%',
     color: 'var(--text)',

@@ -5,6 +5,7 @@ import { T } from '../texts.ts';
 import { Audit } from './audit.tsx';
 import { Cluster } from './cluster.tsx';
 import { Schedules } from './schedules.tsx';
+import { Template } from './template.tsx';
 import { Templates } from './templates.tsx';
 import { Triggers } from './triggers.tsx';
 
@@ -32,7 +33,11 @@ export function OperatePage() {
         open={open}
         tabs={names.map((id) => ({ id, name: T.operate.tabs[id], link: linkTo(['operate', id]) }))}
       />
-      <View key={open} />
+      {open === 'templates' && path[2] !== undefined ? (
+        <Template key={path[2]} id={path[2]} />
+      ) : (
+        <View key={open} />
+      )}
     </section>
   );
 }

@@ -1,3 +1,4 @@
+import { linkTo } from '../lib/address.ts';
 import { answerOf } from '../lib/answer.ts';
 import { useAsked } from '../lib/use-asked.ts';
 import { AskedView } from '../parts/asked-view.tsx';
@@ -21,7 +22,10 @@ export function Templates() {
             rows={templates}
             keyOf={({ id }) => id}
             columns={[
-              { name: words.name, cell: ({ id }) => id },
+              {
+                name: words.name,
+                cell: ({ id }) => <a href={linkTo(['operate', 'templates', id])}>{id}</a>,
+              },
               { name: words.kind, cell: ({ kind }) => kind },
               { name: words.state, cell: ({ status }) => status },
               { name: words.version, isNumber: true, cell: ({ version }) => version },
