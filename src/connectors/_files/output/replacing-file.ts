@@ -46,6 +46,7 @@ export class ReplacingFile {
   readonly #file: AppendingFile;
   /** The temporary file; absent when the file is written in place. */
   readonly #beside: string | undefined;
+  /** Under its own name: written there, or to come there where no other file was. */
   #published: WrittenFile | undefined;
   #isFinished = false;
 
@@ -84,7 +85,9 @@ export class ReplacingFile {
     const beside = temporaryPath(path);
     try {
       const file = await AppendingFile.open({ path: beside, codec, truncate: true, becomes: path });
-      return new ReplacingFile(options, file, beside);
+      const replacing = new ReplacingFile(options, file, beside);
+      if (!replaces) replacing.#published = { path, before: 'nothing' };
+      return replacing;
     } catch (error) {
       const code = codeOf((error as Error).cause);
       if (!replaces || (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS')) throw error;
@@ -108,7 +111,7 @@ export class ReplacingFile {
     return new ReplacingFile(options, file, beside);
   }
 
-  /** Files that were written under their own names. */
+  /** Files with their own names. */
   get written(): readonly WrittenFile[] {
     if (this.#beside === undefined) return this.#file.written;
     return this.#published === undefined ? [] : [this.#published];
@@ -180,6 +183,7 @@ export class ReplacingFile {
       return;
     }
     await rm(beside, { force: true });
+    this.#published = undefined;
     if (!existsSync(path)) return;
     context.env.log.warn(`the run is ${reason}: the file of an earlier run stays as it was`, {
       path,
