@@ -119,6 +119,33 @@ describe('the jsonl source', () => {
     });
   });
 
+  it.each([
+    ['records', RECORDS_LANE],
+    ['columns', COLUMNS_LANE],
+    ['bytes', { form: 'bytes', encoding: 'jsonl' }],
+  ] as const)(
+    'tells of members of one name, and how many records have some, as %s',
+    async (_, lane) => {
+      const good = '{"a":1,"b":{"a":2}}\n';
+      await writeFile(
+        join(folder, 'f.jsonl'),
+        `${good}{"a":1,"a":2}\n{"c":[{"x":1,"x":2}]}\n${good}`,
+      );
+      const context = testContext(folder);
+      const checked = check(jsonlSource.config, { path: 'f.jsonl' });
+      if (!checked.ok) throw new Error('the config is wrong');
+      const source = await jsonlSource.open(checked.value, context);
+      const records: JsonValue[] = [];
+      for await (const page of source.pages({ lane })) records.push(...page.records());
+      await source.close();
+      expect(records[1]).toEqual({ a: 2 });
+      expect(context.lines.map(({ level, line }) => [level, line])).toEqual([
+        ['WARN', expect.stringMatching(/two members of one name.*line=2/)],
+        ['WARN', expect.stringMatching(/two members of one name.*records=2/)],
+      ]);
+    },
+  );
+
   it('names the file and the line that is not JSON, without showing it', async () => {
     await writeFile(join(folder, 'f.jsonl'), '{"a":1}\n\n{"secret": oops}\n');
     for (const lane of [RECORDS_LANE, BYTES]) {

@@ -8,6 +8,7 @@ import { jsonFault, jsonHint, parseData, type JsonValue } from '../../../lib/tex
 import { openText } from '../csv/csv-input.ts';
 import type { CsvPageOptions } from '../csv/csv-page-maker.ts';
 import { csvPages } from '../csv/csv-pages.ts';
+import { HiddenMembers } from '../json/hidden-members.ts';
 import { jsonLines, jsonLinesOrRejected } from '../json/json-lines-file.ts';
 import { pageBounds } from '../../../kit/page-bounds.ts';
 import { cutPages, unsized, type ReadLine } from '../lines/cut-pages.ts';
@@ -88,10 +89,7 @@ async function* delimitedPages(
 function batchesOf(input: Input, reading: Reading): AsyncIterable<Iterable<ReadLine>> {
   switch (input.format) {
     case 'json_lines':
-      return (reading.rejects ? jsonLinesOrRejected : jsonLines)(
-        textBlocks(input.blocks(), { name: input.name, hasEncodings: false }),
-        { name: input.name },
-      );
+      return lineBatches(input, reading);
     case 'parquet':
       return unsized(parquetRecords(input, reading));
     case 'avro':
@@ -99,6 +97,18 @@ function batchesOf(input: Input, reading: Reading): AsyncIterable<Iterable<ReadL
     default:
       return unsized(wholeFile(input, reading));
   }
+}
+
+async function* lineBatches(
+  { name, blocks }: Input,
+  { rejects, context }: Reading,
+): AsyncGenerator<Iterable<ReadLine>> {
+  const hidden = new HiddenMembers(name, context.env.log);
+  yield* (rejects ? jsonLinesOrRejected : jsonLines)(
+    textBlocks(blocks(), { name, hasEncodings: false }),
+    { name, hidden },
+  );
+  hidden.end();
 }
 
 async function* wholeFile(
