@@ -90,8 +90,8 @@ async function untilVisible(
   { number }: Position,
   { env, signal }: SourceContext,
 ): Promise<void> {
-  for (let attempt = 0; number !== undefined; attempt += 1) {
-    if (await haveEnded(client, number)) return;
+  if (number === undefined) return;
+  for (let attempt = 0; !(await haveEnded(client, number)); attempt += 1) {
     if (attempt === TOLD_AT)
       env.log.info('waiting for open transactions to end before the snapshot', {
         processes: await openProcesses(client),
