@@ -47,7 +47,7 @@ replication:
 pipeline:
   source:
     type: postgres-cdc
-    config: { connection_url: '\${env:SHOP}', slot_name: ${SLOT}, publication_name: ${PUBLICATION}, idle_timeout: 1 }
+    config: { connection_url: '\${env:SHOP}', slot_name: ${SLOT}, publication_name: ${PUBLICATION}, idle_timeout: 0.6 }
   transforms: [{ type: cdc_unwrap }]
   sink:
     type: postgres
@@ -74,6 +74,30 @@ async function difference(): Promise<unknown[]> {
 }
 
 const variables = (): Record<string, string> => ({ SHOP: server.url });
+
+test('is checked and explained with both of its sources', LONG, async () => {
+  const file = await prepare('looked-at');
+  const options = { cwd: folder, variables: variables() };
+  const doctor = await headgate(['doctor', file, '--json'], options);
+  const { invocations } = JSON.parse(doctor.stdout) as {
+    invocations: { probes: { role: string; connector: string; status: string }[] }[];
+  };
+  const sources = invocations.flatMap(({ probes }) =>
+    probes.filter(({ role }) => role === 'source'),
+  );
+  expect(new Set(sources.map(({ connector }) => connector))).toEqual(
+    new Set(['postgres-cdc', 'postgres']),
+  );
+  expect(sources.filter(({ status }) => status === 'fail')).toEqual([]);
+  const explained = await headgate(['explain', file, '--json'], options);
+  expect(JSON.parse(explained.stdout)).toMatchObject({
+    replication: {
+      mode: 'snapshot_then_cdc',
+      snapshot: { source: 'postgres' },
+      continuous: true,
+    },
+  });
+});
 
 test('once: what is there, then what has changed', LONG, async () => {
   const file = await prepare('once');
@@ -109,6 +133,7 @@ test('again from the beginning where the slot is gone', LONG, async () => {
   const refused = await headgate(args, { cwd: folder, variables: variables() });
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain(`the slot \`${SLOT}\` is gone`);
+  expect(refused.stderr).toContain('--restart');
   const again = await headgate([...args, '--restart'], { cwd: folder, variables: variables() });
   expect(again.code, again.stderr).toBe(0);
   expect(again.stderr).toContain('30 records of the snapshot written');

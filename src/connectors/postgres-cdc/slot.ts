@@ -149,7 +149,9 @@ export async function slotBehind(
     throw new ConnectorError(
       'missing',
       `the slot \`${name}\` is gone, and with it the changes since ${formatLsn(bookmark)}, where the last run stopped`,
-      { hint: 'remove the bookmark, and load the tables anew' },
+      {
+        hint: 'remove the bookmark, and load the tables anew; `headgate replicate --restart` does both',
+      },
     );
   if (!mayMake)
     throw new ConnectorError('missing', `there is no slot \`${name}\``, {

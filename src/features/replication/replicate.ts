@@ -160,8 +160,8 @@ async function streamChanges(
     streamRuns += 1;
     streamWritten += stream.records_written;
     onHalf?.({ half: 'cycle', stream });
-    const { status } = stream;
-    if (status !== 'completed' || !continuous || signal.aborted)
-      return { status, stream, streamRuns, streamWritten };
+    // A stop between two runs is one, too.
+    const status = stream.status === 'completed' && signal.aborted ? 'cancelled' : stream.status;
+    if (status !== 'completed' || !continuous) return { status, stream, streamRuns, streamWritten };
   }
 }
