@@ -1,5 +1,6 @@
 import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
+import { azureBlobSink, azureBlobSource } from './azure-blob/index.ts';
 import { csvSink, csvSource } from './csv/index.ts';
 import { duckdbSink, duckdbSource } from './duckdb/index.ts';
 import { fileSink, fileSource } from './file/index.ts';
@@ -27,6 +28,7 @@ import { xmlSource } from './xml/index.ts';
 
 /** Every source of this build, sorted by type. */
 export const SOURCES: readonly SourceDefinition[] = [
+  azureBlobSource,
   csvSource,
   duckdbSource,
   fileSource,
@@ -53,6 +55,7 @@ export const SOURCES: readonly SourceDefinition[] = [
 
 /** Every sink of this build, sorted by type. */
 export const SINKS: readonly SinkDefinition[] = [
+  azureBlobSink,
   csvSink,
   duckdbSink,
   fileSink,

@@ -1,14 +1,16 @@
 /**
  * Builds or fetches the servers that tests need and that are no package: MinIO and an emulator of
  * Google Cloud Storage from the Go module proxy (a few minutes, needs `go`), Apache Kafka and a
- * server for MongoDB's protocol from Maven Central (seconds, needs `mvn`; a JRE runs them), and where
- * it is named RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
+ * server for MongoDB's protocol from Maven Central (seconds, needs `mvn`; a JRE runs them), Azurite
+ * from npm, and where it is named RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  AZURITE_FOLDER,
+  AZURITE_VERSION,
   GO_SERVERS,
   KAFKA_FOLDER,
   MONGO_FOLDER,
@@ -75,6 +77,17 @@ function installMongo(): void {
   });
 }
 
+function installAzurite(): void {
+  if (existsSync(AZURITE_FOLDER)) return;
+  console.log('fetching Azurite');
+  const [part, name] = [`${AZURITE_FOLDER}.part`, `azurite@${AZURITE_VERSION}`];
+  rmSync(part, { recursive: true, force: true });
+  mkdirSync(part);
+  const options = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefix', part];
+  execFileSync('npm', ['install', ...options, name], { stdio: 'inherit' });
+  renameSync(part, AZURITE_FOLDER);
+}
+
 const isInstalled = (program: string): boolean =>
   spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 
@@ -85,6 +98,7 @@ for (const name of Object.keys(GO_SERVERS) as (keyof typeof GO_SERVERS)[])
   if (wants(name)) installGo(name);
 if (wants('kafka')) installKafka();
 if (wants('mongo-java-server')) installMongo();
+if (wants('azurite')) installAzurite();
 if (asked.includes('rabbitmq-server') && !isInstalled('rabbitmq-server'))
   execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'rabbitmq-server'], {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },

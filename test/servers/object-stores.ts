@@ -1,6 +1,9 @@
-/** Stores of objects for tests: MinIO, and an emulator of Google Cloud Storage. */
+/** Stores of objects for tests: MinIO, and emulators of Google Cloud Storage and Azure. */
 import { S3Client, CreateBucketCommand, ListBucketsCommand } from '@aws-sdk/client-s3';
+import { join } from 'node:path';
+import { ContainerClient } from '@azure/storage-blob';
 import {
+  AZURITE_FOLDER,
   freePort,
   programOf,
   serverFolder,
@@ -18,6 +21,13 @@ export const S3_VARIABLES = {
 
 export const minio = serverOrReason('minio', startMinio);
 export const gcs = serverOrReason('fake-gcs-server', startGcs);
+export const azurite = serverOrReason('azurite', startAzurite);
+
+/** The account that emulators have. */
+export const AZURE_ACCOUNT = {
+  name: 'devstoreaccount1',
+  key: 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==',
+} as const;
 
 export function s3Client(endpoint: string): S3Client {
   return new S3Client({
@@ -63,4 +73,29 @@ async function startGcs(): Promise<TestServer> {
     folder,
     isReady: (url) => fetch(`${url}/storage/v1/b?project=test`),
   });
+}
+
+async function startAzurite(): Promise<TestServer> {
+  const [port, folder] = [await freePort(), await serverFolder('azurite')];
+  return startServer({
+    argv: [
+      process.execPath,
+      join(AZURITE_FOLDER, 'node_modules/azurite/dist/src/blob/main.js'),
+      '--blobHost=127.0.0.1',
+      `--blobPort=${port}`,
+      '--inMemoryPersistence',
+      '--skipApiVersionCheck',
+      '--disableTelemetry',
+      '--silent',
+    ],
+    port,
+    folder,
+    isReady: (url) => fetch(url),
+  });
+}
+
+export function azureContainer(url: string, name: string): ContainerClient {
+  const { name: account, key } = AZURE_ACCOUNT;
+  const string = `DefaultEndpointsProtocol=http;AccountName=${account};AccountKey=${key};BlobEndpoint=${url}/${account};`;
+  return new ContainerClient(string, name);
 }

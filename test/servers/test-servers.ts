@@ -17,6 +17,9 @@ export const SERVERS_FOLDER =
 export const KAFKA_FOLDER = join(SERVERS_FOLDER, 'kafka-4.0.0');
 export const MONGO_FOLDER = join(SERVERS_FOLDER, 'mongo-java-server-1.47.0');
 
+export const AZURITE_VERSION = '3.37.0';
+export const AZURITE_FOLDER = join(SERVERS_FOLDER, `azurite-${AZURITE_VERSION}`);
+
 /** Programs of the Go module proxy. */
 export const GO_SERVERS = {
   minio: 'github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c',
@@ -24,9 +27,10 @@ export const GO_SERVERS = {
 } as const;
 
 /** What is there when they are installed. */
-const JAVA_SERVERS = {
+const FETCHED_SERVERS = {
   kafka: KAFKA_FOLDER,
   'mongo-java-server': join(MONGO_FOLDER, 'Serve.class'),
+  azurite: join(AZURITE_FOLDER, 'node_modules/azurite/dist/src/blob/main.js'),
 } as const;
 
 export interface TestServer {
@@ -43,10 +47,10 @@ export type ServerOrReason =
 
 /** Throws instead of a reason where `HEADGATE_REQUIRE_SERVERS` names the server. */
 export function serverOrReason(
-  name: keyof typeof GO_SERVERS | keyof typeof JAVA_SERVERS,
+  name: keyof typeof GO_SERVERS | keyof typeof FETCHED_SERVERS,
   start: () => Promise<TestServer>,
 ): ServerOrReason {
-  const file = isJava(name) ? JAVA_SERVERS[name] : programOf(name);
+  const file = isFetched(name) ? FETCHED_SERVERS[name] : programOf(name);
   if (existsSync(file)) return { start };
   const reason = `no ${name}: run \`node test/servers/install.ts ${name}\``;
   const required = (process.env['HEADGATE_REQUIRE_SERVERS'] ?? '').split(',');
@@ -55,8 +59,8 @@ export function serverOrReason(
   return { reason };
 }
 
-function isJava(name: string): name is keyof typeof JAVA_SERVERS {
-  return Object.hasOwn(JAVA_SERVERS, name);
+function isFetched(name: string): name is keyof typeof FETCHED_SERVERS {
+  return Object.hasOwn(FETCHED_SERVERS, name);
 }
 
 export function startOf(server: ServerOrReason): Promise<TestServer> {

@@ -1,0 +1,2 @@
+export { azureBlobSink } from './sink.ts';
+export { azureBlobSource } from './source.ts';
