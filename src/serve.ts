@@ -260,7 +260,10 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     rerun: createRerun({ runs, audit: runs.audit }),
     runPlan,
     receipt: createRunReceipt({
-      ...{ env, version, runs, jobs },
+      env,
+      version,
+      runs,
+      jobs,
       plan: runPlan,
       filesOf: (runId) => localOutputs.ofRun(runId),
     }),

@@ -60,7 +60,7 @@ async function writeAll(value: JsonObject, ...pages: Page[]): Promise<Buffer> {
   return readFile(join(folder, (value.path as string | undefined) ?? 'f.jsonl'));
 }
 
-const page = (...records: JsonValue[]): Page => Page.ofRecords(records);
+const pageOf = (...records: JsonValue[]): Page => Page.ofRecords(records);
 
 describe('the jsonl source', () => {
   it('reads any JSON value and skips blank lines, in both lanes', async () => {
@@ -183,7 +183,7 @@ describe('the jsonl source', () => {
 describe('the jsonl sink', () => {
   it('writes blocks as they are and records compactly, in key order', async () => {
     const block = Page.ofBlock(JSON_LINES, Buffer.from('{"b":1,"a":2}\n'), 1);
-    expect((await writeAll({}, block, page({ z: 1n << 60n, a: [null] }))).toString()).toBe(
+    expect((await writeAll({}, block, pageOf({ z: 1n << 60n, a: [null] }))).toString()).toBe(
       '{"b":1,"a":2}\n{"z":1152921504606846976,"a":[null]}\n',
     );
   });
@@ -191,14 +191,14 @@ describe('the jsonl sink', () => {
   it('replaces an existing file on the first write only, and leaves it alone without one', async () => {
     await writeFile(join(folder, 'f.jsonl'), '"old"\n');
     expect((await writeAll({})).toString()).toBe('"old"\n');
-    expect((await writeAll({}, page())).toString()).toBe('"old"\n');
-    expect((await writeAll({}, page(1), page(2))).toString()).toBe('1\n2\n');
+    expect((await writeAll({}, pageOf())).toString()).toBe('"old"\n');
+    expect((await writeAll({}, pageOf(1), pageOf(2))).toString()).toBe('1\n2\n');
   });
 
   it('creates folders and indents when asked', async () => {
-    expect((await writeAll({ path: 'x/y/f.jsonl', pretty: true }, page({ a: 1 }))).toString()).toBe(
-      '{\n  "a": 1\n}\n',
-    );
+    expect(
+      (await writeAll({ path: 'x/y/f.jsonl', pretty: true }, pageOf({ a: 1 }))).toString(),
+    ).toBe('{\n  "a": 1\n}\n');
   });
 
   it.each([
@@ -209,14 +209,14 @@ describe('the jsonl sink', () => {
     ['', '9\n'],
   ])('continues %j after a killed writer', async (before, after) => {
     await writeFile(join(folder, 'f.jsonl'), before);
-    expect((await writeAll({ append: true }, page(9))).toString()).toBe(after);
+    expect((await writeAll({ append: true }, pageOf(9))).toString()).toBe(after);
   });
 
   it('repairs a long torn line and an indented torn value', async () => {
     await writeFile(join(folder, 'f.jsonl'), `1\n"${'x'.repeat(50_000)}`);
-    expect((await writeAll({ append: true }, page(9))).toString()).toBe('1\n9\n');
+    expect((await writeAll({ append: true }, pageOf(9))).toString()).toBe('1\n9\n');
     await writeFile(join(folder, 'f.jsonl'), '{\n  "a": 1\n}\n{\n  "b": [\n    1,\n');
-    expect((await writeAll({ append: true, pretty: true }, page(9))).toString()).toBe(
+    expect((await writeAll({ append: true, pretty: true }, pageOf(9))).toString()).toBe(
       '{\n  "a": 1\n}\n9\n',
     );
   });
@@ -225,7 +225,7 @@ describe('the jsonl sink', () => {
     await writeFile(join(folder, 'f.jsonl'), '1\n"x');
     const context = testContext(folder);
     const sink = await openSink({ append: true }, context);
-    await sink.write(page(9), { partial: false });
+    await sink.write(pageOf(9), { partial: false });
     await sink.close();
     expect(context.lines.map((line) => line.line).join()).toMatch(/cut off in the middle.*bytes=2/);
   });
@@ -233,7 +233,7 @@ describe('the jsonl sink', () => {
   it('always continues as a dead-letter sink', async () => {
     await writeFile(join(folder, 'f.jsonl'), '1\n');
     const sink = await openSink({}, testContext(folder, { role: 'dlq' }));
-    await sink.write(page(2), { partial: false });
+    await sink.write(pageOf(2), { partial: false });
     await sink.close();
     expect(await readFile(join(folder, 'f.jsonl'), 'utf8')).toBe('1\n2\n');
   });
@@ -242,11 +242,11 @@ describe('the jsonl sink', () => {
     'writes %s so that every flush leaves a readable file',
     async (path) => {
       const sink = await openSink({ path, on_failure: 'keep_partial' });
-      await sink.write(page(1), { partial: false });
-      await sink.write(page(2), { partial: false });
+      await sink.write(pageOf(1), { partial: false });
+      await sink.write(pageOf(2), { partial: false });
       await sink.flush();
       expect(await readAll({ path })).toEqual([1, 2]);
-      await sink.write(page(3), { partial: false });
+      await sink.write(pageOf(3), { partial: false });
       await sink.finish('failed');
       await sink.close();
       expect(await readAll({ path })).toEqual([1, 2, 3]);
@@ -259,7 +259,7 @@ describe('the jsonl sink', () => {
       Buffer.concat([gzipSync('1\n2\n'), gzipSync('"a torn line"\n').subarray(0, -9)]),
     );
     const text = gunzipSync(
-      await writeAll({ path: 'f.jsonl.gz', append: true }, page(3)),
+      await writeAll({ path: 'f.jsonl.gz', append: true }, pageOf(3)),
     ).toString();
     expect(text).toMatch(/^1\n2\n("a torn line"\n)?3\n$/);
     expect(await readdir(folder)).toEqual(['f.jsonl.gz']);
@@ -267,7 +267,7 @@ describe('the jsonl sink', () => {
 
   it('seals every line, and only the right key opens them', async () => {
     const sealed = (
-      await writeAll({ encryption: { key: 'old' } }, page({ a: 'clear' }, 2))
+      await writeAll({ encryption: { key: 'old' } }, pageOf({ a: 'clear' }, 2))
     ).toString();
     expect(sealed.trim().split('\n')).toHaveLength(2);
     expect(sealed).not.toContain('clear');
@@ -289,17 +289,17 @@ describe('the jsonl sink', () => {
   });
 
   it('continues a sealed file after a killed writer', async () => {
-    const whole = await writeAll({ encryption: { key: 'k' } }, page('one'));
+    const whole = await writeAll({ encryption: { key: 'k' } }, pageOf('one'));
     await appendFile(join(folder, 'f.jsonl'), whole.subarray(0, 30));
-    await writeAll({ append: true, encryption: { key: 'k' } }, page('two'));
+    await writeAll({ append: true, encryption: { key: 'k' } }, pageOf('two'));
     expect(await readAll({ encryption: { key: 'k' } })).toEqual(['one', 'two']);
   });
 
   it('tells the path when the disk refuses', async () => {
     await writeFile(join(folder, 'file'), '');
-    const failure = await failureOf(writeAll({ path: 'file/f.jsonl' }, page(1)));
+    const failure = await failureOf(writeAll({ path: 'file/f.jsonl' }, pageOf(1)));
     expect(failure).toEqual({ kind: 'refused', message: expect.stringContaining('file/f.jsonl') });
-    expect(await failureOf(writeAll({ path: '/dev/full' }, page(1)))).toEqual({
+    expect(await failureOf(writeAll({ path: '/dev/full' }, pageOf(1)))).toEqual({
       kind: 'refused',
       message: 'cannot write /dev/full: no space is left on the device',
     });

@@ -91,7 +91,8 @@ async function untilVisible(
   { env, signal }: SourceContext,
 ): Promise<void> {
   if (number === undefined) return;
-  for (let attempt = 0; !(await haveEnded(client, number)); attempt += 1) {
+  const areOpen = async (): Promise<boolean> => !(await haveEnded(client, number));
+  for (let attempt = 0; await areOpen(); attempt += 1) {
     if (attempt === TOLD_AT)
       env.log.info('waiting for open transactions to end before the snapshot', {
         processes: await openProcesses(client),

@@ -287,7 +287,7 @@ describe('a flow', () => {
       refusals({
         ...capture('$.t'),
         steps: [{ request: form, capture: { token: '$.t' } }],
-      } as JsonObject),
+      }),
     ).toEqual(['steps[0].request.form']);
     const later = { url: 'https://x.test/${token}' };
     expect(

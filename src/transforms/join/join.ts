@@ -58,9 +58,9 @@ function joinedSchema(input: RecordSchema, field: string, into: string): RecordS
   if (from === undefined) return input.others === true ? forgetFields(input, [into]) : input;
   if (from.type.kind === 'json') return forgetFields(input, [into]);
   if (from.type.kind !== 'list') return input;
-  const text = { name: into, type: { kind: 'utf8' }, nullable: true } as const;
-  if (into === field) return withField(input, text);
+  const joined = { name: into, type: { kind: 'utf8' }, nullable: true } as const;
+  if (into === field) return withField(input, joined);
   const before = fieldOf(input, into);
   if (before !== undefined && before.type.kind !== 'utf8') return forgetFields(input, [into]);
-  return { ...withField(input, text), others: true };
+  return { ...withField(input, joined), others: true };
 }

@@ -63,8 +63,8 @@ const from = (bookmark: JsonValue | undefined): Partial<SinkContext> => ({
 describe.each([
   ['jsonl', jsonlSink, '{"a":1}\n', '{"a":2}\n'],
   ['csv', csvSink, 'a\n1\n', 'a\n2\n'],
-] as const)('a file of %s that takes the place of another', (name, sink, old, whole) => {
-  const path = `out.${name}`;
+] as const)('a file of %s that takes the place of another', (format, sink, old, whole) => {
+  const path = `out.${format}`;
 
   it.each<FinishReason>(['failed', 'cancelled'])(
     'does not when the run is %s, unless that is asked for',

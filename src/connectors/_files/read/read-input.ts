@@ -100,12 +100,13 @@ function batchesOf(input: Input, reading: Reading): AsyncIterable<Iterable<ReadL
 }
 
 async function* lineBatches(
-  { name, blocks }: Input,
+  input: Input,
   { rejects, context }: Reading,
 ): AsyncGenerator<Iterable<ReadLine>> {
+  const { name } = input;
   const hidden = new HiddenMembers(name, context.env.log);
   yield* (rejects ? jsonLinesOrRejected : jsonLines)(
-    textBlocks(blocks(), { name, hasEncodings: false }),
+    textBlocks(input.blocks(), { name, hasEncodings: false }),
     { name, hidden },
   );
   hidden.end();
