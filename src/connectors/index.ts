@@ -3,6 +3,7 @@ import type { SourceDefinition } from '../kit/source.ts';
 import { azureBlobSink, azureBlobSource } from './azure-blob/index.ts';
 import { csvSink, csvSource } from './csv/index.ts';
 import { duckdbSink, duckdbSource } from './duckdb/index.ts';
+import { elasticsearchSink, elasticsearchSource } from './elasticsearch/index.ts';
 import { fileSink, fileSource } from './file/index.ts';
 import { gcsSink, gcsSource } from './gcs/index.ts';
 import { graphqlSource } from './graphql/index.ts';
@@ -31,6 +32,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   azureBlobSource,
   csvSource,
   duckdbSource,
+  elasticsearchSource,
   fileSource,
   gcsSource,
   graphqlSource,
@@ -58,6 +60,7 @@ export const SINKS: readonly SinkDefinition[] = [
   azureBlobSink,
   csvSink,
   duckdbSink,
+  elasticsearchSink,
   fileSink,
   gcsSink,
   httpSink,

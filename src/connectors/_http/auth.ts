@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { tokenHeaderFields, tokenRequestFields } from '../../kit/login-fields.ts';
 import { finding, number, optional, text } from '../../kit/schema.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { headerMap } from './fields.ts';
 import { jsonPath } from './json-path.ts';
 
@@ -55,14 +56,20 @@ export type LoginType = keyof typeof LOGINS;
 
 export const ALL_LOGINS = Object.keys(LOGINS) as readonly LoginType[];
 
-/** An `auth` field: `{ref: name}` of a shared login, or `{type, config}` with one of `types`. */
-export function auth(types: readonly LoginType[] = ALL_LOGINS) {
+/**
+ * An `auth` field: `{ref: name}` of a shared login, or `{type, config}` with one of `types`. `own`: what
+ * a connector means by a type where that is something else.
+ */
+export function auth(
+  types: readonly LoginType[] = ALL_LOGINS,
+  own: Partial<Record<LoginType, () => z.ZodType<JsonObject>>> = {},
+) {
   const variants = types.map((type) =>
     z.strictObject({
       type: z.literal(type).meta({ description: 'Kind of login.' }),
       config: (type === 'none'
         ? z.preprocess((value) => value ?? {}, LOGINS.none())
-        : LOGINS[type]()
+        : (own[type] ?? LOGINS[type])()
       ).meta({
         description: 'Fields of this kind of login.',
       }),

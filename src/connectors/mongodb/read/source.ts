@@ -11,7 +11,7 @@ import type { JsonObject } from '../../../lib/text/json.ts';
 import { readAgain } from '../../_brokers/read-again.ts';
 import { cutPages, type Sized } from '../../_files/lines/cut-pages.ts';
 import type { MongodbSourceConfig } from '../config.ts';
-import { withParentValues } from './parent-values.ts';
+import { withParentValues } from '../../_documents/parent-values.ts';
 
 export function openMongodbSource(config: MongodbSourceConfig, context: SourceContext): Source {
   return new MongodbSource(config, context);

@@ -1,13 +1,13 @@
 /** `{field}` in the texts of a condition: the value of the parent record. */
-import { ConnectorError } from '../../../lib/errors.ts';
+import { ConnectorError } from '../../lib/errors.ts';
 import {
   isObject,
   jsonText,
   setField,
   type JsonObject,
   type JsonValue,
-} from '../../../lib/text/json.ts';
-import { readerOf } from '../../../kit/field-path.ts';
+} from '../../lib/text/json.ts';
+import { readerOf } from '../../kit/field-path.ts';
 
 const TOKEN = /\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}/g;
 const WHOLE = new RegExp(`^${TOKEN.source}$`);
