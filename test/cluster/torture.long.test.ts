@@ -208,7 +208,7 @@ let tables = 0;
 async function submitOne(): Promise<Submitted | undefined> {
   const table = `t${(tables += 1)}`;
   const kind = oneOf(['plain', 'plain', 'exact', 'shards'] as const, chosen);
-  const database = await WatchedDatabase.again(postgres.url);
+  const database = await eventually(() => WatchedDatabase.again(postgres.url));
   try {
     const document = await {
       plain: () => database.document(table),

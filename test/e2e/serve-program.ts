@@ -54,6 +54,8 @@ export interface ProgramOptions {
   /** After `serve`; without a way to authenticate, `--no-auth` is added. */
   readonly args?: readonly string[];
   readonly variables?: Readonly<Record<string, string>>;
+  /** Of another build than this one. */
+  readonly launcher?: string;
 }
 
 /**
@@ -82,14 +84,19 @@ export function workshop(): {
   };
 }
 
-async function startServe({ cwd, args = [], variables = {} }: ProgramOptions): Promise<Program> {
+async function startServe({
+  cwd,
+  args = [],
+  variables = {},
+  launcher = LAUNCHER,
+}: ProgramOptions): Promise<Program> {
   const isChosen =
     args.some((arg) => /auth|token/.test(arg)) ||
     Object.keys(variables).some((name) => /SERVE_\w*TOKEN/.test(name));
   const auth = isChosen ? [] : ['--no-auth'];
   const child = spawn(
     process.execPath,
-    [LAUNCHER, 'serve', '--listen', '127.0.0.1:0', ...auth, ...args],
+    [launcher, 'serve', '--listen', '127.0.0.1:0', ...auth, ...args],
     {
       cwd,
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], NO_COLOR: '1', ...variables },
