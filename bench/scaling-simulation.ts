@@ -33,7 +33,9 @@ const SECONDS = 20;
 /** Runs a second that a server is given. */
 const RATE = 5;
 /** A statement that looks for runs and finds none, with the transaction around it. */
-const LOOK_STATEMENTS = 3;
+const LOOK_STATEMENTS = 4;
+/** Servers that an announcement wakes (`runs/cluster/news.ts`). */
+const WOKEN = 4;
 /** A server that is told of a run while it looks already looks once more, and not for each of them. */
 const LOOK_MS = 4;
 
@@ -45,7 +47,7 @@ interface Demand {
   readonly storedGigabytes: number;
 }
 
-/** Every announcement wakes every server that has a free slot; each looks at most once at a time. */
+/** Every announcement wakes some servers; each looks at most once at a time. */
 export function looksPerSecond(
   servers: number,
   runsPerSecond: number,
@@ -55,7 +57,9 @@ export function looksPerSecond(
   let looks = 0;
   for (let at = 0; at < SECONDS * 1000;) {
     at += (-Math.log(1 - random()) / runsPerSecond) * 1000;
-    for (let server = 0; server < servers; server += 1) {
+    const first = Math.floor(random() * servers);
+    for (let n = 0; n < Math.min(servers, WOKEN); n += 1) {
+      const server = (first + n) % servers;
       const until = lookingUntil[server] ?? 0;
       if (until - at > LOOK_MS) continue;
       lookingUntil[server] = Math.max(at, until) + LOOK_MS;

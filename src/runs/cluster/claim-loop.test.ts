@@ -115,9 +115,9 @@ it('tells others of runs that it has no slot for, of many at once as of one', as
     await settled();
   }
   expect(seen.told).toBe(1);
-  await clock.pass(25);
+  await clock.pass(50);
   expect(seen.told).toBe(2);
-  await clock.pass(25);
+  await clock.pass(50);
   expect(seen.told).toBe(2);
   loop.offer();
   await settled();

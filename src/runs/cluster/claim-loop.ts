@@ -9,7 +9,7 @@ const SHARDS_AT_ONCE = 2;
 /** Others may have been taking the runs that this instance looked at. */
 const AGAIN_MS = 25;
 /** Others that were told look until nothing is left: they need not be told of each run. */
-const TELL_EVERY_MS = 25;
+const TELL_EVERY_MS = 50;
 
 export interface ClaimLoopOptions {
   readonly env: Pick<Env, 'clock' | 'log' | 'metrics'>;
