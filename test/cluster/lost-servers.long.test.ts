@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { tcpProxy, type TcpProxy } from '../fakes/tcp-proxy.ts';
 import { childrenOf, workshop, type Program } from '../e2e/serve-program.ts';
+import { CLOCKS, clockVariables, setClock } from './clocks.ts';
 import { receiver, type Receiver } from './receiver.ts';
 import { whoIs, type Executed } from './servers.ts';
 import { ROWS, WatchedDatabase } from './watched-database.ts';
@@ -38,6 +39,7 @@ async function start(
   count: number,
   args: readonly string[] = [],
   history = database.url,
+  variables: Readonly<Record<string, string>> = {},
 ): Promise<Program[]> {
   const settings = [
     '--cluster',
@@ -48,7 +50,7 @@ async function start(
   ];
   const started = await Promise.all(
     Array.from({ length: count }, () =>
-      shop.start({ args: ['--history', history, ...settings, ...args] }),
+      shop.start({ args: ['--history', history, ...settings, ...args], variables }),
     ),
   );
   running.push(...started);
@@ -179,6 +181,41 @@ test(
       if (awayMs < 2000) expect(await other?.get(id)).toMatchObject({ attempt: 0 });
       await expectSound(id, table);
     }
+  },
+);
+
+test.skipIf(CLOCKS === undefined)(
+  `clocks that jump end no lease, and take no run from anybody ${CLOCKS === undefined ? '(libfaketime is not installed)' : ''}`,
+  { timeout: 300_000 },
+  async () => {
+    const files = [shop.path('clock-0'), shop.path('clock-1')];
+    const servers: Program[] = [];
+    for (const file of files)
+      servers.push(...(await start(1, [], database.url, clockVariables(file))));
+    const { id, holder, others } = await begin('jumping', servers);
+    const [own = '', other = ''] = holder === servers[0] ? files : files.toReversed();
+    // Hours, where a lease is seconds.
+    for (const [file, secs] of [
+      [own, 7200],
+      [other, -7200],
+      [own, -3600],
+      [other, 3600],
+    ] as const) {
+      setClock(file, secs);
+      await sleep(1500);
+    }
+    const [observer] = others;
+    // It did jump.
+    const later = await observer?.submit(await database.document('later'));
+    const submittedAt = (await observer?.get(later ?? ''))?.submitted_at ?? '';
+    expect(Date.parse(submittedAt) - Date.now()).toBeGreaterThan(3_000_000);
+    for (const run of [id, later ?? ''])
+      await eventually(async () => expect((await observer?.get(run))?.status).toBe('completed'));
+    expect(await observer?.get(id)).toMatchObject({ attempt: 0 });
+    const owners = new Set((await database.seen(id)).map(({ owner }) => owner).filter(Boolean));
+    expect(owners.size).toBe(1);
+    expect(`${holder.output()}${observer?.output()}`).not.toMatch(/lost touch|took it over/);
+    await expectSound(id, 'jumping');
   },
 );
 
