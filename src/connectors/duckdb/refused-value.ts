@@ -43,7 +43,9 @@ function nameColumns(error: Error, columns: RowSet['columns']): void {
 
 function refusedIn(message: string): Refused | undefined {
   const column = / \(column "(.*)"\)/.exec(message)?.[1];
-  const text = /Could not convert string ['"](.*)['"] to /s.exec(message)?.[1];
+  const text =
+    /Could not convert string ['"](.*)['"] to /s.exec(message)?.[1] ??
+    /field (?:value out of range|format): "([^"]*)"/.exec(message)?.[1];
   if (text !== undefined) return { column, matches: isText(text) };
   const missing = /NOT NULL constraint failed: (?:.*\.)?(.+)$/m.exec(message)?.[1];
   if (missing !== undefined) return { column: missing, matches: (value) => value === null };

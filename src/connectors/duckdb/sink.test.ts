@@ -46,6 +46,29 @@ describe('the duckdb sink', () => {
     query,
   });
 
+  test.each([
+    [{ n: 'x' }, 'string \'x\' to INT8 (column "n")'],
+    [{ n: 300 }, 'string \'300\' to INT8 (column "n")'],
+    [{ day: '2024-13-45' }, 'out of range: "2024-13-45" (column "day")'],
+    [{ name: null }, 'NOT NULL constraint failed: refusing.name'],
+  ])('a refused value is told with its column and record: %j', async (bad, message) => {
+    await database.connection.run(
+      'CREATE OR REPLACE TABLE refusing (id INTEGER PRIMARY KEY, n TINYINT, day DATE, name VARCHAR NOT NULL)',
+    );
+    const good = { n: 1, day: '2024-02-29', name: 'a' };
+    const records = [
+      { id: 1, ...good },
+      { id: 2, ...good },
+      { id: 3, ...good, ...bad },
+    ];
+    for (const mode of [{}, { write_mode: 'upsert', key: ['id'] }])
+      await expect(write({ table_name: 'refusing', ...mode }, [records])).rejects.toMatchObject({
+        message: expect.stringContaining(message) as string,
+        hint: expect.any(String) as string,
+        record: 2,
+      });
+  });
+
   test('nested values become JSON in a table the sink makes', async () => {
     await write({ table_name: 'v' }, [
       [{ b: true, o: { a: [1, 10n ** 18n] }, l: ['x'], n: 7, big: 10n ** 25n, r: 0.1 }],

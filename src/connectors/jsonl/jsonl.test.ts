@@ -136,7 +136,7 @@ describe('the jsonl source', () => {
       if (!checked.ok) throw new Error('the config is wrong');
       const source = await jsonlSource.open(checked.value, context);
       const records: JsonValue[] = [];
-      for await (const page of source.pages({ lane })) records.push(...page.records());
+      for await (const one of source.pages({ lane })) records.push(...one.records());
       await source.close();
       expect(records[1]).toEqual({ a: 2 });
       expect(context.lines.map(({ level, line }) => [level, line])).toEqual([

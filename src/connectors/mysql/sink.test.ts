@@ -83,6 +83,28 @@ describe.skipIf(reason !== undefined)(`the mysql sink ${reason ?? ''}`, () => {
       query,
     });
 
+    test('a refused value is told with its record', async () => {
+      const name = table();
+      await exec(`CREATE TABLE ${name} (id INT PRIMARY KEY, n INT, name VARCHAR(3) NOT NULL)`);
+      const good = { n: 1, name: 'abc' };
+      for (const bad of [{ n: 'x' }, { name: 'abcd' }, { name: null }]) {
+        const records = [
+          { id: 1, ...good },
+          { id: 2, ...good },
+          { id: 3, ...good, ...bad },
+        ];
+        for (const mode of [
+          { write_method },
+          { batch_size: 2 },
+          { write_mode: 'upsert', key: ['id'] },
+        ])
+          await expect(write({ table_name: name, ...mode }, [records])).rejects.toMatchObject({
+            hint: expect.any(String) as string,
+            record: 2,
+          });
+      }
+    });
+
     test('a page with a value that a column does not take is refused whole', async () => {
       const name = table();
       await exec(`CREATE TABLE ${name} (id INT, small TINYINT, word VARCHAR(3))`);

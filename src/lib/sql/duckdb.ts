@@ -172,7 +172,7 @@ function openingHint(text: string): string {
 /** Turns an error of the engine into a `ConnectorError`; our own errors pass unchanged. */
 export function duckdbError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
-  const text = firstLine(messageOf(error));
+  const text = firstLine(messageOf(error)).replace(/^Failed to extract statements: /, '');
   const kind = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'data';
   const hint =
     kind === 'connection' ? openingHint(text) : HINTS.find(([pattern]) => pattern.test(text))?.[1];

@@ -87,7 +87,7 @@ describe.each([
       const wants = { path, on_failure: 'discard' };
       await run(sink, wants, [[{ a: 1 }]], { reason });
       await run(sink, wants, [[{ a: 1 }]], { reason, context: from(undefined) });
-      expect((await readdir(folder)).filter((name) => !name.startsWith('.'))).toEqual([]);
+      expect((await readdir(folder)).filter((file) => !file.startsWith('.'))).toEqual([]);
     },
   );
 
