@@ -87,17 +87,18 @@ describe.skipIf(reason !== undefined)(`the mysql sink ${reason ?? ''}`, () => {
       const name = table();
       await exec(`CREATE TABLE ${name} (id INT PRIMARY KEY, n INT, name VARCHAR(3) NOT NULL)`);
       const good = { n: 1, name: 'abc' };
+      const modes: JsonObject[] = [
+        { write_method },
+        { batch_size: 2 },
+        { write_mode: 'upsert', key: ['id'] },
+      ];
       for (const bad of [{ n: 'x' }, { name: 'abcd' }, { name: null }]) {
         const records = [
           { id: 1, ...good },
           { id: 2, ...good },
           { id: 3, ...good, ...bad },
         ];
-        for (const mode of [
-          { write_method },
-          { batch_size: 2 },
-          { write_mode: 'upsert', key: ['id'] },
-        ])
+        for (const mode of modes)
           await expect(write({ table_name: name, ...mode }, [records])).rejects.toMatchObject({
             hint: expect.any(String) as string,
             record: 2,
