@@ -55,13 +55,14 @@ describe('the duckdb sink', () => {
     await database.connection.run(
       'CREATE OR REPLACE TABLE refusing (id INTEGER PRIMARY KEY, n TINYINT, day DATE, name VARCHAR NOT NULL)',
     );
+    const modes: JsonObject[] = [{}, { write_mode: 'upsert', key: ['id'] }];
     const good = { n: 1, day: '2024-02-29', name: 'a' };
     const records = [
       { id: 1, ...good },
       { id: 2, ...good },
       { id: 3, ...good, ...bad },
     ];
-    for (const mode of [{}, { write_mode: 'upsert', key: ['id'] }])
+    for (const mode of modes)
       await expect(write({ table_name: 'refusing', ...mode }, [records])).rejects.toMatchObject({
         message: expect.stringContaining(message) as string,
         hint: expect.any(String) as string,
