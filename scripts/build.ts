@@ -19,46 +19,16 @@ import { noteOfBundle, stateOfSources } from '../bin/bundle.js';
 const ROOT = resolve(import.meta.dirname, '..');
 
 /**
- * Libraries that few runs need, or that find files of their own beside them: they stay in
- * `node_modules`.
+ * What the package installs, or what a user installs beside it, stays in `node_modules`; every other
+ * library becomes part of the bundle.
  */
-const external = [
-  'fastify',
-  'pg',
-  'pg-*',
-  'ioredis',
-  'mongodb',
-  'mysql2',
-  'undici',
-  'ws',
-  'amqplib',
-  'prom-client',
-  'avsc',
-  'ajv',
-  'ajv/*',
-  're2js',
-  'luxon',
-  'fflate',
-  'saxes',
-  'seek-bzip',
-  'xz-decompress',
-  'hyparquet*',
-  'isomorphic-git',
-  'write-excel-file',
-  '@aws-sdk/*',
-  '@azure/*',
-  '@duckdb/*',
-  '@google-cloud/*',
-  '@modelcontextprotocol/*',
-  '@nats-io/*',
-  '@noble/*',
-  '@opentelemetry/*',
-  '@platformatic/*',
-  'ssh2',
-  'jsonpath-rfc9535',
-  'strftime',
-  'yaml',
-];
+const { dependencies, peerDependencies } = JSON.parse(
+  readFileSync(join(ROOT, 'package.json'), 'utf8'),
+) as Record<'dependencies' | 'peerDependencies', Readonly<Record<string, string>>>;
+const external = Object.keys({ ...dependencies, ...peerDependencies }).flatMap((name) => [
+  name,
+  `${name}/*`,
+]);
 
 /**
  * What is started as a program or a thread of its own, by the name by which `lib/files/program-file.ts`
@@ -121,22 +91,34 @@ export async function buildBundle(
     minifyWhitespace: true,
     sourcemap: 'linked',
     sourcesContent: false,
+    legalComments: 'linked',
     metafile: true,
     logLevel: 'warning',
   });
   for (const [file, { entryPoint }] of Object.entries(metafile.outputs)) {
-    if (entryPoint !== undefined)
-      writeStarter(
-        outdir,
-        relative(join(ROOT, 'src'), entryPoint).slice(0, -extname(entryPoint).length),
-        basename(file),
-      );
+    if (entryPoint === undefined) continue;
+    refuseWideText(resolve(file));
+    writeStarter(
+      outdir,
+      relative(join(ROOT, 'src'), entryPoint).slice(0, -extname(entryPoint).length),
+      basename(file),
+    );
   }
   await buildClient(join(outdir, 'client'));
   cpSync(join(ROOT, 'src/server/assets'), join(outdir, 'assets'), { recursive: true });
   if (withConsole) await buildConsole(folder);
   // A source that changed meanwhile may or may not be in it.
   if (stateOfSources(ROOT) === state) writeFileSync(noteOfBundle(folder), state);
+}
+
+/** One letter outside ASCII, and a program takes twice the memory and much longer to load. */
+function refuseWideText(file: string): void {
+  const text = readFileSync(file, 'latin1');
+  // oxlint-disable-next-line no-control-regex -- The range is what it is about.
+  const found = /[^\u0000-\u007F]+/.exec(text);
+  if (found === null) return;
+  const around = Buffer.from(text.slice(found.index - 60, found.index + 60), 'latin1');
+  throw new Error(`${file} is not all ASCII; write an escape here: ${around.toString('utf8')}`);
 }
 
 /** The web console, as the static files that the server answers with. */

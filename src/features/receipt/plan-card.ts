@@ -47,7 +47,7 @@ function edgesOf({ edges }: ReceiptPlan): Markup | undefined {
   if (edges.length === 0) return undefined;
   return markup`<h3>Graph</h3>
     <ul>
-      ${edges.slice(0, MOST_EDGES).map(({ from, to }) => markup`<li>${from} → ${to}</li>`)}
+      ${edges.slice(0, MOST_EDGES).map(({ from, to }) => markup`<li>${from} &rarr; ${to}</li>`)}
     </ul>`;
 }
 
@@ -69,7 +69,7 @@ function rowPlan(row: Readonly<Record<string, unknown>>): Markup {
 }
 
 function joined(steps: readonly Markup[]): Markup[] {
-  const arrow = markup`<li class="arrow" aria-hidden="true">→</li>`;
+  const arrow = markup`<li class="arrow" aria-hidden="true">&rarr;</li>`;
   return steps.flatMap((step, index) => (index === 0 ? [step] : [arrow, step]));
 }
 
