@@ -66,7 +66,7 @@ export function endpointUrl(
   ).meta({ description });
 }
 
-interface S3Config {
+export interface S3Config {
   readonly bucket: string;
   readonly region?: string | undefined;
   readonly endpoint_url?: string | undefined;

@@ -6,11 +6,11 @@ import type { SinkContext } from '../../kit/context.ts';
 import type { ObjectStore } from '../../lib/objects/object-store.ts';
 import { readBlocks } from '../_files/lines/blocks.ts';
 import { contentTypeOf } from '../_objects/content-type.ts';
-import { openBucket } from '../_objects/s3-place.ts';
+import { openPlace } from '../_objects/places.ts';
 import { temporaryFolder } from '../_objects/temporary-folder.ts';
 import type { destination } from './sink-destination.ts';
 
-export type Bucket = Extract<z.output<typeof destination>, { readonly type: 's3' }>;
+export type Bucket = Exclude<z.output<typeof destination>, { readonly type: 'local_path' }>;
 
 const PARTS_AT_ONCE = 4;
 
@@ -33,7 +33,7 @@ export class ObjectDelivery {
   }
 
   static async open(to: Bucket, context: SinkContext): Promise<ObjectDelivery> {
-    const store = await openBucket(to, context);
+    const store = await openPlace(to, context);
     try {
       return new ObjectDelivery(to, context, { store, folder: await temporaryFolder() });
     } catch (error) {

@@ -25,7 +25,7 @@ import { tellOldFileStays } from '../_files/output/no-records.ts';
 import { removeLeftovers, removeLeftoversOnce } from '../_files/output/temporary-path.ts';
 import { probeFolder } from '../_files/output/probe-folder.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
-import { openBucket } from '../_objects/s3-place.ts';
+import { addressIn, isStored, openPlace } from '../_objects/places.ts';
 import { probeStore } from '../_objects/probe-store.ts';
 import { ObjectDelivery, type Bucket } from './deliver-object.ts';
 import { destination } from './sink-destination.ts';
@@ -98,14 +98,10 @@ export const parquetSink = defineSink<ParquetSinkConfig>({
     columns: true,
     flushDurable: singleFile(value) === undefined,
   }),
-  datasetUri: (value) => {
-    if (value.destination.type === 's3')
-      return `s3://${value.destination.bucket}/${value.destination.prefix}`;
-    return fileUri(value.destination.path);
-  },
+  datasetUri: ({ destination: to }) => (isStored(to) ? addressIn(to, to.prefix) : fileUri(to.path)),
   localPath: singleFile,
   readBack: ({ destination: to }) => {
-    if (to.type === 's3') return { type: 'parquet', config: { source: objectsOf(to) } };
+    if (isStored(to)) return { type: 'parquet', config: { source: objectsOf(to) } };
     const { path } = to;
     const source: JsonObject = isFileName(path)
       ? { type: 'local_path', path }
@@ -122,13 +118,13 @@ export const parquetSink = defineSink<ParquetSinkConfig>({
     return new ParquetSink(
       value,
       context,
-      to.type === 's3' ? await ObjectDelivery.open(to, context) : undefined,
+      isStored(to) ? await ObjectDelivery.open(to, context) : undefined,
     );
   },
   probe: (value, context) => {
     const { destination: to } = value;
-    return to.type === 's3'
-      ? probeStore(() => openBucket(to, context), to.prefix, context.signal)
+    return isStored(to)
+      ? probeStore(() => openPlace(to, context), to.prefix, context.signal)
       : probeFolder(join(folderOf(to.path, context), 'probe'));
   },
 });
@@ -190,7 +186,7 @@ class ParquetSink implements Sink {
     this.#delivery = delivery;
     if (delivery === undefined) this.outputs = () => this.#written;
     const { destination: to } = value;
-    this.#folder = to.type === 's3' ? (delivery?.folder ?? '') : folderOf(to.path, context);
+    this.#folder = isStored(to) ? (delivery?.folder ?? '') : folderOf(to.path, context);
     // Dead letters are durable at every flush and stay when a later run has some: one file cannot
     // do either.
     const single = context.role === 'dlq' ? undefined : singleFile(value);

@@ -8,7 +8,7 @@ import { isTemporaryName } from '../_files/output/temporary-path.ts';
 import { ParquetReader } from '../_files/parquet/parquet-reader.ts';
 import { resolvePath } from '../_files/paths.ts';
 import { objectRanges } from '../_objects/object-ranges.ts';
-import { openBucket } from '../_objects/s3-place.ts';
+import { openPlace } from '../_objects/places.ts';
 import type { location } from './source-location.ts';
 
 export interface ParquetInput {
@@ -22,7 +22,7 @@ interface Reading {
 }
 
 type Location = z.output<typeof location>;
-type Bucket = Extract<Location, { readonly type: 's3' }>;
+type Bucket = Exclude<Location, { readonly type: 'local_path' | 'glob' }>;
 
 /** In the order in which they are read. */
 export async function localInputs(
@@ -52,7 +52,7 @@ export async function* objectInputs(
   source: Bucket,
   { columns, context }: Reading,
 ): AsyncGenerator<ParquetInput> {
-  const store = await openBucket(source, context);
+  const store = await openPlace(source, context);
   const { signal } = context;
   try {
     for await (const object of objectsOf(source, store, signal)) {

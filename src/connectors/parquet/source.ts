@@ -12,6 +12,7 @@ import {
   type FileColumns,
 } from '../_files/parquet/parquet-schemas.ts';
 import { fileUri } from '../_files/paths.ts';
+import { addressIn, isStored } from '../_objects/places.ts';
 import { localInputs, objectInputs } from './source-files.ts';
 import { location } from './source-location.ts';
 
@@ -49,7 +50,7 @@ export const parquetSource = defineSource<ParquetSourceConfig>({
   ],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
   datasetUri: ({ source }) => {
-    if (source.type === 's3') return `s3://${source.bucket}/${source.key ?? source.prefix ?? ''}`;
+    if (isStored(source)) return addressIn(source, source.key ?? source.prefix ?? '');
     return fileUri(source.type === 'glob' ? source.pattern : source.path);
   },
   localPath: ({ source }) => (source.type === 'local_path' ? source.path : undefined),
@@ -66,12 +67,12 @@ async function* pages(
   request: ReadRequest,
 ): AsyncGenerator<Page> {
   const { source, columns } = value;
-  const local = source.type === 's3' ? [] : await localInputs(source, { columns, context });
+  const local = isStored(source) ? [] : await localInputs(source, { columns, context });
   await requireOneSchema(local, {
     concurrency: value.concurrency,
     open: (input) => input.open(),
   });
-  const inputs = source.type === 's3' ? objectInputs(source, { columns, context }) : local;
+  const inputs = isStored(source) ? objectInputs(source, { columns, context }) : local;
   let left = request.limit ?? Infinity;
   if (left === 0) return;
   let schema: RecordSchema | undefined;
