@@ -1,13 +1,18 @@
 /** Stores in which a connector of one format may have its files; documents name one by `type`. */
 import type { PartContext } from '../../kit/context.ts';
 import type { ObjectStore } from '../../lib/objects/object-store.ts';
+import { azureAddress, openAzureContainer, type AzureConfig } from './azure-place.ts';
+import { gcsAddress, openGcsBucket, type GcsConfig } from './gcs-place.ts';
 import type { Requesting } from './run-requests.ts';
 import { openBucket, s3Address, type S3Config } from './s3-place.ts';
 
-const STORES = ['s3'] as const;
+const STORES = ['s3', 'gcs', 'azure-blob'] as const;
 type StoreType = (typeof STORES)[number];
 
-export type StorePlace = { readonly type: 's3' } & S3Config;
+export type StorePlace =
+  | ({ readonly type: 's3' } & S3Config)
+  | ({ readonly type: 'gcs' } & GcsConfig)
+  | ({ readonly type: 'azure-blob' } & AzureConfig);
 
 /** Whether it is in a store, and not on this machine. */
 export function isStored<P extends { readonly type: string }>(
@@ -20,9 +25,23 @@ export function openPlace(
   place: StorePlace,
   context: Requesting & PartContext,
 ): Promise<ObjectStore> {
-  return openBucket(place, context);
+  switch (place.type) {
+    case 's3':
+      return openBucket(place, context);
+    case 'gcs':
+      return openGcsBucket(place, context);
+    default:
+      return openAzureContainer(place, context);
+  }
 }
 
 export function addressIn(place: StorePlace, prefix: string): string {
-  return s3Address(place, prefix);
+  switch (place.type) {
+    case 's3':
+      return s3Address(place, prefix);
+    case 'gcs':
+      return gcsAddress(place, prefix);
+    default:
+      return azureAddress(place, prefix);
+  }
 }

@@ -1,7 +1,11 @@
 import { z } from 'zod';
 import { boolean, finding } from '../../kit/schema.ts';
 import { filePath } from '../_files/config.ts';
+import { azureFields, checkPlace } from '../_objects/azure-place.ts';
+import { gcsFields } from '../_objects/gcs-place.ts';
 import { s3Fields } from '../_objects/s3-place.ts';
+
+const prefix = () => z.string().default('').meta({ description: 'What the keys start with.' });
 
 export const destination = z.lazy(() =>
   z
@@ -18,7 +22,7 @@ export const destination = z.lazy(() =>
             .literal('s3')
             .meta({ description: 'Objects in a bucket of Amazon S3 or a compatible store.' }),
           ...s3Fields(),
-          prefix: z.string().default('').meta({ description: 'What the keys start with.' }),
+          prefix: prefix(),
           allow_http: boolean()
             .default(false)
             .meta({ description: 'Whether the address may be plain http.' }),
@@ -33,6 +37,22 @@ export const destination = z.lazy(() =>
             }),
           );
         }),
+      z.strictObject({
+        type: z
+          .literal('gcs')
+          .meta({ description: 'Objects in a bucket of Google Cloud Storage.' }),
+        ...gcsFields(),
+        prefix: prefix(),
+      }),
+      z
+        .strictObject({
+          type: z
+            .literal('azure-blob')
+            .meta({ description: 'Objects in a container of Azure Blob Storage.' }),
+          ...azureFields(),
+          prefix: prefix(),
+        })
+        .superRefine(checkPlace),
     ])
     .meta({ description: 'Where the files go.' }),
 );

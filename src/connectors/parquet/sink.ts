@@ -12,7 +12,7 @@ import {
   type Sink,
   type WriteResult,
 } from '../../kit/sink.ts';
-import type { JsonObject } from '../../lib/text/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { fileToWrite, type WrittenFile } from '../../lib/files/written-file.ts';
 import { requireObjects } from '../_files/csv/csv-writer.ts';
 import { onFailure } from '../_files/config.ts';
@@ -92,6 +92,8 @@ export const parquetSink = defineSink<ParquetSinkConfig>({
       max_rows_per_file: 1_000_000,
     },
     { destination: { type: 's3', bucket: 'lake', prefix: 'orders/', region: 'eu-north-1' } },
+    { destination: { type: 'gcs', bucket: 'lake', prefix: 'orders/' } },
+    { destination: { type: 'azure-blob', container: 'lake', account: 'acme', prefix: 'orders/' } },
   ],
   capabilities: (value) => ({
     ...APPEND_ONLY,
@@ -130,10 +132,12 @@ export const parquetSink = defineSink<ParquetSinkConfig>({
 });
 
 function objectsOf(place: Bucket): JsonObject {
-  const told = Object.entries(place).filter(
-    ([name, value]) => name !== 'allow_http' && value !== undefined,
+  // Of S3 only a destination asks whether plain http may be.
+  const unknown = place.type === 's3' ? 'allow_http' : undefined;
+  const told = Object.entries<JsonValue | undefined>(place).flatMap(([name, value]) =>
+    name === unknown || value === undefined ? [] : [[name, value] as const],
   );
-  return Object.fromEntries(told) as JsonObject;
+  return Object.fromEntries<JsonValue>(told);
 }
 
 /** The one file of a run, when there is just one. */

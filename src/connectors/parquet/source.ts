@@ -47,6 +47,8 @@ export const parquetSource = defineSource<ParquetSourceConfig>({
       concurrency: 8,
     },
     { source: { type: 's3', bucket: 'lake', prefix: 'orders/', region: 'eu-north-1' } },
+    { source: { type: 'gcs', bucket: 'lake', prefix: 'orders/' } },
+    { source: { type: 'azure-blob', container: 'lake', account: 'acme', key: 'orders.parquet' } },
   ],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
   datasetUri: ({ source }) => {
