@@ -126,7 +126,7 @@ describe.skipIf(chromium.reason !== undefined)(`the editor [${chromium.reason ??
 
   test('shows what changed between two versions of a template, and launches one', async () => {
     const register = async (amount: string): Promise<void> => {
-      const config = `version: 1\nname: compared\npipeline:\n  source: { type: csv, config: { path: a.csv } }\n  transforms:\n    - { type: filter, config: { path: $.amount, op: gte, value: ${amount} } }\n  sink: { type: jsonl, config: { path: b.jsonl } }\n`;
+      const config = `version: 1\nname: compared\npipeline:\n  source: { type: csv, config: { path: a.csv } }\n  transforms:\n    - { type: filter, config: { path: $.amount, op: ne, value: ${amount} } }\n  sink: { type: jsonl, config: { path: b.jsonl } }\n`;
       const { status } = await program.call('POST', '/v1/templates', { id: 'compared', config });
       expect(status).toBeLessThan(300);
     };

@@ -67,15 +67,11 @@ export function LogView({ runId, isActive }: LogViewProps) {
           />
           {log.follow}
         </label>
-        <button
-          type="button"
-          disabled={store.lines.length === 0}
-          onClick={() => save(runId, store.lines)}
-        >
+        <button type="button" disabled={store.length === 0} onClick={() => save(runId, store)}>
           {log.download}
         </button>
         <span class="muted" role="status">
-          {log.lines(count(store.count), count(store.lines.length))}
+          {log.lines(count(store.count), count(store.length))}
           {phase === 'ended' ? '' : ` · ${phase === 'live' ? log.live : log.loading}`}
         </span>
       </div>
@@ -83,7 +79,7 @@ export function LogView({ runId, isActive }: LogViewProps) {
       {isBehind ? <p class="notice">{log.behind}</p> : null}
       {error === undefined ? null : <Failure error={error} />}
       {store.count === 0 ? (
-        <NoLines phase={phase} isFiltered={store.lines.length > 0} isActive={isActive} />
+        <NoLines phase={phase} isFiltered={store.length > 0} isActive={isActive} />
       ) : (
         <VirtualList
           class="log"
@@ -143,7 +139,10 @@ function marked(line: string, search: string) {
   );
 }
 
-function save(runId: string, lines: readonly LogLine[]): void {
-  const texts = lines.map(({ ts, line }) => `${ts === undefined ? '' : `${ts} `}${line}\n`);
+function save(runId: string, store: LogStore): void {
+  const texts = Array.from(
+    store.all(),
+    ({ ts, line }) => `${ts === undefined ? '' : `${ts} `}${line}\n`,
+  );
   saveFile(`${runId}.log`, new Blob(texts, { type: 'text/plain' }));
 }

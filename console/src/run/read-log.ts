@@ -1,10 +1,10 @@
-import type { HeadgateClient, StoredLogItem } from '../../../src/client/index.ts';
+import type { HeadgateClient } from '../../../src/client/index.ts';
 import { ask } from '../lib/session.ts';
 import { createStore } from '../lib/store.ts';
 import { levelOf, type LogLine, type LogStore } from './log-store.ts';
 
-/** Lines of one answer, and lines that are read at once: few enough to stop no frame for long. */
-const [PAGE, PIECE] = [4000, 500];
+/** Lines of one answer: few enough that reading them stops no frame for long. */
+const PAGE = 4000;
 /** How often lines that come live are shown. */
 const SHOW_MS = 100;
 
@@ -37,7 +37,7 @@ export async function readLog(reading: Reading, isActive: boolean): Promise<void
   try {
     await readStored(reading);
     // A history that stores nothing still has the last lines of what runs, or just ran.
-    if (isActive || reading.store.lines.length === 0) await readLive(reading);
+    if (isActive || reading.store.length === 0) await readLive(reading);
     if (isActive) await readStored(reading);
     if (!signal.aborted) state.set({ ...state.get(), phase: 'ended' });
   } catch (error) {
@@ -48,23 +48,19 @@ export async function readLog(reading: Reading, isActive: boolean): Promise<void
 async function readStored({ runId, store, state, signal }: Reading): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
-    const text = await ask(
-      (client) => storedText(client, { runId, after: store.last, signal }),
-      signal,
-    );
-    let lines = 0;
-    for (const piece of piecesOf(text)) {
-      const items = piece.map((line) => JSON.parse(line) as StoredLogItem);
-      const found = items.filter((item): item is StoredLogItem & LogLine => 'seq' in item);
-      if (found.length < items.length) state.set({ ...state.get(), isTruncated: true });
-      store.add(found);
-      lines += found.length;
-      await nextTask();
-      signal.throwIfAborted();
-    }
-    if (lines < PAGE) return;
+    const before = store.length;
+    const range = { runId, after: store.last, signal };
+    const text = await ask((client) => storedText(client, range), signal);
+    signal.throwIfAborted();
+    const isCutOff = text.endsWith(CUT_OFF);
+    if (isCutOff) state.set({ ...state.get(), isTruncated: true });
+    store.addText(isCutOff ? text.slice(0, -CUT_OFF.length) : text);
+    if (store.length - before < PAGE) return;
   }
 }
+
+/** What says, behind the lines, that some are missing. */
+const CUT_OFF = '{"truncated":true}\n';
 
 interface StoredRange {
   readonly runId: string;
@@ -87,27 +83,6 @@ async function storedText(
     signal,
   });
   return answer.data ?? '';
-}
-
-function* piecesOf(text: string): Generator<string[]> {
-  const lines = text.split('\n');
-  for (let from = 0; from < lines.length; from += PIECE) {
-    const piece = lines.slice(from, from + PIECE).filter((line) => line !== '');
-    if (piece.length > 0) yield piece;
-  }
-}
-
-/** The page draws, and hears keys, before what comes next. */
-function nextTask(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.addEventListener('message', () => {
-      port1.close();
-      resolve();
-    });
-    port1.start();
-    port2.postMessage(undefined);
-  });
 }
 
 async function readLive({ runId, store, state, signal }: Reading): Promise<void> {
