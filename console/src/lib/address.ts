@@ -2,7 +2,7 @@
  * Where in the console we are: `#/runs?status=failed`. It lies behind the `#`, so that it reaches
  * no log of a server, and so that every address is one that the server knows.
  */
-import { createStore } from './store.ts';
+import { createStore } from './create-store.ts';
 
 export interface Address {
   readonly path: readonly string[];

@@ -4,7 +4,7 @@
  * view has to know of it.
  */
 import { HeadgateClient, HeadgateError, type WhoamiAnswer } from '../../../src/client/index.ts';
-import { createStore } from './store.ts';
+import { createStore } from './create-store.ts';
 
 export type Permission = WhoamiAnswer['permissions'][number];
 

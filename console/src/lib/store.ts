@@ -1,28 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-
-/** A value that components follow. */
-export interface Store<T> {
-  get(): T;
-  set(value: T): void;
-  subscribe(listener: () => void): () => void;
-}
-
-export function createStore<T>(first: T): Store<T> {
-  let value = first;
-  const listeners = new Set<() => void>();
-  return {
-    get: () => value,
-    set(next) {
-      if (Object.is(next, value)) return;
-      value = next;
-      for (const listener of listeners) listener();
-    },
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-  };
-}
+import type { Store } from './create-store.ts';
 
 export function useStore<T>(store: Store<T>): T {
   const [, again] = useState(0);

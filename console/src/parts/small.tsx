@@ -2,7 +2,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { fromNow, fullTime, shortTime } from '../lib/format.ts';
-import { createStore, useStore } from '../lib/store.ts';
+import { createStore } from '../lib/create-store.ts';
+import { useStore } from '../lib/store.ts';
 import { T } from '../texts.ts';
 
 interface EmptyProps {

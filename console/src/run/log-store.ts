@@ -2,7 +2,7 @@
  * The log of a run, which may have millions of lines. Filters look through it piece by piece, so
  * that the page stays usable meanwhile.
  */
-import { createStore, type Store } from '../lib/store.ts';
+import { createStore, type Store } from '../lib/create-store.ts';
 
 export interface LogLine {
   readonly seq: number;

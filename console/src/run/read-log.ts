@@ -1,6 +1,6 @@
 import type { HeadgateClient } from '../../../src/client/index.ts';
 import { ask } from '../lib/session.ts';
-import { createStore } from '../lib/store.ts';
+import { createStore } from '../lib/create-store.ts';
 import { levelOf, type LogLine, type LogStore } from './log-store.ts';
 
 /** Lines of one answer: few enough that reading them stops no frame for long. */

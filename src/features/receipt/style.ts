@@ -56,6 +56,7 @@ td { padding: 5px 12px 5px 0; border-bottom: 1px solid var(--line); vertical-ali
 tr:last-child td { border-bottom: 0; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .named { min-width: 120px; }
+td.completed, td.failed, td.cancelled, td.skipped { white-space: nowrap; }
 .bar { width: 34%; min-width: 160px; }
 .bar svg { display: block; width: 100%; height: 12px; margin-top: 4px; }
 .b-completed { fill: var(--ok); } .b-failed { fill: var(--bad); } .b-cancelled, .b-skipped { fill: var(--odd); }
