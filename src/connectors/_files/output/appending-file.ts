@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { Compressor, type Codec } from '../compression/compression.ts';
 import { codeOf, fileError, onDisk } from '../io-error.ts';
 import { makeFolder } from '../../../lib/files/make-folder.ts';
+import { renameOver } from '../../../lib/files/regular-file.ts';
 import { OpenFile } from '../../../lib/files/open-file.ts';
 import { fileToWrite, type WrittenFile } from '../../../lib/files/written-file.ts';
 
@@ -15,6 +16,8 @@ export interface AppendingFileOptions {
   readonly temporary?: boolean;
   /** The name that the file gets later: errors say it, and its folder is synced by who renames it. */
   readonly becomes?: string;
+  /** Whether nothing relies on it before it has that name (`publish`): then a flush syncs nothing. */
+  readonly isUnnamed?: boolean;
 }
 
 /**
@@ -37,6 +40,7 @@ export class AppendingFile {
   readonly #isOnDisk: boolean;
   #compressor: Compressor | undefined;
   #folderSynced: boolean;
+  #isUnnamed: boolean;
   #dirty = false;
   /** Bytes written since the last sync was started. */
   #unasked = 0;
@@ -50,10 +54,12 @@ export class AppendingFile {
       readonly file: OpenFile;
       readonly isOnDisk: boolean;
       readonly becomes: string | undefined;
+      readonly isUnnamed: boolean | undefined;
     },
   ) {
     this.#path = opened.becomes ?? written.path;
     this.#folderSynced = opened.becomes !== undefined;
+    this.#isUnnamed = opened.isUnnamed === true;
     this.written = opened.isOnDisk ? [written] : [];
     this.#codec = codec;
     this.#file = opened.file;
@@ -61,7 +67,7 @@ export class AppendingFile {
   }
 
   static async open(options: AppendingFileOptions): Promise<AppendingFile> {
-    const { path, codec, truncate, temporary, becomes } = options;
+    const { path, codec, truncate, temporary, becomes, isUnnamed } = options;
     const flags =
       constants.O_WRONLY |
       constants.O_CREAT |
@@ -73,6 +79,7 @@ export class AppendingFile {
       file,
       isOnDisk: temporary !== true && file.stat().isFile(),
       becomes,
+      isUnnamed,
     });
   }
 
@@ -84,7 +91,7 @@ export class AppendingFile {
 
   async flush(): Promise<void> {
     if (this.#compressor !== undefined) await this.#append(await this.#compressor.finish());
-    if (!this.#dirty || !this.#isOnDisk) return;
+    if (!this.#dirty || !this.#isOnDisk || this.#isUnnamed) return;
     await onDisk('write', this.#path, async () => {
       await this.#early;
       // Both run at the same time: the file system syncs both in one step.
@@ -96,6 +103,14 @@ export class AppendingFile {
     this.#dirty = false;
     this.#unasked = 0;
     this.#folderSynced = true;
+  }
+
+  /** Gives a file that is complete its name, and makes both survive a crash in one step. */
+  async publish(from: string): Promise<void> {
+    await onDisk('write', this.#path, () => renameOver(from, this.#path));
+    this.#isUnnamed = false;
+    this.#folderSynced = false;
+    await this.flush();
   }
 
   async close(): Promise<void> {

@@ -8,7 +8,7 @@ import { stringifyJson } from '../../../lib/text/json.ts';
 import { fileToWrite, type WrittenFile } from '../../../lib/files/written-file.ts';
 import type { Codec } from '../compression/compression.ts';
 import { codeOf, onDisk } from '../io-error.ts';
-import { AppendingFile, syncFolder } from './appending-file.ts';
+import { AppendingFile } from './appending-file.ts';
 import {
   removeLeftovers,
   removeLeftoversOnce,
@@ -83,10 +83,12 @@ export class ReplacingFile {
   static async #openBeside(options: ReplacingOptions, replaces: boolean): Promise<ReplacingFile> {
     const { path, codec, context } = options;
     const beside = temporaryPath(path);
+    const isUnnamed = !replaces;
     try {
-      const file = await AppendingFile.open({ path: beside, codec, truncate: true, becomes: path });
+      const opening = { path: beside, codec, truncate: true, becomes: path, isUnnamed };
+      const file = await AppendingFile.open(opening);
       const replacing = new ReplacingFile(options, file, beside);
-      if (!replaces) replacing.#published = { path, before: 'nothing' };
+      if (isUnnamed) replacing.#published = { path, before: 'nothing' };
       return replacing;
     } catch (error) {
       const code = codeOf((error as Error).cause);
@@ -146,12 +148,9 @@ export class ReplacingFile {
     const { path } = this.#options;
     const written = fileToWrite(path, { append: false });
     const before = await stat(path).catch(() => undefined);
-    await onDisk('write', path, async () => {
-      if (before !== undefined) await chmod(beside, before.mode & 0o777);
-      await renameOver(beside, path);
-    });
+    if (before !== undefined) await onDisk('write', path, () => chmod(beside, before.mode & 0o777));
+    await this.#file.publish(beside);
     this.#published = written;
-    await syncFolder(path);
   }
 
   /** Bookmarks rely on the partial file, so it stays; without an old file it is published as well. */
