@@ -9,6 +9,8 @@ export class HiddenMembers {
   readonly #name: string;
   readonly #log: Pick<Log, 'warn'>;
   #count = 0;
+  /** A page that cannot be read as columns is read again as records. */
+  #last = 0;
   #isSample = false;
 
   constructor(name: string, log: Pick<Log, 'warn'>) {
@@ -24,6 +26,8 @@ export class HiddenMembers {
   }
 
   see(line: number): void {
+    if (line <= this.#last) return;
+    this.#last = line;
     this.#count += 1;
     if (this.#count > 1) return;
     this.#log.warn('a record has two members of one name: the last one counts', {
