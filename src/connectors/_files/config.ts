@@ -55,9 +55,9 @@ export function filePath(description: string, schemes: readonly string[] = []) {
 }
 
 export function onFailure() {
-  return z.enum(['keep_old', 'keep_partial', 'discard']).default('keep_old').meta({
+  return z.enum(['keep_old', 'keep_partial']).default('keep_old').meta({
     description:
-      'What a run that fails leaves: the file of an earlier run, or what was written where there was none (`keep_old`); what was written in any case (`keep_partial`); the file of an earlier run, or none (`discard`).',
+      'What a run that fails leaves where a file of an earlier run was: that file, or the part that was written of the new one.',
   });
 }
 

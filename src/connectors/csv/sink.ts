@@ -182,16 +182,10 @@ class CsvSink implements Sink {
     let existing: Existing | undefined;
     const prepare = async (part: string) => (existing = await this.#existing(part, codec));
     if (this.#appends) await prepare(path);
-    const { on_failure: onFailing } = this.#config;
+    const inPlace = this.#config.on_failure === 'keep_partial';
     const file = this.#appends
       ? await AppendingFile.open({ path, codec, truncate: false })
-      : await ReplacingFile.open({
-          path,
-          codec,
-          context: this.#context,
-          onFailure: onFailing,
-          prepare,
-        });
+      : await ReplacingFile.open({ path, codec, context: this.#context, inPlace, prepare });
     return { file, ...this.#columns(existing, fields()) };
   }
 

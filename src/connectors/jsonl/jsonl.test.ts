@@ -241,7 +241,7 @@ describe('the jsonl sink', () => {
   it.each(['f.jsonl.gz', 'f.jsonl.zst'])(
     'writes %s so that every flush leaves a readable file',
     async (path) => {
-      const sink = await openSink({ path, on_failure: 'keep_partial' });
+      const sink = await openSink({ path });
       await sink.write(pageOf(1), { partial: false });
       await sink.write(pageOf(2), { partial: false });
       await sink.flush();

@@ -184,13 +184,7 @@ class JsonlSink implements Sink {
       await prepare(path);
       return AppendingFile.open({ path, codec, truncate: false });
     }
-    const { on_failure: onFailing } = this.#config;
-    return ReplacingFile.open({
-      path,
-      codec,
-      context: this.#context,
-      onFailure: onFailing,
-      prepare,
-    });
+    const inPlace = this.#config.on_failure === 'keep_partial';
+    return ReplacingFile.open({ path, codec, context: this.#context, inPlace, prepare });
   }
 }

@@ -22,7 +22,7 @@ import { ColumnLearner } from '../_files/typed/column-kinds.ts';
 import { PARQUET_CODECS, type ParquetFile } from '../_files/parquet/parquet-file.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 import { tellOldFileStays } from '../_files/output/no-records.ts';
-import { removeLeftovers, removeLeftoversOnce } from '../_files/output/temporary-path.ts';
+import { removeLeftovers } from '../_files/output/temporary-path.ts';
 import { probeFolder } from '../_files/output/probe-folder.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 import { addressIn, isStored, openPlace } from '../_objects/places.ts';
@@ -230,36 +230,27 @@ class ParquetSink implements Sink {
     if (this.#single === undefined) await this.#endFile();
   }
 
+  /** A run that failed leaves the file of an earlier one; where there is none, what was written. */
   async finish(reason: FinishReason): Promise<void> {
-    const isEmpty = this.#waiting.length === 0 && this.#written.length === 0;
-    if (reason === 'success') {
-      if (isEmpty && this.#single !== undefined) tellOldFileStays(this.#single, this.#context);
+    const isKept =
+      reason !== 'success' &&
+      this.#config.on_failure === 'keep_old' &&
+      this.#single !== undefined &&
+      existsSync(this.#single);
+    if (!isKept) {
+      const isEmpty = this.#waiting.length === 0 && this.#written.length === 0;
+      if (isEmpty && reason === 'success' && this.#single !== undefined)
+        tellOldFileStays(this.#single, this.#context);
       return this.#endFile();
-    }
-    if (!this.#isDropped(this.#single)) {
-      await this.#endFile();
-      if (isEmpty || this.#single === undefined) return;
-      return this.#context.env.log.warn(
-        `the run is ${reason}: the file has only what was written before that`,
-        { path: this.#single, hint: 'set `on_failure: discard` to have no file then' },
-      );
     }
     this.#waiting = [];
     this.#written.length = 0;
     await this.#output?.discard();
     this.#output = undefined;
-    if (this.#single === undefined || !existsSync(this.#single)) return;
     this.#context.env.log.warn(`the run is ${reason}: the file of an earlier run stays as it was`, {
       path: this.#single,
       hint: 'set `on_failure: keep_partial` to have the part that was written instead',
     });
-  }
-
-  /** Whether a run that failed drops what it wrote of its one file. */
-  #isDropped(single: string | undefined): boolean {
-    const { on_failure: onFailing } = this.#config;
-    if (single === undefined || onFailing === 'keep_partial') return false;
-    return onFailing === 'discard' || existsSync(single);
   }
 
   async close(): Promise<void> {
@@ -288,7 +279,6 @@ class ParquetSink implements Sink {
     await onDisk('create the folder', this.#folder, () => makeFolder(this.#folder));
     if (this.#single !== undefined && existsSync(this.#single))
       await removeLeftovers(this.#folder, (name) => name === basename(path));
-    else await removeLeftoversOnce(this.#folder);
     this.#path = path;
     if (this.#delivery === undefined) this.#written.push(fileToWrite(path, { append: false }));
     this.#output = await createParquetFile({

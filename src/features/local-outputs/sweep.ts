@@ -131,8 +131,6 @@ async function sweepOne(
   if (output.pre_existing) return kept('pre_existing');
   const found = await stat(path).catch(() => undefined);
   if (found === undefined) {
-    // A new file gets its name when it is complete.
-    if (await services.isRunning(output.run_id)) return kept('in_flight');
     if (!dryRun) await markDeleted(output, 0, services);
     return kept('not_on_disk');
   }

@@ -3,7 +3,6 @@ import { dirname } from 'node:path';
 import { Compressor, type Codec } from '../compression/compression.ts';
 import { codeOf, fileError, onDisk } from '../io-error.ts';
 import { makeFolder } from '../../../lib/files/make-folder.ts';
-import { renameOver } from '../../../lib/files/regular-file.ts';
 import { OpenFile } from '../../../lib/files/open-file.ts';
 import { fileToWrite, type WrittenFile } from '../../../lib/files/written-file.ts';
 
@@ -14,10 +13,6 @@ export interface AppendingFileOptions {
   readonly truncate: boolean;
   /** Whether the file is not needed after a crash: then it is not synced to disk. */
   readonly temporary?: boolean;
-  /** The name that the file gets later: errors say it, and its folder is synced by who renames it. */
-  readonly becomes?: string;
-  /** Whether nothing relies on it before it has that name (`publish`): then a flush syncs nothing. */
-  readonly isUnnamed?: boolean;
 }
 
 /**
@@ -39,8 +34,7 @@ export class AppendingFile {
   /** A pipe or a device cannot be synced, and a temporary file need not be. */
   readonly #isOnDisk: boolean;
   #compressor: Compressor | undefined;
-  #folderSynced: boolean;
-  #isUnnamed: boolean;
+  #folderSynced = false;
   #dirty = false;
   /** Bytes written since the last sync was started. */
   #unasked = 0;
@@ -50,16 +44,9 @@ export class AppendingFile {
   private constructor(
     written: WrittenFile,
     codec: Codec,
-    opened: {
-      readonly file: OpenFile;
-      readonly isOnDisk: boolean;
-      readonly becomes: string | undefined;
-      readonly isUnnamed: boolean | undefined;
-    },
+    opened: { readonly file: OpenFile; readonly isOnDisk: boolean },
   ) {
-    this.#path = opened.becomes ?? written.path;
-    this.#folderSynced = opened.becomes !== undefined;
-    this.#isUnnamed = opened.isUnnamed === true;
+    this.#path = written.path;
     this.written = opened.isOnDisk ? [written] : [];
     this.#codec = codec;
     this.#file = opened.file;
@@ -67,19 +54,17 @@ export class AppendingFile {
   }
 
   static async open(options: AppendingFileOptions): Promise<AppendingFile> {
-    const { path, codec, truncate, temporary, becomes, isUnnamed } = options;
+    const { path, codec, truncate, temporary } = options;
     const flags =
       constants.O_WRONLY |
       constants.O_CREAT |
       constants.O_APPEND |
       (truncate ? constants.O_TRUNC : 0);
     const written = fileToWrite(path, { append: !truncate });
-    const file = await openInFolder(path, flags, becomes ?? path);
+    const file = await openInFolder(path, flags);
     return new AppendingFile(written, codec, {
       file,
       isOnDisk: temporary !== true && file.stat().isFile(),
-      becomes,
-      isUnnamed,
     });
   }
 
@@ -91,7 +76,7 @@ export class AppendingFile {
 
   async flush(): Promise<void> {
     if (this.#compressor !== undefined) await this.#append(await this.#compressor.finish());
-    if (!this.#dirty || !this.#isOnDisk || this.#isUnnamed) return;
+    if (!this.#dirty || !this.#isOnDisk) return;
     await onDisk('write', this.#path, async () => {
       await this.#early;
       // Both run at the same time: the file system syncs both in one step.
@@ -103,14 +88,6 @@ export class AppendingFile {
     this.#dirty = false;
     this.#unasked = 0;
     this.#folderSynced = true;
-  }
-
-  /** Gives a file that is complete its name, and makes both survive a crash in one step. */
-  async publish(from: string): Promise<void> {
-    await onDisk('write', this.#path, () => renameOver(from, this.#path));
-    this.#isUnnamed = false;
-    this.#folderSynced = false;
-    await this.flush();
   }
 
   async close(): Promise<void> {
@@ -170,12 +147,12 @@ export async function syncFolder(path: string): Promise<void> {
 /**
  * Most files are written to an existing folder, so the folder is created only when opening fails.
  */
-async function openInFolder(path: string, flags: number, shown: string): Promise<OpenFile> {
+async function openInFolder(path: string, flags: number): Promise<OpenFile> {
   try {
     return await OpenFile.open(path, flags);
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw fileError(error, 'write', shown);
+    if (codeOf(error) !== 'ENOENT') throw fileError(error, 'write', path);
   }
-  await onDisk('create the folder of', shown, () => makeFolder(dirname(path)));
-  return onDisk('write', shown, () => OpenFile.open(path, flags));
+  await onDisk('create the folder of', path, () => makeFolder(dirname(path)));
+  return onDisk('write', path, () => OpenFile.open(path, flags));
 }

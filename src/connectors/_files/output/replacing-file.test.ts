@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { SinkContext } from '../../../kit/context.ts';
 import { Page } from '../../../kit/page.ts';
 import { check } from '../../../kit/schema.ts';
-import type { FinishReason, Sink, SinkDefinition } from '../../../kit/sink.ts';
+import type { FinishReason, SinkDefinition } from '../../../kit/sink.ts';
 import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
 import { testContext } from '../../../../test/fakes/env.ts';
 import { csvSink } from '../../csv/sink.ts';
@@ -26,23 +26,15 @@ interface Run {
   readonly context?: Partial<SinkContext>;
 }
 
-async function opened(
-  definition: SinkDefinition,
-  config: JsonObject,
-  context: Partial<SinkContext> = {},
-): Promise<Sink> {
-  const checked = check(definition.config, config);
-  if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
-  return definition.open(checked.value, testContext(folder, context));
-}
-
 async function run(
   definition: SinkDefinition,
   config: JsonObject,
   pages: readonly JsonValue[][],
   { reason = 'success', context = {} }: Run = {},
 ): Promise<void> {
-  const sink = await opened(definition, config, context);
+  const checked = check(definition.config, config);
+  if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+  const sink = await definition.open(checked.value, testContext(folder, context));
   try {
     for (const page of pages) {
       await sink.write(Page.ofRecords(page), { partial: false });
@@ -77,42 +69,6 @@ describe.each([
       expect(await text(path)).toBe(whole);
     },
   );
-
-  it.each<FinishReason>(['failed', 'cancelled'])(
-    'leaves what was written where there was none and the run is %s, unless nothing is wanted',
-    async (reason) => {
-      await run(sink, { path }, [[{ a: 1 }]], { reason });
-      expect(await text(path)).toBe(old);
-      await rm(join(folder, path));
-      const wants = { path, on_failure: 'discard' };
-      await run(sink, wants, [[{ a: 1 }]], { reason });
-      await run(sink, wants, [[{ a: 1 }]], { reason, context: from(undefined) });
-      expect((await readdir(folder)).filter((file) => !file.startsWith('.'))).toEqual([]);
-    },
-  );
-
-  it('is not there before it is whole, and a process that was killed leaves nothing half-written', async () => {
-    const writer = await opened(sink, { path });
-    await writer.write(Page.ofRecords([{ a: 1 }]), { partial: false });
-    await writer.flush();
-    expect(await readdir(folder)).toEqual([expect.stringMatching(/\.svc-tmp$/)]);
-    await writer.finish('success');
-    await writer.close();
-    expect(await readdir(folder)).toEqual([path]);
-  });
-
-  it('may have a name as long as the system allows', async () => {
-    const long = `${'n'.repeat(255 - path.length)}${path}`;
-    for (const context of [{}, from(1)]) await run(sink, { path: long }, [[{ a: 1 }]], { context });
-    expect(await readdir(folder)).toEqual([long]);
-  });
-
-  it('is made where a link that leads nowhere leads', async () => {
-    await symlink('real', join(folder, path));
-    await run(sink, { path }, [[{ a: 1 }]]);
-    expect(await text('real')).toBe(old);
-    expect((await readdir(folder)).sort()).toEqual([path, 'real'].sort());
-  });
 
   it('does when it is whole, with the rights of the old one, also behind a link', async () => {
     await writeFile(join(folder, 'real'), 'old\n');

@@ -8,11 +8,7 @@ const SUFFIX = '.svc-tmp';
 /** A temporary file of another machine that has not changed for so long was left behind. */
 const FOREIGN_MS = 24 * 60 * 60 * 1000;
 
-const MOST_NAME_BYTES = 200;
-
 const HOST = createHash('sha256').update(hostname()).digest('hex').slice(0, 6);
-/** Folders of which a process remembers that it has looked at them. */
-const MOST_SWEPT = 1000;
 /** Names made by this process; a process id alone may be that of an earlier process. */
 const ours = new Set<string>();
 
@@ -21,7 +17,7 @@ const ours = new Set<string>();
  * so that a later one recognises what a killed process has left.
  */
 export function temporaryPath(path: string): string {
-  const name = `.${shortName(path)}.${HOST}-${process.pid}-${randomUUID().slice(0, 8)}${SUFFIX}`;
+  const name = `.${basename(path)}.${HOST}-${process.pid}-${randomUUID().slice(0, 8)}${SUFFIX}`;
   ours.add(name);
   return join(dirname(path), name);
 }
@@ -29,23 +25,16 @@ export function temporaryPath(path: string): string {
 /** A path in the folder of `path` that a later run with the same `start` finds again. */
 export function resumablePath(path: string, start: string): string {
   const digest = createHash('sha256').update(start).digest('hex').slice(0, 8);
-  return join(dirname(path), `.${shortName(path)}.from-${digest}${SUFFIX}`);
+  return join(dirname(path), `.${basename(path)}.from-${digest}${SUFFIX}`);
 }
 
 /** What earlier runs have left for a later one to go on with. */
 export async function resumableFiles(path: string): Promise<string[]> {
-  const start = `.${shortName(path)}.from-`;
+  const start = `.${basename(path)}.from-`;
   const names = await readdir(dirname(path)).catch(() => []);
   return names
     .filter((name) => name.startsWith(start) && isTemporaryName(name))
     .map((name) => join(dirname(path), name));
-}
-
-/** File systems allow names of 255 bytes, of which ours need some: a longer one becomes a digest. */
-function shortName(path: string): string {
-  const name = basename(path);
-  if (Buffer.byteLength(name) <= MOST_NAME_BYTES) return name;
-  return createHash('sha256').update(name).digest('hex');
 }
 
 /** Whether a file name is one of ours for unfinished output. */
@@ -70,19 +59,6 @@ export async function removeLeftovers(
     const isLeft = host === HOST ? isDead(name, Number(pid)) : await isOld(path);
     if (isLeft) await rm(path, { force: true, recursive: true }).catch(() => {});
   }
-}
-
-const swept = new Set<string>();
-
-/**
- * The same for all files of a folder, once in the life of this process: for a file that is new, so
- * that a folder with many files is not read for each of them.
- */
-export async function removeLeftoversOnce(folder: string): Promise<void> {
-  if (swept.has(folder)) return;
-  if (swept.size >= MOST_SWEPT) swept.clear();
-  swept.add(folder);
-  await removeLeftovers(folder, () => true);
 }
 
 /** A temporary file may have a temporary file of its own. */
