@@ -32,7 +32,8 @@ export interface Call {
   readonly lines?: string;
   /**
    * Whether it is repeated after the connection was lost. Not so what moves a place that the server
-   * keeps: the answer that was lost would be skipped.
+   * keeps: the answer that was lost would be skipped. Nor what adds documents whose ids the server
+   * makes: they would be there twice.
    */
   readonly isRepeatable?: boolean;
 }

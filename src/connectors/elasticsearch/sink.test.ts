@@ -127,6 +127,24 @@ describe('a page', () => {
     await expect(write([{ id: 1 }], upsert)).rejects.toMatchObject({ kind: 'rate_limited' });
   });
 
+  it.each([
+    ['is sent again after its answer was lost where all ids are known', { id_field: 'id' }, 2],
+    ['fails after its answer was lost where the server made an id: twice is not once', {}, 1],
+  ] as const)('%s', async (_title, config, sent) => {
+    let asked = 0;
+    server.respond((request): Reply => {
+      const answer = search.answer(request);
+      if (!request.path.endsWith('/_bulk')) return answer;
+      asked += 1;
+      return asked === 1 ? { ...answer, breaks: true } : answer;
+    });
+    const written = write([{ id: 1 }, { id: 2 }], config);
+    if (sent === 2) await written;
+    else await expect(written).rejects.toMatchObject({ kind: 'connection' });
+    expect(bulks()).toHaveLength(sent);
+    expect(ids()).toHaveLength(2);
+  });
+
   it('is sent in parts of `batch_size`', async () => {
     const records = Array.from({ length: 5 }, (_, id) => ({ id }));
     await write(records, { batch_size: 2 });

@@ -91,7 +91,8 @@ async function sendPart(bulk: Bulk, part: Part): Promise<Rejection[]> {
   let left = part;
   for (let attempt = 0; ; attempt += 1) {
     const path = `${step(index)}/_bulk`;
-    const answer = await link.ask({ method: 'POST', path, lines: left.lines });
+    const isRepeatable = left.changes.every(({ id }) => id !== undefined);
+    const answer = await link.ask({ method: 'POST', path, lines: left.lines, isRepeatable });
     const busy: Change[] = [];
     for (const [at, outcome] of outcomesOf(answer, left.changes.length).entries()) {
       const change = left.changes[at] as Change;
