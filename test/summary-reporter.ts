@@ -33,7 +33,7 @@ export class SummaryReporter implements Reporter {
     for (const line of unsteady) console.log(line);
     console.log(
       `tests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped + counts.pending} skipped` +
-        (unsteady.length === 0 ? '' : `, ${unsteady.length} of the passed only at a second try`),
+        (unsteady.length === 0 ? '' : `, ${unsteady.length} of these passed only at a second try`),
     );
   }
 }
