@@ -1,4 +1,4 @@
-import { ConnectorError } from '../../lib/errors.ts';
+import type { Execution } from '../../kit/execution.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Page } from '../../kit/page.ts';
 import type { RecordSchema, RecordType } from '../../kit/record-schema.ts';
@@ -24,12 +24,6 @@ export interface CommitToken {
   readonly token: string;
   /** Absent where no other server takes the run over. */
   readonly execution?: Execution | undefined;
-}
-
-/** One execution of a run that several servers share. */
-export interface Execution {
-  readonly runId: string;
-  readonly claim: number;
 }
 
 /** Rows that fill the same columns. */
@@ -194,25 +188,3 @@ export interface RollbackDriver {
 
 /** Table of the commit tokens, with one row per scope, and one that names its execution. */
 export const TOKEN_TABLE = '_svc_commit_token';
-
-/** No state key, and so no scope, starts with a dot. */
-export function executionScope(scope: string): string {
-  return `.execution:${scope}`;
-}
-
-export function executionText({ runId, claim }: Execution): string {
-  return `${runId} ${claim}`;
-}
-
-/** Whether the scope belongs to a later execution of the same run, as the stored text says. */
-export function isLater(stored: string | undefined, { runId, claim }: Execution): boolean {
-  const [run, number] = (stored ?? '').split(' ');
-  return run === runId && Number(number) > claim;
-}
-
-export function takenOverError(scope: string): ConnectorError {
-  return new ConnectorError(
-    'refused',
-    `another server took over the run: nothing more is committed for \`${scope}\` here`,
-  );
-}

@@ -16,18 +16,20 @@ import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
 import {
-  executionScope,
-  executionText,
-  isLater,
-  takenOverError,
   TOKEN_TABLE,
   type CommitToken,
-  type Execution,
   type LiveColumn,
   type RowSet,
   type SqlDriver,
   type TableChange,
 } from '../_sql/driver.ts';
+import {
+  executionScope,
+  executionText,
+  isLater,
+  takenOverError,
+  type Execution,
+} from '../../kit/execution.ts';
 import { pathOf, type DuckdbSinkConfig } from './config.ts';
 import { roundingOf } from './rounding.ts';
 import { fromText, isNested } from '../../lib/sql/duckdb-from-text.ts';

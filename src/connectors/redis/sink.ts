@@ -26,7 +26,7 @@ import {
   isLater,
   takenOverError,
   type Execution,
-} from '../_sql/driver.ts';
+} from '../../kit/execution.ts';
 import { redisUri } from './addresses.ts';
 import { redisSinkConfig, type RedisSinkConfig, type RedisSinkType } from './config.ts';
 import { RedisLink } from './link.ts';
@@ -168,8 +168,9 @@ const TAKE = `
   return 1`;
 
 /**
- * Records and token in one step, unless a later execution has the scope. In a transaction of plain commands one that fails (a key of another
- * type) would not keep the token from being set; here it ends the script before.
+ * Records and token in one step, unless a later execution has the scope. In a transaction of plain
+ * commands one that fails (a key of another type) would not keep the token from being set; here it
+ * ends the script before.
  */
 const COMMIT = `
   if ARGV[3] ~= '' and redis.call('GET', KEYS[#KEYS]) ~= ARGV[3] then return 0 end

@@ -16,13 +16,8 @@ import type { Page } from '../../kit/page.ts';
 import { fieldOf, type RecordSchema } from '../../kit/record-schema.ts';
 import { isBase64 } from '../../kit/typed-values.ts';
 import {
-  executionScope,
-  executionText,
-  isLater,
-  takenOverError,
   TOKEN_TABLE,
   type CommitToken,
-  type Execution,
   type LiveColumn,
   type RowSet,
   type SqlDriver,
@@ -30,6 +25,13 @@ import {
   type TableSweep,
   type RollbackSession,
 } from '../_sql/driver.ts';
+import {
+  executionScope,
+  executionText,
+  isLater,
+  takenOverError,
+  type Execution,
+} from '../../kit/execution.ts';
 import { nearColumn, type UnknownFields } from '../_sql/column-names.ts';
 import { withRefusedRow } from '../_sql/refused-row.ts';
 import { keysOf } from '../_sql/row-sets.ts';

@@ -13,7 +13,8 @@ import {
 import { keyedSpec, settle, type KeyedSpec } from '../../../kit/write-spec.ts';
 import { MongoLink } from '../../../lib/mongodb/client.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
-import type { CommitToken, Execution } from '../../_sql/driver.ts';
+import type { CommitToken } from '../../_sql/driver.ts';
+import type { Execution } from '../../../kit/execution.ts';
 import type { MongodbSinkConfig } from '../config.ts';
 import { changesOf, sendChanges, type PageChanges } from './changes.ts';
 import { sweepCollection } from './sweep.ts';

@@ -9,15 +9,14 @@ import {
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { MongoLink } from '../../../lib/mongodb/client.ts';
 import { CODES } from '../../../lib/mongodb/errors.ts';
+import { TOKEN_TABLE, type CommitToken } from '../../_sql/driver.ts';
 import {
   executionScope,
   executionText,
   isLater,
   takenOverError,
-  TOKEN_TABLE,
-  type CommitToken,
   type Execution,
-} from '../../_sql/driver.ts';
+} from '../../../kit/execution.ts';
 
 interface TokenDocument {
   readonly _id: string;

@@ -3,15 +3,14 @@ import type { Connection } from 'mysql2';
 import { askMysql } from '../../../lib/sql/mysql.ts';
 import { codesOf } from '../../../lib/sql/mysql-errors.ts';
 import { fnv1a64 } from '../../../lib/text/fnv.ts';
+import { TOKEN_TABLE, type CommitToken } from '../../_sql/driver.ts';
 import {
   executionScope,
   executionText,
   isLater,
   takenOverError,
-  TOKEN_TABLE,
-  type CommitToken,
   type Execution,
-} from '../../_sql/driver.ts';
+} from '../../../kit/execution.ts';
 import { sqlLiteral } from '../read/literals.ts';
 
 const NO_SUCH_TABLE = 1146;

@@ -4,14 +4,14 @@
  */
 import type { ClientBase } from 'pg';
 import { codeOf } from '../../../lib/sql/postgres.ts';
+import { type CommitToken } from '../../_sql/driver.ts';
 import {
   executionScope,
   executionText,
   isLater,
   takenOverError,
-  type CommitToken,
   type Execution,
-} from '../../_sql/driver.ts';
+} from '../../../kit/execution.ts';
 
 const NO_SUCH_TABLE = '42P01';
 

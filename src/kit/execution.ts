@@ -1,0 +1,33 @@
+/**
+ * How a sink that commits tokens tells the executions of one run apart, so that one which another
+ * server took over commits nothing more.
+ */
+import { ConnectorError } from '../lib/errors.ts';
+
+/** One execution of a run that several servers share. */
+export interface Execution {
+  readonly runId: string;
+  readonly claim: number;
+}
+
+/** No state key, and so no scope, starts with a dot. */
+export function executionScope(scope: string): string {
+  return `.execution:${scope}`;
+}
+
+export function executionText({ runId, claim }: Execution): string {
+  return `${runId} ${claim}`;
+}
+
+/** Whether the scope belongs to a later execution of the same run, as the stored text says. */
+export function isLater(stored: string | undefined, { runId, claim }: Execution): boolean {
+  const [run, number] = (stored ?? '').split(' ');
+  return run === runId && Number(number) > claim;
+}
+
+export function takenOverError(scope: string): ConnectorError {
+  return new ConnectorError(
+    'refused',
+    `another server took over the run: nothing more is committed for \`${scope}\` here`,
+  );
+}
