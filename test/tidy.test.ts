@@ -26,6 +26,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   secrets: ['kit', 'lib'],
   credentials: ['kit', 'lib'],
   document: ['kit', 'lib'],
+  // What connectors are held to, by the tests and by a command.
+  conformance: ['kit', 'lib'],
   history: ['wire', 'lib'],
   blocks: ['channels', 'document', 'kit', 'lib'],
   plan: ['blocks', 'document', 'kit', 'lib'],
@@ -73,6 +75,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   client: [],
   cli: [
     'client',
+    'conformance',
     'mcp',
     'features',
     'triggers',

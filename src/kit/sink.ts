@@ -50,7 +50,7 @@ export interface WriteOptions {
 export type FinishReason = 'success' | 'failed' | 'cancelled';
 
 /**
- * An open sink. Contract (`test/conformance/sink-clauses` tests every registered sink against it):
+ * An open sink. Contract (`conformance/sink/clauses.ts` tests every registered sink against it):
  *
  * - `write` accepts a page, or rejects records one by one where `partial` asks for it, and throws
  *   only when the page failed as a whole (`ConnectorError`). `capabilities.atomicity` says what a

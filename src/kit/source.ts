@@ -48,7 +48,7 @@ export interface ReadRequest {
  * - A failure is a `ConnectorError`. `close` never throws and may be called more than once, before
  *   the first page too.
  *
- * `test/conformance/source.ts` tests every registered source against this contract.
+ * `conformance/source/clauses.ts` tests every registered source against this contract.
  */
 export interface Source {
   pages(request: ReadRequest): AsyncIterable<Page>;

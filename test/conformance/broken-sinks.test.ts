@@ -2,9 +2,10 @@
 import { AssertionError } from 'node:assert';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BROKEN_SINKS } from './broken/sinks.ts';
+import { SINK_TOOLS } from './sink-tools.ts';
 import { fixturesOf } from './fixtures/fixtures-of.ts';
-import { holdTo, SINK_CLAUSES } from './sink/clauses.ts';
-import type { SinkFixture } from './sink/fixture.ts';
+import { holdTo, SINK_CLAUSES } from '../../src/conformance/sink/clauses.ts';
+import type { SinkFixture } from '../../src/kit/sink-fixture.ts';
 
 const fixtures = new Map<string, SinkFixture>();
 for (const type of new Set(BROKEN_SINKS.map(({ like }) => like))) {
@@ -24,7 +25,7 @@ describe('a sink that', () => {
     const fixture = fixtures.get(like);
     if (clause === undefined || fixture === undefined)
       throw new Error(`there is no clause \`${caughtBy}\` or no fixture of \`${like}\``);
-    const error = await failureOf(holdTo(clause, definition, fixture));
+    const error = await failureOf(holdTo(clause, { definition, fixture, tools: SINK_TOOLS }));
     expect(error, 'the clause does not notice it').toBeInstanceOf(AssertionError);
   });
 });

@@ -5,7 +5,7 @@ import { BROKEN_UNBOUNDED } from './broken/unbounded-sources.ts';
 import { memoryLog, memoryQueueSource, queueFixture } from './reference/memory-queue.ts';
 import { memoryFixture, memorySource } from './reference/memory-source.ts';
 import { describeSource } from './source.ts';
-import { brokenClauses } from './source/clauses.ts';
+import { brokenClauses } from '../../src/conformance/source/clauses.ts';
 
 describeSource(memorySource, memoryFixture);
 describeSource(memoryLog, queueFixture);

@@ -5,9 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SINKS } from '../../src/connectors/index.ts';
 import { BROKEN_SINKS } from './broken/sinks.ts';
 import { crashCases, crashEverywhere } from './crash/crash.ts';
+import { SINK_TOOLS } from './sink-tools.ts';
 import { fixturesOf } from './fixtures/fixtures-of.ts';
-import type { SinkFixture } from './sink/fixture.ts';
-import { SinkSubject } from './sink/subject.ts';
+import type { SinkFixture } from '../../src/kit/sink-fixture.ts';
+import { SinkSubject } from '../../src/conformance/sink/subject.ts';
 
 const LONG = { timeout: 900_000 };
 /** Opened, and for each of two pages before and after the write, the flush and the bookmark. */
@@ -21,7 +22,11 @@ for (const sink of SINKS) {
     if (fixture.crashesLike !== undefined) continue;
     const name = fixture.name === undefined ? sink.type : `${sink.type} (${fixture.name})`;
     const shown = fixture.missing === undefined ? name : `${name} [${fixture.missing}]`;
-    registered.push([shown, fixture, () => SinkSubject.of(sink, fixture)]);
+    registered.push([
+      shown,
+      fixture,
+      () => SinkSubject.of({ definition: sink, fixture, tools: SINK_TOOLS }),
+    ]);
   }
 }
 
@@ -56,7 +61,11 @@ describe('a sink that', () => {
     if (broken === undefined) throw new Error(`there is no sink that ${what}`);
     const [fixture] = await fixturesOf<SinkFixture>('sinks', broken.like);
     if (fixture === undefined) throw new Error('cannot happen: no fixture');
-    const subject = await SinkSubject.of(broken.definition, fixture);
+    const subject = await SinkSubject.of({
+      definition: broken.definition,
+      fixture,
+      tools: SINK_TOOLS,
+    });
     const crashCase = crashCases(subject).find((one) => one.name === name);
     if (crashCase === undefined) throw new Error(`the sink is not delivered ${name}`);
     const error: unknown = await crashEverywhere(subject, crashCase).then(

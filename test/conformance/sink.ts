@@ -1,8 +1,9 @@
 /** The contract of a sink (`src/kit/sink.ts`), as a suite every sink is held to. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SinkDefinition } from '../../src/kit/sink.ts';
-import { holdTo, SINK_CLAUSES } from './sink/clauses.ts';
-import type { SinkFixture } from './sink/fixture.ts';
+import { SINK_TOOLS } from './sink-tools.ts';
+import { holdTo, SINK_CLAUSES } from '../../src/conformance/sink/clauses.ts';
+import type { SinkFixture } from '../../src/kit/sink-fixture.ts';
 
 /** Servers in Java take their time. */
 const START_MS = 60_000;
@@ -19,7 +20,7 @@ export function describeSink(definition: SinkDefinition, fixture: SinkFixture): 
     });
     for (const clause of SINK_CLAUSES) {
       it(`${clause.name}: ${clause.title}`, async ({ skip }) => {
-        const reason = await holdTo(clause, definition, fixture);
+        const reason = await holdTo(clause, { definition, fixture, tools: SINK_TOOLS });
         if (reason !== undefined) skip(reason);
       });
     }

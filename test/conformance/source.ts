@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import type { SourceDefinition } from '../../src/kit/source.ts';
-import { holdTo, SOURCE_CLAUSES } from './source/clauses.ts';
-import type { SourceFixture } from './source/fixture.ts';
+import { holdTo, SOURCE_CLAUSES } from '../../src/conformance/source/clauses.ts';
+import type { SourceFixture } from '../../src/kit/source-fixture.ts';
 
-export type { SourceFixture } from './source/fixture.ts';
+export type { SourceFixture } from '../../src/kit/source-fixture.ts';
 
 /** More than the suite gives a clause. */
 const LONGEST_MS = 120_000;

@@ -14,7 +14,7 @@ import {
   pageOf,
   type MemoryConfig,
 } from '../reference/memory-source.ts';
-import type { SourceFixture } from '../source/fixture.ts';
+import type { SourceFixture } from '../../../src/kit/source-fixture.ts';
 
 export interface BrokenSource {
   readonly what: string;

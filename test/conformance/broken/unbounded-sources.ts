@@ -9,7 +9,7 @@ import {
   queueOf,
   type QueueConfig,
 } from '../reference/memory-queue.ts';
-import type { SourceFixture } from '../source/fixture.ts';
+import type { SourceFixture } from '../../../src/kit/source-fixture.ts';
 import type { BrokenSource } from './sources.ts';
 
 type Definition = SourceDefinition<QueueConfig>;

@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringifyJson, type JsonObject } from '../../../src/lib/text/json.ts';
-import type { Destination } from '../sink/fixture.ts';
-import { row, type SinkSubject } from '../sink/subject.ts';
+import type { Destination } from '../../../src/kit/sink-fixture.ts';
+import { row, type SinkSubject } from '../../../src/conformance/sink/subject.ts';
 
 /** What the source gives, page by page. */
 export const PAGES: readonly (readonly JsonObject[])[] = [

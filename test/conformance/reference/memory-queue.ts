@@ -15,7 +15,7 @@ import {
 import type { SourceContext } from '../../../src/kit/context.ts';
 import { ConnectorError } from '../../../src/lib/errors.ts';
 import { stringifyJson, type JsonObject, type JsonValue } from '../../../src/lib/text/json.ts';
-import type { SourceFixture } from '../source/fixture.ts';
+import type { SourceFixture } from '../../../src/kit/source-fixture.ts';
 import { pageOf, RECORDS } from './memory-source.ts';
 
 const config = z.strictObject({

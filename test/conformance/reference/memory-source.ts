@@ -16,7 +16,7 @@ import type { SourceContext } from '../../../src/kit/context.ts';
 import { ConnectorError } from '../../../src/lib/errors.ts';
 import { stringifyJson, type JsonObject, type JsonValue } from '../../../src/lib/text/json.ts';
 import { columnsOf } from '../../fakes/columns.ts';
-import type { SourceFixture } from '../source/fixture.ts';
+import type { SourceFixture } from '../../../src/kit/source-fixture.ts';
 
 const config = z.strictObject({
   name: z.string().meta({ description: 'Data set to read.' }),

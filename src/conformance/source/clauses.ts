@@ -1,8 +1,8 @@
 /** The contract of a source as data, and how it is put to one. */
-import type { SourceDefinition } from '../../../src/kit/source.ts';
+import type { SourceDefinition } from '../../kit/source.ts';
 import { CAPABILITY_CLAUSES } from './capabilities.ts';
 import type { SourceClause } from './clause.ts';
-import type { SourceFixture } from './fixture.ts';
+import type { SourceFixture } from '../../kit/source-fixture.ts';
 import { RECORD_CLAUSES } from './records.ts';
 import { BOOKMARK_CLAUSES } from './resume.ts';
 import { ENDING_CLAUSES } from './stop.ts';

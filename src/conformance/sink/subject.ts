@@ -1,8 +1,8 @@
 /** A sink with the config of one fixture, and ways to write with it and to look at what it wrote. */
 import assert from 'node:assert/strict';
-import type { SinkContext } from '../../../src/kit/context.ts';
-import { Page } from '../../../src/kit/page.ts';
-import { check } from '../../../src/kit/schema.ts';
+import type { SinkContext } from '../../kit/context.ts';
+import { Page } from '../../kit/page.ts';
+import { check } from '../../kit/schema.ts';
 import type {
   FinishReason,
   Sink,
@@ -10,11 +10,13 @@ import type {
   SinkDefinition,
   WriteMode,
   WriteResult,
-} from '../../../src/kit/sink.ts';
-import { ConnectorError } from '../../../src/lib/errors.ts';
-import { jsonText, type JsonObject, type JsonValue } from '../../../src/lib/text/json.ts';
-import { sinkContext } from '../../fakes/env.ts';
-import type { Destination, SinkFixture } from './fixture.ts';
+} from '../../kit/sink.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import { jsonText, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { sinkContext } from '../contexts.ts';
+import type { Destination, SinkFixture } from '../../kit/sink-fixture.ts';
+import { writeAndKill, type WriterStep } from './killed-writer.ts';
+import type { SinkCase, SinkTools } from './tools.ts';
 
 export const row = (id: number, v = `v${id}`): JsonObject => ({ id, v });
 const byId = (one: JsonObject, other: JsonObject): number =>
@@ -24,23 +26,25 @@ const byId = (one: JsonObject, other: JsonObject): number =>
 export class SinkSubject {
   readonly definition: SinkDefinition;
   readonly fixture: SinkFixture;
+  readonly tools: SinkTools;
   /** Of a config as the fixture gives it. */
   readonly capabilities: SinkCapabilities;
   /** Of the same config as an upsert, where there is that mode. */
   readonly keyedCapabilities: SinkCapabilities | undefined;
 
-  private constructor(definition: SinkDefinition, fixture: SinkFixture, config: JsonObject) {
+  private constructor({ definition, fixture, tools }: SinkCase, config: JsonObject) {
     this.definition = definition;
     this.fixture = fixture;
+    this.tools = tools;
     this.capabilities = this.capabilitiesOf(config);
     this.keyedCapabilities = this.offers('upsert')
       ? this.capabilitiesOf(this.keyed(config))
       : undefined;
   }
 
-  static async of(definition: SinkDefinition, fixture: SinkFixture): Promise<SinkSubject> {
-    const { config } = await fixture.fresh();
-    return new SinkSubject(definition, fixture, config);
+  static async of(given: SinkCase): Promise<SinkSubject> {
+    const { config } = await given.fixture.fresh();
+    return new SinkSubject(given, config);
   }
 
   offers(mode: WriteMode): boolean {
@@ -90,6 +94,12 @@ export class SinkSubject {
       await sink.finish(reason);
       return written;
     });
+  }
+
+  /** Another process takes the steps and is then killed. */
+  writeAndKill(config: JsonObject, steps: readonly WriterStep[], to: Destination): Promise<void> {
+    const { type } = this.definition;
+    return writeAndKill(this.tools.writer, { task: { type, config, steps }, to });
   }
 
   /** The settings of the config by which a second run adds to what is there. */

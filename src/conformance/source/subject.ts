@@ -1,17 +1,17 @@
 /** A source with the config of one fixture, and ways to read it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RECORDS_LANE, type Lane, type Page } from '../../../src/kit/page.ts';
-import { check } from '../../../src/kit/schema.ts';
+import { RECORDS_LANE, type Lane, type Page } from '../../kit/page.ts';
+import { check } from '../../kit/schema.ts';
 import type {
   ReadRequest,
   Source,
   SourceCapabilities,
   SourceDefinition,
-} from '../../../src/kit/source.ts';
-import type { JsonObject, JsonValue } from '../../../src/lib/text/json.ts';
-import { sourceContext } from '../../fakes/env.ts';
+} from '../../kit/source.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { sourceContext } from '../contexts.ts';
 import { assertThat, fail } from './difference.ts';
-import type { SourceFixture } from './fixture.ts';
+import type { SourceFixture } from '../../kit/source-fixture.ts';
 
 export interface ReadOptions {
   readonly config?: JsonObject | undefined;

@@ -1,11 +1,11 @@
 /** Clauses about sources that wait for records instead of ending. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RECORDS_LANE, type Page } from '../../../src/kit/page.ts';
-import type { Source, Unbounded } from '../../../src/kit/source.ts';
-import type { JsonObject, JsonValue } from '../../../src/lib/text/json.ts';
+import { RECORDS_LANE, type Page } from '../../kit/page.ts';
+import type { Source, Unbounded } from '../../kit/source.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { SourceClause } from './clause.ts';
 import { assertSame, assertThat } from './difference.ts';
-import type { Upstream } from './fixture.ts';
+import type { Upstream } from '../../kit/source-fixture.ts';
 import { settled, STOP_MS, within, type SourceSubject } from './subject.ts';
 
 /** What a busy machine may add to a promised time. */

@@ -1,9 +1,9 @@
 /** Clauses about records and pages. */
-import { RECORDS_LANE, type Lane, type Page } from '../../../src/kit/page.ts';
-import type { RecordSchema } from '../../../src/kit/record-schema.ts';
-import { schemaText } from '../../../src/kit/type-text.ts';
-import { fieldFault } from '../../../src/kit/typed-values.ts';
-import { isObject, type JsonValue } from '../../../src/lib/text/json.ts';
+import { RECORDS_LANE, type Lane, type Page } from '../../kit/page.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
+import { schemaText } from '../../kit/type-text.ts';
+import { fieldFault } from '../../kit/typed-values.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import type { SourceClause } from './clause.ts';
 import { assertSame, assertThat } from './difference.ts';
 import { laneName, requestOf, STOP_MS, within, type SourceSubject } from './subject.ts';

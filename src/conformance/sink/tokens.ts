@@ -1,9 +1,8 @@
 /** Clauses about pages that are committed together with a watermark. */
 import assert from 'node:assert/strict';
-import { Page } from '../../../src/kit/page.ts';
-import type { Sink, TokenWriter } from '../../../src/kit/sink.ts';
+import { Page } from '../../kit/page.ts';
+import type { Sink, TokenWriter } from '../../kit/sink.ts';
 import type { SinkClause } from './clause.ts';
-import { writeAndKill } from './killed-writer.ts';
 import { failureOf, row, type SinkSubject } from './subject.ts';
 
 const SCOPE = 'conformance::row-0';
@@ -68,14 +67,13 @@ const killed: SinkClause = {
   inapplicable: noTokens,
   async check(subject) {
     const to = await subject.fresh();
-    const { type } = subject.definition;
     const steps = [
       { do: 'token', records: rows(1, 2), scope: SCOPE, token: 'one' },
       { do: 'token', records: rows(3), scope: SCOPE, token: 'two' },
       { do: 'hold', records: rows(4) },
       { do: 'flush' },
     ] as const;
-    await writeAndKill({ type, config: to.config, steps }, to);
+    await subject.writeAndKill(to.config, steps, to);
     await subject.expectRows(to, rows(1, 2, 3), 'after the kill');
     const left = await subject.using(to.config, (sink) => tokensOf(sink).last(SCOPE));
     assert.equal(left, 'two', 'the token does not say what is there');

@@ -1,7 +1,7 @@
 /** Clauses about stopping and failing. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConnectorError } from '../../../src/lib/errors.ts';
-import type { Source } from '../../../src/kit/source.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import type { Source } from '../../kit/source.ts';
 import type { SourceClause } from './clause.ts';
 import { assertSame, assertThat } from './difference.ts';
 import { whyNotResumed } from './resume.ts';

@@ -1,12 +1,12 @@
 /** Clauses about one open sink: order, counts, pages that fail, single records that are refused. */
 import assert from 'node:assert/strict';
-import { JSON_LINES } from '../../../src/kit/json-lines.ts';
-import { Page } from '../../../src/kit/page.ts';
-import type { Sink, WriteResult } from '../../../src/kit/sink.ts';
-import type { JsonObject, JsonValue } from '../../../src/lib/text/json.ts';
-import { columnsOf } from '../../fakes/columns.ts';
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import { Page } from '../../kit/page.ts';
+import type { Sink, WriteResult } from '../../kit/sink.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { columnsOf } from '../columns-of.ts';
 import type { SinkClause } from './clause.ts';
-import type { Destination, Encode } from './fixture.ts';
+import type { Destination, Encode } from '../../kit/sink-fixture.ts';
 import { connectorFailureOf, failureOf, row, write, type SinkSubject } from './subject.ts';
 
 const order: SinkClause = {

@@ -1,10 +1,9 @@
 /** Clauses about the write modes: upsert, delete, the delete marker, overwrite. */
 import assert from 'node:assert/strict';
-import type { WriteMode } from '../../../src/kit/sink.ts';
+import type { WriteMode } from '../../kit/sink.ts';
 import type { SinkClause } from './clause.ts';
-import type { JsonObject } from '../../../src/lib/text/json.ts';
-import type { Destination } from './fixture.ts';
-import { writeAndKill } from './killed-writer.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
+import type { Destination } from '../../kit/sink-fixture.ts';
 import { row, write, type SinkSubject } from './subject.ts';
 
 const without =
@@ -145,7 +144,7 @@ const unfinishedOverwrite: SinkClause = {
     await subject.using(config, (sink) => write(sink, [row(9)]));
     await subject.expectRows(to, [row(1), row(2)], 'after an overwrite that was only closed');
     const steps = [{ do: 'write', records: [row(9)] }, { do: 'flush' }] as const;
-    await writeAndKill({ type: subject.definition.type, config, steps }, to);
+    await subject.writeAndKill(config, steps, to);
     await subject.expectRows(to, [row(1), row(2)], 'after an overwrite that was killed');
     await subject.run(config, [[row(5)]]);
     await subject.expectRows(to, [row(5)], 'after an overwrite that follows a killed one');

@@ -1,5 +1,5 @@
 /** Clauses about bookmarks. */
-import { parseJson, stringifyJson, type JsonValue } from '../../../src/lib/text/json.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import type { SourceClause } from './clause.ts';
 import { assertSame, assertThat, difference, shown } from './difference.ts';
 import { laneName, type ReadOptions, type SeenRun, type SourceSubject } from './subject.ts';

@@ -1,8 +1,7 @@
 /** Clauses about what others can read, and when: after a flush, after a kill, after each end. */
 import assert from 'node:assert/strict';
-import type { FinishReason } from '../../../src/kit/sink.ts';
+import type { FinishReason } from '../../kit/sink.ts';
 import type { SinkClause } from './clause.ts';
-import { writeAndKill } from './killed-writer.ts';
 import { row, write, type SinkSubject } from './subject.ts';
 
 const notDurable = ({ capabilities }: SinkSubject): string | undefined =>
@@ -47,7 +46,7 @@ const killed: SinkClause = {
       { do: 'write', records: [row(3)] },
       { do: 'flush' },
     ] as const;
-    await writeAndKill({ type: subject.definition.type, config: to.config, steps }, to);
+    await subject.writeAndKill(to.config, steps, to);
     await subject.expectRows(
       to,
       [1, 2, 3].map((id) => row(id)),
@@ -67,7 +66,7 @@ const unfinished: SinkClause = {
     await subject.run(to.config, [[row(1), row(2)]]);
     const before = await to.rows();
     const steps = [{ do: 'write', records: [row(3), row(4)] }, { do: 'flush' }] as const;
-    await writeAndKill({ type: subject.definition.type, config: to.config, steps }, to);
+    await subject.writeAndKill(to.config, steps, to);
     assert.deepEqual(await to.rows(), before, 'a killed run changed what was there');
     await subject.run(to.config, [[row(5)]]);
     assert.ok(
@@ -134,7 +133,7 @@ const continueKilled: SinkClause = {
       { do: 'flush' },
       { do: 'write', records: [row(2)] },
     ] as const;
-    await writeAndKill({ type: subject.definition.type, config, steps }, to);
+    await subject.writeAndKill(config, steps, to);
     await subject.run(config, [[row(7)], [row(8)]]);
     const ids = ((await to.rows()) ?? []).map((one) => one['id']).filter((id) => id !== 2);
     assert.deepEqual(ids, [1, 7, 8], 'after a killed run and another one');

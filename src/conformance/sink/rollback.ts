@@ -1,16 +1,16 @@
 /** Clauses about rolling a run back. */
 import assert from 'node:assert/strict';
-import { Page } from '../../../src/kit/page.ts';
+import { Page } from '../../kit/page.ts';
 import type {
   RollbackMode,
   SinkRollback,
   SinkRollbackRequest,
   SinkRollbackResult,
-} from '../../../src/kit/rollback.ts';
-import type { Sink } from '../../../src/kit/sink.ts';
-import { canonicalJson, type JsonObject } from '../../../src/lib/text/json.ts';
+} from '../../kit/rollback.ts';
+import type { Sink } from '../../kit/sink.ts';
+import { canonicalJson, type JsonObject } from '../../lib/text/json.ts';
 import type { SinkClause } from './clause.ts';
-import type { Destination } from './fixture.ts';
+import type { Destination } from '../../kit/sink-fixture.ts';
 import { row, type SinkSubject } from './subject.ts';
 
 const COLUMN = '_svc_run_id';

@@ -1,6 +1,6 @@
 /** Clauses about what a definition offers besides reading: shape, data sets, slices, digests. */
-import type { KeySpan, ResultShape, Slices } from '../../../src/kit/source.ts';
-import { isObject, jsonText, type JsonObject, type JsonValue } from '../../../src/lib/text/json.ts';
+import type { KeySpan, ResultShape, Slices } from '../../kit/source.ts';
+import { isObject, jsonText, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { SourceClause } from './clause.ts';
 import { assertSame, assertThat, shown } from './difference.ts';
 import type { SourceSubject } from './subject.ts';

@@ -1,10 +1,10 @@
 /** Clauses about what a sink says of itself: flags, address, files, errors, probe. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import type { Sink, SinkCapabilities, WriteMode } from '../../../src/kit/sink.ts';
-import { isKeyed } from '../../../src/kit/write-spec.ts';
-import type { JsonObject } from '../../../src/lib/text/json.ts';
-import { sinkContext } from '../../fakes/env.ts';
+import type { Sink, SinkCapabilities, WriteMode } from '../../kit/sink.ts';
+import { isKeyed } from '../../kit/write-spec.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
+import { sinkContext } from '../contexts.ts';
 import type { SinkClause } from './clause.ts';
 import { connectorFailureOf, row, write, type SinkSubject } from './subject.ts';
 

@@ -3,18 +3,17 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SOURCES } from '../../../src/connectors/index.ts';
-import { RECORDS_LANE } from '../../../src/kit/page.ts';
-import { check } from '../../../src/kit/schema.ts';
-import type { ReadBack, SchemaAccess, Sink } from '../../../src/kit/sink.ts';
+import { RECORDS_LANE } from '../../kit/page.ts';
+import { check } from '../../kit/schema.ts';
+import type { ReadBack, SchemaAccess, Sink } from '../../kit/sink.ts';
 import {
   isObject,
   jsonText,
   parseJson,
   type JsonObject,
   type JsonValue,
-} from '../../../src/lib/text/json.ts';
-import { sourceContext } from '../../fakes/env.ts';
+} from '../../lib/text/json.ts';
+import { sourceContext } from '../contexts.ts';
 import type { SinkClause } from './clause.ts';
 import { row, write, type SinkSubject } from './subject.ts';
 
@@ -165,7 +164,7 @@ function readRows(subject: SinkSubject, config: JsonObject): Promise<string[]> {
 async function readParsed(subject: SinkSubject, parsed: unknown): Promise<string[]> {
   const back = subject.definition.readBack?.(parsed);
   if (back === undefined) return assert.fail('`readBack` names no source for this config');
-  const records = await readAll(back);
+  const records = await readAll(subject, back);
   const field = back.recordIn;
   return textsOf(
     field === undefined
@@ -178,8 +177,11 @@ function recordIn(value: JsonValue | undefined): JsonValue {
   return typeof value === 'string' ? parseJson(value) : (value ?? null);
 }
 
-async function readAll({ type, config }: ReadBack): Promise<readonly JsonValue[]> {
-  const definition = SOURCES.find((one) => one.type === type);
+async function readAll(
+  { tools }: SinkSubject,
+  { type, config }: ReadBack,
+): Promise<readonly JsonValue[]> {
+  const definition = tools.sources.find((one) => one.type === type);
   if (definition === undefined) return assert.fail(`there is no source \`${type}\``);
   const checked = check(definition.config, config);
   if (!checked.ok) return assert.fail(JSON.stringify(checked.issues));
