@@ -29,10 +29,10 @@ export function partPages(
 ): GeneratedFile[] {
   return [
     ...parts.sources.all.map((definition) =>
-      page(`sources/${definition.type}.md`, connectorPage(definition, root)),
+      page(`sources/${definition.type}.md`, connectorPage(definition, parts, root)),
     ),
     ...parts.sinks.all.map((definition) =>
-      page(`sinks/${definition.type}.md`, connectorPage(definition, root)),
+      page(`sinks/${definition.type}.md`, connectorPage(definition, parts, root)),
     ),
     page(
       'transforms.md',
@@ -71,7 +71,11 @@ function listPage(title: string, lead: string, sections: readonly string[]): str
   return `# ${title}\n\n${lead}\n\n${sections.join('\n')}`;
 }
 
-function connectorPage(definition: SourceDefinition | SinkDefinition, root: string): string {
+function connectorPage(
+  definition: SourceDefinition | SinkDefinition,
+  parts: Parts,
+  root: string,
+): string {
   const aliases =
     definition.aliases === undefined || definition.aliases.length === 0
       ? ''
@@ -79,15 +83,31 @@ function connectorPage(definition: SourceDefinition | SinkDefinition, root: stri
   const examples = definition.examples
     .map((config) => yamlBlock({ [definition.role]: { type: definition.type, config } }))
     .join('\n');
-  return `# ${definition.role} \`${definition.type}\`\n\n${definition.description}\n${aliases}\n${fieldTable(jsonSchemaOf(definition.config))}\n${examples}\n${notes(definition.type, root)}`;
+  return `# ${definition.role} \`${definition.type}\`\n\n${definition.description}\n${aliases}\n${fieldTable(jsonSchemaOf(definition.config))}\n${examples}\n${notes(definition, parts, root)}`;
 }
 
 /** The hand-written page of the connector, one heading deeper. */
-function notes(type: string, root: string): string {
+function notes(
+  { type, role }: SourceDefinition | SinkDefinition,
+  parts: Parts,
+  root: string,
+): string {
   const path = join(root, 'src/connectors', type, 'README.md');
   if (!existsSync(path)) return '';
   const [, ...rest] = readFileSync(path, 'utf8').split('\n');
-  return `## Notes\n${rest.map((line) => (line.startsWith('#') ? `#${line}` : line)).join('\n')}`;
+  const lines = rest.map((line) => (line.startsWith('#') ? `#${line}` : line));
+  return `## Notes\n${lines.join('\n').replaceAll(PAGE_OF_CONNECTOR, (_link, other: string) => linkTo(other, role, parts))}`;
+}
+
+/** How hand-written pages of connectors name each other. */
+const PAGE_OF_CONNECTOR = /\]\(\.\.\/([\w-]+)\/README\.md/g;
+
+/** To the page of the other connector in the same role, or in the only role that it has. */
+function linkTo(other: string, role: 'source' | 'sink', parts: Parts): string {
+  const folders = { source: 'sources', sink: 'sinks' } as const;
+  const has = parts[folders[role]].all.some(({ type }) => type === other);
+  const folder = folders[has ? role : role === 'source' ? 'sink' : 'source'];
+  return `](../${folder}/${other}.md`;
 }
 
 interface Described {
