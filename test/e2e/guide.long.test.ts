@@ -1,15 +1,23 @@
 /**
- * The guide, followed to the letter: its documents are saved, its commands are run, and what they
- * print is compared.
+ * The guide and its sister pages, followed to the letter: their files are saved, their commands are
+ * run, and what they print is compared.
  */
-import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { headgate } from './headgate.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const GUIDE = join(ROOT, 'docs/guide');
+const FOLDERS = ['guide', 'how-to', 'coming-from'];
 
 interface Command {
   readonly line: string;
@@ -17,21 +25,21 @@ interface Command {
 }
 
 type Snippet =
-  | { readonly kind: 'document'; readonly name: string; readonly text: string }
+  | { readonly kind: 'file'; readonly name: string; readonly text: string }
   | { readonly kind: 'console'; readonly commands: readonly Command[] };
 
 /**
- * Fenced blocks that are to be saved (`# name.yaml` in the first line) or run (`console`), in
- * order. Programs (`ts`) are only to be read.
+ * Fenced blocks that are to be saved (`# name.yaml` in the first line, or `[name.csv]` behind the
+ * language) or run (`console`), in order. Programs (`ts`) are only to be read.
  */
 function snippetsOf(markdown: string): Snippet[] {
-  return [...markdown.matchAll(/^```(?!ts\n)(\w+)\n([\s\S]*?)^```$/gm)].map(
-    ([, language, text = '']) => {
+  return [...markdown.matchAll(/^```(?!ts\n)(\w+)(?: \[(\S+)\])?\n([\s\S]*?)^```$/gm)].map(
+    ([, language, given, text = '']) => {
       if (language === 'console') return { kind: 'console', commands: commandsOf(text) };
-      const name = /^# (\S+\.(?:yaml|json|jsonl))\n/.exec(text)?.[1];
+      const name = given ?? /^# (\S+\.(?:yaml|json|jsonl|py))\n/.exec(text)?.[1];
       if (name === undefined)
         throw new Error(`a snippet begins with neither a file name nor a command:\n${text}`);
-      return { kind: 'document', name, text };
+      return { kind: 'file', name, text };
     },
   );
 }
@@ -69,7 +77,16 @@ function patternOf(text: string): RegExp {
   return new RegExp(`^${literal.join('.*')}$`);
 }
 
-const pages = readdirSync(GUIDE).filter((name) => name.endsWith('.md'));
+function save(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
+
+const pages = FOLDERS.flatMap((folder) =>
+  readdirSync(join(ROOT, 'docs', folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name)),
+);
 let folder: string;
 
 beforeAll(() => {
@@ -81,10 +98,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the guide', () => {
   it.each(pages)('%s does what it shows', async (page) => {
-    const snippets = snippetsOf(readFileSync(join(GUIDE, page), 'utf8'));
+    const snippets = snippetsOf(readFileSync(join(ROOT, 'docs', page), 'utf8'));
     expect(snippets.filter(({ kind }) => kind === 'console')).not.toHaveLength(0);
     for (const snippet of snippets) {
-      if (snippet.kind === 'document') writeFileSync(join(folder, snippet.name), snippet.text);
+      if (snippet.kind === 'file') save(join(folder, snippet.name), snippet.text);
       else for (const command of snippet.commands) await follow(command, folder);
     }
   });
