@@ -1,0 +1,5 @@
+import DefaultTheme from 'vitepress/theme';
+import './style.css';
+
+// The builder of the site asks for a default export.
+export default DefaultTheme;
