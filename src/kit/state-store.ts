@@ -18,6 +18,11 @@ export interface StateStore {
   putHeld(key: string, value: JsonValue, holding: Holding): Promise<boolean>;
   delete(key: string): Promise<void>;
   /**
+   * What is stored for `key` and for keys that start with `key::`, in the order of the keys. Leases
+   * are not among them.
+   */
+  entries(key: string): Promise<readonly StateEntry[]>;
+  /**
    * Takes or renews the lease of a key and gives it, unless another token has one that has not
    * ended: then it gives that one. Of many who ask at once one gets it. Time is that of the store
    * where it has a clock.
@@ -26,6 +31,18 @@ export interface StateStore {
   /** Ends the lease of this token; one of another token stays. */
   release(key: string, token: string): Promise<void>;
   close(): Promise<void>;
+}
+
+export interface StateEntry {
+  /** `get` and `delete` take it. */
+  readonly key: string;
+  /** When it was put; absent where the store does not know. */
+  readonly at?: Date;
+  /**
+   * Present when the store knows the beginning of the key only: `key` names the value, and is not
+   * what it was put with.
+   */
+  readonly isCut?: true;
 }
 
 /** By whom a value may be stored. */
@@ -53,13 +70,23 @@ export interface Lease {
 }
 
 /** A store for what only one process uses. */
-export type UnsharedStore = Omit<StateStore, 'lease' | 'release' | 'putHeld'>;
+export type UnsharedStore = Omit<StateStore, 'lease' | 'release' | 'putHeld' | 'entries'>;
 
 /** Where nobody has the lease. */
 export const NO_LEASE: Lease = { token: '', holder: {}, remainingMs: 0 };
 
 /** Stands before the keys of leases where they lie beside values: no key starts with a dot. */
 export const LEASE_PREFIX = '.lease:';
+
+/** Whether a stored key belongs to `key`: the key itself, or one below it. */
+export function isBelow(stored: string, key: string): boolean {
+  return stored === key || stored.startsWith(`${key}::`);
+}
+
+/** In the order of the keys, which is that of their characters in every store. */
+export function sortedEntries(entries: readonly StateEntry[]): StateEntry[] {
+  return entries.toSorted((one, other) => (one.key < other.key ? -1 : 1));
+}
 
 /** 1 to 256 characters, not starting with a dot; enough for `for_each` tuples and template ids. */
 export const STATE_KEY = /^(?!\.)[A-Za-z0-9_\-:.=&/%]{1,256}$/;

@@ -3,14 +3,20 @@
  * the old or the new one, never half.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { open as openFile, rename, rm } from 'node:fs/promises';
+import { open as openFile, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { AppError, ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { isEncrypted, decrypt, encrypt } from '../lib/crypto/encryption.ts';
 import { optional, text } from '../kit/schema.ts';
-import { defineStateStore, type StateStore } from '../kit/state-store.ts';
+import {
+  defineStateStore,
+  isBelow,
+  sortedEntries,
+  type StateEntry,
+  type StateStore,
+} from '../kit/state-store.ts';
 import { leasesIn } from './file-lease.ts';
 import { makeFolder } from '../lib/files/make-folder.ts';
 import { readRegular } from '../lib/files/regular-file.ts';
@@ -88,6 +94,7 @@ function openFolder(folder: string, encryption: FileStateConfig['encryption']): 
       );
       await syncFolder(folder).catch(ignoreMissing);
     },
+    entries: (key) => entriesOf(folder, key),
     ...leases,
     close: async () => {},
   };
@@ -98,6 +105,36 @@ function leaseNameOf(key: string): string {
   return fileNameOf(key).slice(0, -'.json'.length);
 }
 
+async function entriesOf(folder: string, key: string): Promise<readonly StateEntry[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw fileError(error, 'the state cannot be read');
+  });
+  const found: StateEntry[] = [];
+  for (const name of names) {
+    const stored = keyOf(name);
+    if (stored === undefined || !isBelow(stored, key)) continue;
+    // Another process may have deleted it since.
+    const written = await stat(join(folder, name)).catch(() => undefined);
+    if (written === undefined) continue;
+    const entry = { key: stored, at: written.mtime };
+    found.push(CUT.test(stored) ? { ...entry, isCut: true } : entry);
+  }
+  return sortedEntries(found);
+}
+
+/** The key of a file; of one whose name was cut, what gives that name again. */
+function keyOf(name: string): string | undefined {
+  if (name.startsWith('.') || !name.endsWith('.json')) return undefined;
+  const key = name
+    .slice(0, -'.json'.length)
+    .replaceAll(/%([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+  return fileNameOf(key) === name ? key : undefined;
+}
+
+/** How the keys end that stand for cut names; an escape may have been cut as well. */
+const CUT = /(%[0-9A-F]?)?__h-[0-9a-f]{32}$/;
+
 /** Longest file name that leaves room for the temporary ending. */
 const NAME_LIMIT = 200;
 
@@ -105,10 +142,11 @@ const NAME_LIMIT = 200;
  * `<key>.json` with `:`, `/` and `%` escaped; a very long key is cut and gets its hash.
  */
 function fileNameOf(key: string): string {
-  const name = key.replaceAll(
-    /[%:/]/g,
-    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
+  const end = CUT.exec(key)?.[0] ?? '';
+  const name =
+    key
+      .slice(0, key.length - end.length)
+      .replaceAll(/[%:/]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`) + end;
   if (name.length <= NAME_LIMIT) return `${name}.json`;
   const hash = createHash('sha256').update(key).digest('hex').slice(0, 32);
   return `${name.slice(0, NAME_LIMIT - 40)}__h-${hash}.json`;

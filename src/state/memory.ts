@@ -1,11 +1,17 @@
 import { z } from 'zod';
 import { parseJson, stringifyJson } from '../lib/text/json.ts';
-import { defineStateStore, NO_LEASE, type Lease } from '../kit/state-store.ts';
+import {
+  defineStateStore,
+  isBelow,
+  NO_LEASE,
+  sortedEntries,
+  type Lease,
+} from '../kit/state-store.ts';
 
 /**
  * Bookmarks of this process, stored as JSON text so that callers share no objects with the store.
  */
-const values = new Map<string, string>();
+const values = new Map<string, { readonly text: string; readonly at: Date }>();
 const leases = new Map<string, Omit<Lease, 'remainingMs'> & { readonly endsAt: number }>();
 
 const config = z.lazy(() => z.strictObject({}));
@@ -18,19 +24,23 @@ export const memoryState = defineStateStore<z.output<typeof config>>({
   examples: [{}],
   open: async () => ({
     async get(key) {
-      const text = values.get(key);
-      return text === undefined ? undefined : parseJson(text);
+      const found = values.get(key);
+      return found === undefined ? undefined : parseJson(found.text);
     },
     async put(key, value) {
-      values.set(key, stringifyJson(value));
+      values.set(key, { text: stringifyJson(value), at: new Date() });
     },
     async putHeld(key, value, { lease, token }) {
       if (leases.get(lease)?.token !== token) return false;
-      values.set(key, stringifyJson(value));
+      values.set(key, { text: stringifyJson(value), at: new Date() });
       return true;
     },
     async delete(key) {
       values.delete(key);
+    },
+    async entries(key) {
+      const found = [...values].filter(([stored]) => isBelow(stored, key));
+      return sortedEntries(found.map(([stored, { at }]) => ({ key: stored, at })));
     },
     async lease(key, { token, ttlMs, holder, instead, renews }) {
       const now = performance.now();

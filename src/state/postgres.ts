@@ -5,7 +5,13 @@ import { parseJson, stringifyJson, type JsonObject } from '../lib/text/json.ts';
 import { openPostgresPool, postgresUrlFault, withClient } from '../lib/sql/postgres.ts';
 import { quoteName } from '../lib/sql/sql-name.ts';
 import { boolean, finding, integer, text } from '../kit/schema.ts';
-import { defineStateStore, LEASE_PREFIX, NO_LEASE, type StateStore } from '../kit/state-store.ts';
+import {
+  defineStateStore,
+  LEASE_PREFIX,
+  NO_LEASE,
+  sortedEntries,
+  type StateStore,
+} from '../kit/state-store.ts';
 import { tableName } from './table-name.ts';
 
 const config = z.lazy(() =>
@@ -107,6 +113,14 @@ function openTable({ pool, ...lend }: Connection, table: string): StateStore {
     delete: (key) =>
       withClient(pool, { ...lend, doing: 'the state cannot be deleted' }, async (client) => {
         await client.query(`DELETE FROM ${table} WHERE key = $1`, [key]);
+      }),
+    entries: (key) =>
+      withClient(pool, { ...lend, doing: 'the state cannot be read' }, async (client) => {
+        const { rows } = await client.query<{ key: string; at: Date }>(
+          `SELECT key, updated_at AS at FROM ${table} WHERE key = $1 OR left(key, length($2)) = $2`,
+          [key, `${key}::`],
+        );
+        return sortedEntries(rows);
       }),
     lease: (key, { token, ttlMs, holder, instead = token, renews }) =>
       withClient(pool, { ...lend, doing: 'the state cannot be leased' }, async (client) => {

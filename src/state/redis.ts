@@ -4,7 +4,13 @@ import { ConnectorError } from '../lib/errors.ts';
 import { connectRedis, redisError } from '../lib/redis/redis.ts';
 import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { redisUrl } from '../kit/redis-url.ts';
-import { defineStateStore, LEASE_PREFIX, NO_LEASE, type StateStore } from '../kit/state-store.ts';
+import {
+  defineStateStore,
+  LEASE_PREFIX,
+  NO_LEASE,
+  sortedEntries,
+  type StateStore,
+} from '../kit/state-store.ts';
 
 const CONNECT_MS = 10_000;
 
@@ -55,6 +61,20 @@ function openNamespace(redis: Redis, nameOf: (key: string) => string): StateStor
     },
     delete: async (key) =>
       void (await attempt('the state cannot be deleted', redis.del(nameOf(key)))),
+    // The server does not know when a key was set.
+    async entries(key) {
+      const begin = nameOf('').length;
+      const found = new Set<string>();
+      if (await attempt('the state cannot be read', redis.exists(nameOf(key)))) found.add(key);
+      const below = `${nameOf(key).replaceAll(GLOB_SIGNS, '\\$&')}::*`;
+      for (let cursor = '0', isFirst = true; isFirst || cursor !== '0'; isFirst = false) {
+        const scanning = redis.scan(cursor, 'MATCH', below, 'COUNT', 1000);
+        const [next, names] = await attempt('the state cannot be read', scanning);
+        for (const name of names) found.add(name.slice(begin));
+        cursor = next;
+      }
+      return sortedEntries([...found].map((stored) => ({ key: stored })));
+    },
     async lease(key, { token, ttlMs, holder, instead = token, renews }) {
       const name = nameOf(LEASE_PREFIX + key);
       const value = stringifyJson({ token, holder });
@@ -80,6 +100,9 @@ function openNamespace(redis: Redis, nameOf: (key: string) => string): StateStor
     },
   };
 }
+
+/** What a pattern of the server does not take as it is. */
+const GLOB_SIGNS = /[\\*?[\]^-]/g;
 
 /** The server ends it by its own clock. */
 const TAKE_LEASE = `

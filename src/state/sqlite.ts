@@ -10,6 +10,7 @@ import {
   defineStateStore,
   LEASE_PREFIX,
   NO_LEASE,
+  sortedEntries,
   type Lease,
   type StateStore,
 } from '../kit/state-store.ts';
@@ -75,6 +76,9 @@ function openTable(db: DatabaseSync, table: string): StateStore {
      ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
   );
   const remove = db.prepare(`DELETE FROM ${table} WHERE key = ?`);
+  const keys = db.prepare(
+    `SELECT key, updated_at FROM ${table} WHERE key = ?1 OR substr(key, 1, ?3) = ?2`,
+  );
   const leases = leaseStatements(db, table);
   const inOrder = queueOfOne();
   return {
@@ -93,6 +97,17 @@ function openTable(db: DatabaseSync, table: string): StateStore {
     },
     delete: async (key) => {
       await inOrder('the state cannot be deleted', () => remove.run(key));
+    },
+    entries: async (key) => {
+      const rows = await inOrder('the state cannot be read', () =>
+        keys.all(key, `${key}::`, key.length + 2),
+      );
+      return sortedEntries(
+        rows.map(({ key: stored, updated_at: at }) => ({
+          key: String(stored),
+          at: new Date(String(at)),
+        })),
+      );
     },
     lease: (key, { token, ttlMs, holder, instead = token, renews }) =>
       inOrder('the state cannot be leased', () => {

@@ -15,7 +15,7 @@ import {
   type SinkDefinition,
 } from '../../src/kit/sink.ts';
 import { defineSource, type SourceDefinition } from '../../src/kit/source.ts';
-import { defineStateStore } from '../../src/kit/state-store.ts';
+import { defineStateStore, isBelow, sortedEntries } from '../../src/kit/state-store.ts';
 import { createParts } from '../../src/kit/parts.ts';
 import type { DlqPlan } from '../../src/blocks/dlq/plan.ts';
 import type { PlannedPart, Plan, PlannedRow } from '../../src/plan/plan.ts';
@@ -174,6 +174,14 @@ export function fakeState(values: Map<string, JsonValue>, trace?: Trace) {
           return Promise.resolve(true);
         },
         delete: (key) => Promise.resolve(void values.delete(key)),
+        entries: (key) =>
+          Promise.resolve(
+            sortedEntries(
+              [...values.keys()]
+                .filter((stored) => isBelow(stored, key))
+                .map((stored) => ({ key: stored })),
+            ),
+          ),
         lease: (_key, { token, ttlMs, holder }) =>
           Promise.resolve({ token, holder, remainingMs: ttlMs }),
         release: () => Promise.resolve(),

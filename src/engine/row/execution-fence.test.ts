@@ -131,6 +131,7 @@ function freezing(
           store.putHeld(key, value, by)
         ),
         delete: async (key) => (await wait('delete', key), store.delete(key)),
+        entries: (key) => store.entries(key),
         lease: async (key, request) => (await wait('lease', key), store.lease(key, request)),
         release: (key, token) => store.release(key, token),
         close: () => store.close(),

@@ -21,6 +21,7 @@ function broken(
       put: (key, value) => sound.put(key, value),
       putHeld: (key, value, holding) => sound.putHeld(key, value, holding),
       delete: (key) => sound.delete(key),
+      entries: (key) => sound.entries(key),
       lease: (key, request) => sound.lease(key, request),
       release: (key, token) => sound.release(key, token),
       close: () => sound.close(),
@@ -71,6 +72,9 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   })),
   broken('values', 'rounds whole numbers to doubles', (sound) => ({
     put: (key, value) => sound.put(key, typeof value === 'bigint' ? Number(value) : value),
+  })),
+  broken('entries', 'lists keys of another name that begins alike', (sound) => ({
+    entries: async (key) => sound.entries(key.replace(/::.*$/, '')),
   })),
   broken('lease', 'leases a key to everybody', () => ({
     lease: async (_key, { token, holder, ttlMs }) => ({ token, holder, remainingMs: ttlMs }),

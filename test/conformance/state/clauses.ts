@@ -86,6 +86,32 @@ export const STATE_CLAUSES: readonly StateClause[] = [
       }),
   },
   {
+    name: 'entries',
+    title: 'lists what stands below a key in order, without leases, and by names that it takes',
+    check: (subject) =>
+      subject.using(async (store) => {
+        const from = Date.now();
+        const long = `suite::list::${'x/'.repeat(100)}`;
+        const below = ['a::1', 'a=1&b=%41', 'e:f', 'e/f'];
+        const keys = ['suite::list', ...below.map((part) => `suite::list::${part}`), long];
+        for (const other of ['suite::lis', 'suite::list2', 'suite::LIST::a', 'other::suite::list'])
+          await store.put(other, 0);
+        for (const key of keys) await store.put(key, { key });
+        await store.lease('suite::list::a::1', asking('a'));
+        const entries = await store.entries('suite::list');
+        const names = entries.map(({ key, isCut }) => (isCut === true ? long : key));
+        assert.deepEqual(names, keys.toSorted());
+        for (const { key, at } of entries) {
+          assert.ok(at === undefined || Math.abs(at.getTime() - from) < 3_600_000, `${key}: ${at}`);
+          await subject.using((other) => other.delete(key));
+        }
+        assert.deepEqual(await store.entries('suite::list'), []);
+        assert.equal(await store.get(long), undefined, 'a listed name is not that of its value');
+        assert.equal(await store.get('suite::list2'), 0, 'more than that was deleted');
+        assert.deepEqual(await store.entries('suite::list_'), []);
+      }),
+  },
+  {
     name: 'race',
     title: 'lets one of many writers of a key win, whole',
     check: (subject) =>
