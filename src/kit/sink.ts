@@ -109,6 +109,11 @@ export interface TokenWriter {
   hold(page: Page): Promise<void>;
   /** The result counts the records of held pages too. */
   write(page: Page, scope: string, token: string): Promise<WriteResult>;
+  /**
+   * Removes the token of a scope: the next run of it starts from its state store alone. Durable and
+   * visible to others when it returns; a scope without a token stays without one.
+   */
+  forget(scope: string): Promise<void>;
 }
 
 /** Neutral column types. */

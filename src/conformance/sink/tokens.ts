@@ -107,4 +107,41 @@ const held: SinkClause = {
   },
 };
 
-export const TOKENS: readonly SinkClause[] = [together, failed, killed, held];
+const forgotten: SinkClause = {
+  name: 'token-forget',
+  title: 'forgets the token of one scope, for others to see, and keeps its records',
+  inapplicable: noTokens,
+  async check(subject) {
+    const to = await subject.fresh();
+    const last = (scope: string): Promise<string | undefined> =>
+      subject.using(to.config, (other) => tokensOf(other).last(scope));
+    await subject.using(to.config, (sink) => tokensOf(sink).forget(SCOPE));
+    await subject.using(to.config, async (sink) => {
+      const tokens = tokensOf(sink);
+      await tokens.last(SCOPE);
+      await tokens.write(page(1, 2), SCOPE, 'one');
+    });
+    await subject.using(to.config, async (sink) => {
+      const tokens = tokensOf(sink);
+      await tokens.last(`${SCOPE}::below`);
+      await tokens.write(page(3), `${SCOPE}::below`, 'other');
+    });
+    await subject.using(to.config, async (sink) => {
+      const tokens = tokensOf(sink);
+      await tokens.forget(SCOPE);
+      assert.equal(await last(SCOPE), undefined, 'the token is still there');
+      await tokens.forget(SCOPE);
+    });
+    assert.equal(await last(SCOPE), undefined, 'the token came back');
+    assert.equal(await last(`${SCOPE}::below`), 'other', 'the token of another scope is gone');
+    await subject.expectRows(to, rows(1, 2, 3), 'after a token was forgotten');
+    await subject.using(to.config, async (sink) => {
+      const tokens = tokensOf(sink);
+      await tokens.last(SCOPE);
+      await tokens.write(page(4), SCOPE, 'again');
+    });
+    assert.equal(await last(SCOPE), 'again', 'no token can be written after one was forgotten');
+  },
+};
+
+export const TOKENS: readonly SinkClause[] = [together, failed, killed, held, forgotten];

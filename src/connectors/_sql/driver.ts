@@ -127,6 +127,8 @@ export interface SqlDriver {
    * of other runs, are refused.
    */
   lastToken(scope: string, execution?: Execution): Promise<string | undefined>;
+  /** Removes the token of a scope, also where there is no table of tokens. */
+  forgetToken(scope: string): Promise<void>;
   evolve(table: string, change: SchemaChange): Promise<void>;
   /** The part of the table that an overwrite replaces; absent when it replaces all. */
   readonly part?: string;

@@ -174,6 +174,7 @@ export function createSqlSink(
       return held.hold(page);
     },
     write: held.write,
+    forget: (scope) => driver.forgetToken(scope),
   };
   return mapping.kind === 'auto' ? { ...sink, tokens, schema: table } : { ...sink, tokens };
 }

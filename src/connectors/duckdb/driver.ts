@@ -79,6 +79,11 @@ export async function openDuckdbDriver(
         if (execution !== undefined) await takeScope(connection, scope, execution);
         return lastToken(connection, scope);
       }),
+    forgetToken: (scope) =>
+      run('removing the commit token', async () => {
+        if ((await readColumns(connection, TOKEN_TABLE)) !== undefined)
+          await connection.run(`DELETE FROM ${TOKEN_TABLE} WHERE scope = $1`, [scope]);
+      }),
     evolve: (table, change) =>
       run(`changing the table \`${table}\``, () =>
         inTransaction(connection, () => evolve(connection, table, change)),

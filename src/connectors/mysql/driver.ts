@@ -22,7 +22,7 @@ import {
 } from './write/schema.ts';
 import { WriteSession } from './write/session.ts';
 import { insertStatements, keyCondition, nameList, TWO_ROWS } from './write/statements.ts';
-import { lastToken, MAKE_TOKENS, storeToken, takeScope } from './write/tokens.ts';
+import { forgetToken, lastToken, MAKE_TOKENS, storeToken, takeScope } from './write/tokens.ts';
 
 const NAMES = { ignoresCase: true };
 /** From this many rows on LOAD DATA is faster than INSERT. */
@@ -167,6 +167,8 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
       }
       return session.run('reading the commit token', (connection) => lastToken(connection, scope));
     },
+    forgetToken: (scope) =>
+      session.run('removing the commit token', (connection) => forgetToken(connection, scope)),
     evolve: (table, change) =>
       session.run(`changing the table \`${table}\``, (connection) =>
         evolve(connection, { table, change, isMariadb: server.isMariadb }),

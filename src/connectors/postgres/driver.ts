@@ -37,7 +37,7 @@ import {
   insertInto,
 } from './write/statements.ts';
 import { endEarlierExecutions, openExecutionPool } from './write/executions.ts';
-import { lastToken, storeToken, takeScope } from './write/tokens.ts';
+import { forgetToken, lastToken, storeToken, takeScope } from './write/tokens.ts';
 import { logReplaced, rollbackSession } from './write/rollback.ts';
 import { WriteTransaction, type Transaction } from './write/write-transaction.ts';
 import { hideStoredRow, placeArrival, placeCopied, placeRefusal } from './write/refused-value.ts';
@@ -191,6 +191,10 @@ export async function openPostgresDriver(
         lastToken(client, qualified(TOKEN_TABLE), scope),
       );
     },
+    forgetToken: (scope) =>
+      run('removing the commit token', (client) =>
+        forgetToken(client, qualified(TOKEN_TABLE), scope),
+      ),
     evolve: (table, change) =>
       run(`changing the table \`${table}\``, (client) => {
         targets.delete(table);

@@ -93,6 +93,10 @@ class RedisSink implements Sink {
         return Promise.resolve();
       },
       write: (page, scope, token) => this.#commit(page, scope, token),
+      forget: async (scope) => {
+        const doing = 'the commit token cannot be removed';
+        await this.#link.run(doing, (redis) => redis.del(TOKEN_PREFIX + scope));
+      },
     };
   }
 

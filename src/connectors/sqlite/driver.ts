@@ -130,6 +130,7 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
         if (execution !== undefined) takeScope(db, scope, execution);
         return lastToken(db, scope);
       }),
+    forgetToken: (scope) => run('removing the commit token', () => setToken(db, scope, undefined)),
     evolve: (table, change) =>
       run(`changing the table \`${table}\``, () => {
         const present = new Set(readColumns(db, table)?.map((column) => column.name));

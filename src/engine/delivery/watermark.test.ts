@@ -165,6 +165,7 @@ describe('an atomic watermark (spec 2.10)', () => {
       tokens: {
         last: (scope) => sink.tokens?.last(scope) ?? Promise.resolve(undefined),
         hold: async (page) => sink.tokens?.hold(page),
+        forget: async (scope) => sink.tokens?.forget(scope),
         write: async (page, scope, token) => {
           const result = await sink.tokens?.write(page, scope, token);
           if ((lost += 1) % 2 === 1) throw connectionLost();

@@ -62,6 +62,7 @@ function failingOnce(definition: SinkDefinition, at: number): SinkDefinition {
               tokens: {
                 last: (scope: string) => tokens.last(scope),
                 hold: (page) => tokens.hold(page),
+                forget: (scope) => tokens.forget(scope),
                 write: async (page, scope, token) => {
                   count();
                   return tokens.write(page, scope, token);

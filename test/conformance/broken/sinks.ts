@@ -243,6 +243,10 @@ export const BROKEN_SINKS: readonly BrokenSink[] = [
       };
     },
   }),
+  broken('token-forget', 'keeps the token that it is to forget', sqliteSink, {
+    sink: ({ tokens }) =>
+      tokens === undefined ? {} : { tokens: { ...tokens, forget: () => Promise.resolve() } },
+  }),
   broken('read-back', 'reads back what was asked for and not what is there', sqliteSink, {
     definition: {
       readBack(config) {

@@ -47,6 +47,7 @@ class KafkaSink implements Sink {
         this.#heldRecords += page.count;
       },
       write: (page, scope, token) => this.#commit(page, scope, token),
+      forget: (scope) => this.#transactions.forget(scope),
     };
   }
 

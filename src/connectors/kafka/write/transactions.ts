@@ -52,15 +52,31 @@ export class Transactions {
     return token;
   }
 
-  async commit(messages: readonly OutMessage[], scope: string, token: string): Promise<void> {
+  commit(messages: readonly OutMessage[], scope: string, token: string): Promise<void> {
+    return this.#commit(messages, scope, token);
+  }
+
+  /** A message without a value, which removes those before it from a compacted topic. */
+  async forget(scope: string): Promise<void> {
+    if ((await this.last(scope)) !== undefined) await this.#commit([], scope, undefined);
+  }
+
+  async #commit(
+    messages: readonly OutMessage[],
+    scope: string,
+    token: string | undefined,
+  ): Promise<void> {
     const { settings, context, config } = this.#setup;
     const committing = async (): Promise<void> => {
       const client = await this.#aloneFor(scope);
       const transaction = await client.beginTransaction();
       await sendChunks(transaction, messages, this.#setup);
-      const value = Buffer.from(token);
       const topic = config.commit_token_topic;
-      await transaction.send({ messages: [{ topic, key: Buffer.from(scope), value }] });
+      const key = Buffer.from(scope);
+      const value = token === undefined ? undefined : Buffer.from(token);
+      await transaction.send({
+        messages: [value === undefined ? { topic, key } : { topic, key, value }],
+      });
       await transaction.commit();
       this.#seen.set(scope, token);
     };

@@ -19,7 +19,7 @@ import type { MongodbSinkConfig } from '../config.ts';
 import { changesOf, sendChanges, type PageChanges } from './changes.ts';
 import { sweepCollection } from './sweep.ts';
 import { Target } from './target.ts';
-import { lastToken, storeToken } from './tokens.ts';
+import { forgetToken, lastToken, storeToken } from './tokens.ts';
 
 export class MongodbSink implements Sink {
   readonly tokens?: TokenWriter;
@@ -107,6 +107,7 @@ export class MongodbSink implements Sink {
         this.#held = this.#held.concat(page.records());
         return Promise.resolve();
       },
+      forget: (scope) => forgetToken(this.#link, scope),
       write: async (page, scope, token) => {
         requireOpen(this.#isClosed);
         const records = this.#held.concat(page.records());

@@ -54,6 +54,15 @@ export async function lastToken(
   return found?.token;
 }
 
+/** A page that is being committed in the scope is committed before this. */
+export async function forgetToken(link: MongoLink, scope: string): Promise<void> {
+  await link.run('the collection of commit tokens cannot be made', makeTokens);
+  await link.transaction('the commit token cannot be removed', async (db, session) => {
+    await takeScope(db, session, { scope, execution: undefined });
+    await tokensOf(db).deleteOne({ _id: scope }, { session });
+  });
+}
+
 async function makeTokens(db: Db): Promise<void> {
   try {
     await db.createCollection(TOKEN_TABLE);

@@ -89,6 +89,15 @@ export async function lastToken(
   }
 }
 
+/** Waits for a commit in progress. */
+export async function forgetToken(connection: Connection, scope: string): Promise<void> {
+  try {
+    await resetToken(connection, scope, undefined);
+  } catch (error) {
+    if (codesOf(error).number !== NO_SUCH_TABLE) throw error;
+  }
+}
+
 /** Sets the token of a scope, or removes it. */
 export async function resetToken(
   connection: Connection,

@@ -92,6 +92,19 @@ export async function lastToken(
   }
 }
 
+/** Waits for a commit in progress. */
+export async function forgetToken(
+  client: ClientBase,
+  tokens: string,
+  scope: string,
+): Promise<void> {
+  try {
+    await resetToken(client, tokens, scope, undefined);
+  } catch (error) {
+    if (codeOf(error) !== NO_SUCH_TABLE) throw error;
+  }
+}
+
 /** Sets the token of a scope, or removes it. */
 export async function resetToken(
   client: ClientBase,
