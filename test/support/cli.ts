@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../src/lib/time/clock.ts';
 import { createParts, type Parts } from '../../src/kit/parts.ts';
 import type { Wiring } from '../../src/cli/framework/context.ts';
-import type { StopSignal, World } from '../../src/cli/framework/world.ts';
+import { cancelled, type Prompts } from '../../src/cli/framework/prompts.ts';
+import type { Output, StopSignal, World } from '../../src/cli/framework/world.ts';
 
 export interface TestWorld extends World {
   out(): string;
@@ -19,6 +20,8 @@ export interface TestWorldOptions {
   readonly tty?: boolean;
   readonly variables?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Answers to questions, in order; without them nobody can be asked. */
+  readonly answers?: readonly (string | boolean)[];
 }
 
 export function testWorld(options: TestWorldOptions = {}): TestWorld {
@@ -48,6 +51,9 @@ export function testWorld(options: TestWorldOptions = {}): TestWorld {
     clock,
     ids: { next: () => `id-${(ids += 1)}` },
     fetch: () => Promise.reject(new Error('no network in tests')),
+    ...(options.answers === undefined
+      ? {}
+      : { prompts: () => Promise.resolve(scriptedPrompts(options.answers ?? [], output('err'))) }),
     onSignal: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -68,6 +74,31 @@ export function testWorld(options: TestWorldOptions = {}): TestWorld {
       nowMs += ms;
     },
     exits,
+  };
+}
+
+/** A wrong answer fails the test: a person would be asked again. `undefined` cancels. */
+function scriptedPrompts(answers: readonly (string | boolean)[], screen: Output): Prompts {
+  const left = [...answers];
+  const next = (question: string): string | boolean => {
+    const answer = left.shift();
+    screen.write(`? ${question} ${String(answer)}\n`);
+    if (answer === undefined) throw cancelled();
+    return answer;
+  };
+  return {
+    confirm: (question) => Promise.resolve(next(question) === true),
+    text(question, { preset = '', check }) {
+      const answer = String(next(question)) || preset;
+      const fault = check?.(answer);
+      return fault === undefined ? Promise.resolve(answer) : Promise.reject(new Error(fault));
+    },
+    select(question, choices) {
+      const answer = next(question);
+      const chosen = choices.find(({ value }) => value === answer);
+      if (chosen === undefined) return Promise.reject(new Error(`not offered: ${String(answer)}`));
+      return Promise.resolve(chosen.value);
+    },
   };
 }
 

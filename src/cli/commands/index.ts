@@ -29,6 +29,9 @@ import { pushCommand } from './push.ts';
 import { replicateCommand } from './replicate.ts';
 import { rerunCommand } from './rerun.ts';
 import { runsCommand } from './runs.ts';
+import { stateListCommand } from './state-list.ts';
+import { stateResetCommand } from './state-reset.ts';
+import { stateShowCommand } from './state-show.ts';
 import { submitCommand } from './submit.ts';
 import { runCommand } from './run.ts';
 import { scheduleCommand } from './schedule.ts';
@@ -65,6 +68,9 @@ export const COMMANDS: readonly Command[] = [
   runCommand,
   verifyCommand,
   rollbackCommand,
+  stateListCommand,
+  stateShowCommand,
+  stateResetCommand,
   dlqInspectCommand,
   dlqReplayCommand,
   dlqDiscardCommand,

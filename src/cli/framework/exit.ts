@@ -24,6 +24,7 @@ const USAGE_CODES: ReadonlySet<string> = new Set(['usage', 'bad_option', 'not_av
 
 export function exitOf(error: unknown): number {
   if (error instanceof ConfigError || error instanceof RefusedError) return EXIT.failed;
+  if (error instanceof AppError && error.code === 'cancelled') return EXIT.interrupted;
   return error instanceof AppError && USAGE_CODES.has(error.code) ? EXIT.usage : EXIT.failed;
 }
 

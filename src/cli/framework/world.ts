@@ -1,6 +1,7 @@
 /** The process as the command line sees it; tests pass a fake one. */
 import type { Clock } from '../../lib/time/clock.ts';
 import { systemClock } from '../../lib/time/clock.ts';
+import type { Prompts } from './prompts.ts';
 import { uuidIds, type Ids } from '../../lib/ids.ts';
 
 export interface Output {
@@ -19,6 +20,8 @@ export interface World {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly fetch: typeof fetch;
+  /** Present when somebody sits at the terminal and can be asked. */
+  readonly prompts?: () => Promise<Prompts>;
   /** Calls back for every SIGINT and SIGTERM until the returned function is called. */
   onSignal(listener: (signal: StopSignal) => void): () => void;
   /**
@@ -45,6 +48,9 @@ export function processWorld(): World {
     clock: systemClock,
     ids: uuidIds,
     fetch: globalThis.fetch,
+    ...(process.stdin.isTTY && process.stderr.isTTY
+      ? { prompts: async () => (await import('./terminal-prompts.ts')).terminalPrompts() }
+      : {}),
     onSignal: (listener) => {
       const signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM'];
       for (const signal of signals) process.on(signal, listener);
