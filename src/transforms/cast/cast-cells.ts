@@ -20,14 +20,19 @@ interface Cast {
   readonly type: keyof typeof CONVERSIONS;
   /** For the values that are not in their shortest spelling. */
   readonly change: (value: JsonValue) => JsonValue;
+  readonly decimal: '.' | ',';
 }
 
 /** The kind that a text gets without being copied; `MISSING` when it has to be converted. */
 type KindOf = (bytes: Uint8Array, start: number, end: number) => number;
 
-export function castColumn(columns: Columns, column: Column, { type, change }: Cast): Column {
+export function castColumn(
+  columns: Columns,
+  column: Column,
+  { type, change, decimal }: Cast,
+): Column {
   const { starts, ends, kinds } = column;
-  const kindOf = KINDS[type];
+  const kindOf = type === 'float' && decimal === ',' ? isSpelledOtherwise : KINDS[type];
   const read = valuesOf(columns, column);
   const builder = new ColumnBuilder(columns);
   for (const row of columns.rows) {
@@ -43,6 +48,8 @@ export function castColumn(columns: Columns, column: Column, { type, change }: C
   }
   return builder;
 }
+
+const isSpelledOtherwise: KindOf = () => MISSING;
 
 const KINDS: Readonly<Record<keyof typeof CONVERSIONS, KindOf>> = {
   int: (bytes, start, end) => (isInteger(bytes, start, end) ? NUMBER : MISSING),

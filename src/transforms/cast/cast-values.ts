@@ -58,6 +58,15 @@ function toFloat(value: JsonValue): JsonValue | undefined {
   }
 }
 
+const WITH_COMMA = /^([+-]?)(\d{1,3}(?:[. \u00a0]\d{3})+|\d*)(?:,(\d*))?$/;
+
+/** A number with a comma before its fraction; any other text is no number with a point either. */
+export function withPoint(text: string): string {
+  const [, sign, whole, fraction] = WITH_COMMA.exec(text.trim()) ?? [];
+  if (whole === undefined) return '';
+  return `${sign}${whole.replaceAll(/\D/g, '')}${fraction === undefined ? '' : `.${fraction}`}`;
+}
+
 const WORDS: ReadonlyMap<string, boolean> = new Map([
   ['true', true],
   ['1', true],

@@ -6,7 +6,7 @@ import { text } from '../../kit/schema.ts';
 import { forgetFields, withTypes, type RecordType } from '../../kit/record-schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
 import { castColumn } from './cast-cells.ts';
-import { CONVERSIONS } from './cast-values.ts';
+import { CONVERSIONS, withPoint } from './cast-values.ts';
 import { editing } from '../per-record.ts';
 
 const schema = z.lazy(() =>
@@ -15,6 +15,10 @@ const schema = z.lazy(() =>
       description:
         'Top-level field to the type it gets: a 64-bit whole number, a double, true or false, text, or an RFC 3339 time.',
       examples: [{ id: 'int', paid: 'bool', at: 'timestamp' }],
+    }),
+    decimal_separator: z.enum(['.', ',']).default('.').meta({
+      description:
+        'What stands before the fraction in texts that become `float`; with `,` points between the digits before it are left out: `1.234,50` is 1234.5.',
     }),
     on_error: z.enum(['error', 'null', 'skip', 'dlq']).default('error').meta({
       description:
@@ -51,6 +55,11 @@ export const cast = defineTransform<z.infer<typeof schema>>({
       output: [{ n: null }, { n: null }, {}],
     },
     {
+      config: { fields: { price: 'float' }, decimal_separator: ',', on_error: 'null' },
+      input: [{ price: '1.234,50' }, { price: '-7' }, { price: '1,234.5' }],
+      output: [{ price: 1234.5 }, { price: -7 }, { price: null }],
+    },
+    {
       config: { fields: { n: 'int' }, on_error: 'skip' },
       input: [{ n: 'many' }],
       output: [{ n: 'many' }],
@@ -72,7 +81,8 @@ export const cast = defineTransform<z.infer<typeof schema>>({
     const casts = Object.entries(config.fields).map(([name, type]) => ({
       name,
       type,
-      change: changeOf(name, type, config.on_error),
+      change: changeOf(name, type, config),
+      decimal: config.decimal_separator,
     }));
     const edit = (record: JsonObject): void => {
       for (const { name, type, change } of casts) {
@@ -82,11 +92,11 @@ export const cast = defineTransform<z.infer<typeof schema>>({
       }
     };
     return editing(edit, (columns) =>
-      casts.reduce((changed, { name, type, change }) => {
+      casts.reduce((changed, { name, type, change, decimal }) => {
         const column = changed.column(name);
         return column === undefined
           ? changed
-          : changed.with(name, castColumn(changed, column, { type, change }));
+          : changed.with(name, castColumn(changed, column, { type, change, decimal }));
       }, columns),
     );
   },
@@ -95,11 +105,12 @@ export const cast = defineTransform<z.infer<typeof schema>>({
 function changeOf(
   name: string,
   type: keyof typeof CONVERSIONS,
-  onError: 'error' | 'null' | 'skip' | 'dlq',
+  { on_error: onError, decimal_separator: decimal }: z.infer<typeof schema>,
 ): (value: JsonValue) => JsonValue {
   const convert = CONVERSIONS[type];
+  const hasComma = type === 'float' && decimal === ',';
   return (value) => {
-    const converted = convert(value);
+    const converted = convert(hasComma && typeof value === 'string' ? withPoint(value) : value);
     if (converted !== undefined) return converted;
     if (onError === 'null') return null;
     if (onError === 'skip') return value;
