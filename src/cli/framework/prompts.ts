@@ -20,7 +20,7 @@ export interface TextQuestion {
   /** Shown in an empty field. */
   readonly example?: string;
   /** What is wrong with an answer; it is asked again. */
-  check?(answer: string): string | undefined;
+  readonly check?: (answer: string) => string | undefined;
 }
 
 export function cancelled(): AppError {

@@ -42,7 +42,7 @@ export interface OpenStore {
   readonly type: string;
   readonly rows: readonly PlannedRow[];
   /** Of these rows and of the document, in the order of the keys. */
-  entries(): Promise<readonly StoredEntry[]>;
+  readonly entries: () => Promise<readonly StoredEntry[]>;
 }
 
 /** Every row of the document, also those that a run would leave out, in declared order. */
@@ -94,7 +94,7 @@ async function openStore(
     store,
     type: state.type,
     rows: mine,
-    async entries() {
+    entries: async () => {
       try {
         const found = await store.entries(options.plan.name);
         return found
