@@ -14,7 +14,7 @@ const TORTURE =
   process.env['HEADGATE_TORTURE_MINUTES'] === undefined
     ? ['test/cluster/torture.long.test.ts']
     : [];
-const LONG = ['src/**/*.long.test.ts', 'test/**/*.long.test.ts'];
+const LONG = ['src/**/*.{long,integration}.test.ts', 'test/**/*.long.test.ts'];
 
 const shared = {
   environment: 'node' as const,
@@ -29,9 +29,9 @@ const shared = {
 };
 
 /**
- * `npm test` runs `short`; `npm run test:long` runs the suites that kill, starve or attack whole
- * processes, that follow the guide and the examples step by step, or that test other suites. CI
- * runs both.
+ * `npm test` runs `short`; `npm run test:long` runs the suites that need servers, that kill, starve or
+ * attack whole processes, that follow the guide and the examples step by step, or that test other
+ * suites. CI runs both.
  */
 export default defineConfig({
   test: {

@@ -2,11 +2,10 @@
 import { AssertionError } from 'node:assert';
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SINKS } from '../../src/connectors/index.ts';
 import { BROKEN_SINKS } from './broken/sinks.ts';
 import { crashCases, crashEverywhere } from './crash/crash.ts';
 import { SINK_TOOLS } from './sink-tools.ts';
-import { fixturesOf } from './fixtures/fixtures-of.ts';
+import { fixturesOf, sinkFixtures } from './fixtures/fixtures-of.ts';
 import type { SinkFixture } from '../../src/kit/sink-fixture.ts';
 import { SinkSubject } from '../../src/conformance/sink/subject.ts';
 
@@ -16,18 +15,16 @@ const FEWEST_FAILPOINTS = 8;
 
 const encodings = new Set<string>();
 const registered: (readonly [string, SinkFixture, () => Promise<SinkSubject>])[] = [];
-for (const sink of SINKS) {
-  for (const fixture of await fixturesOf<SinkFixture>('sinks', sink.type)) {
-    for (const encoding of Object.keys(fixture.encoded ?? {})) encodings.add(encoding);
-    if (fixture.crashesLike !== undefined) continue;
-    const name = fixture.name === undefined ? sink.type : `${sink.type} (${fixture.name})`;
-    const shown = fixture.missing === undefined ? name : `${name} [${fixture.missing}]`;
-    registered.push([
-      shown,
-      fixture,
-      () => SinkSubject.of({ definition: sink, fixture, tools: SINK_TOOLS }),
-    ]);
-  }
+for (const [sink, fixture] of await sinkFixtures()) {
+  for (const encoding of Object.keys(fixture.encoded ?? {})) encodings.add(encoding);
+  if (fixture.crashesLike !== undefined) continue;
+  const name = fixture.name === undefined ? sink.type : `${sink.type} (${fixture.name})`;
+  const shown = fixture.missing === undefined ? name : `${name} [${fixture.missing}]`;
+  registered.push([
+    shown,
+    fixture,
+    () => SinkSubject.of({ definition: sink, fixture, tools: SINK_TOOLS }),
+  ]);
 }
 
 describe.each(registered)('%s', (_name, fixture, open) => {

@@ -1,9 +1,9 @@
-/** Every source of this build keeps the contract of sources. */
-import { SOURCES } from '../../src/connectors/index.ts';
-import { fixturesOf } from './fixtures/fixtures-of.ts';
-import { describeSource, type SourceFixture } from './source.ts';
+/**
+ * Every source of this build keeps the contract of sources. What needs a server is held to it by
+ * `sources.long.test.ts`.
+ */
+import { sourceFixtures } from './fixtures/fixtures-of.ts';
+import { describeSource } from './source.ts';
 
-for (const source of SOURCES) {
-  for (const fixture of await fixturesOf<SourceFixture>('sources', source.type))
-    describeSource(source, fixture);
-}
+for (const [source, fixture] of await sourceFixtures())
+  if (fixture.start === undefined) describeSource(source, fixture);

@@ -1,0 +1,6 @@
+/** Every sink of this build keeps the contract of sinks: those that need a server. */
+import { sinkFixtures } from './fixtures/fixtures-of.ts';
+import { describeSink } from './sink.ts';
+
+for (const [sink, fixture] of await sinkFixtures())
+  if (fixture.start !== undefined) describeSink(sink, fixture);
