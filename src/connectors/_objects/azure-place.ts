@@ -6,7 +6,7 @@ import { boolean, finding, optional, text } from '../../kit/schema.ts';
 import { openAzure } from '../../lib/objects/azure-objects.ts';
 import type { AzureAuth, AzurePlace } from '../../lib/objects/azure-login.ts';
 import type { ObjectStore } from '../../lib/objects/object-store.ts';
-import { runRequests, type Requesting } from './run-requests.ts';
+import { runRequests, type Requesting } from '../_http/run-requests.ts';
 import { endpointUrl } from './s3-place.ts';
 
 /** The emulators have one account, which everybody knows. */

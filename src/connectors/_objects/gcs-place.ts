@@ -9,7 +9,7 @@ import { openGcs } from '../../lib/objects/gcs-objects.ts';
 import type { ObjectStore } from '../../lib/objects/object-store.ts';
 import { isObject, parseJson, type JsonValue } from '../../lib/text/json.ts';
 import { resolvePath } from '../_files/paths.ts';
-import { runRequests, type Requesting } from './run-requests.ts';
+import { runRequests, type Requesting } from '../_http/run-requests.ts';
 import { endpointUrl } from './s3-place.ts';
 
 const auth = () =>

@@ -2,7 +2,7 @@
 import { ConnectorError } from '../../lib/errors.ts';
 import type { ObjectStore, StoredObject } from '../../lib/objects/object-store.ts';
 import type { ByteRanges } from '../_files/parquet/parquet-reader.ts';
-import { mayRepeat, type Requesting } from './run-requests.ts';
+import { mayRepeat, type Requesting } from '../_http/run-requests.ts';
 
 const BLOCK_BYTES = 1024 * 1024;
 const KEPT_BLOCKS = 32;

@@ -3,7 +3,7 @@ import type { PartContext } from '../../kit/context.ts';
 import type { ObjectStore } from '../../lib/objects/object-store.ts';
 import { azureAddress, openAzureContainer, type AzureConfig } from './azure-place.ts';
 import { gcsAddress, openGcsBucket, type GcsConfig } from './gcs-place.ts';
-import type { Requesting } from './run-requests.ts';
+import type { Requesting } from '../_http/run-requests.ts';
 import { openBucket, s3Address, type S3Config } from './s3-place.ts';
 
 const STORES = ['s3', 'gcs', 'azure-blob'] as const;

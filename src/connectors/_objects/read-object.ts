@@ -2,7 +2,7 @@
 import { ConnectorError } from '../../lib/errors.ts';
 import type { ObjectContent, ObjectStore } from '../../lib/objects/object-store.ts';
 import { digestFor } from './digests.ts';
-import { mayRepeat, type Requesting } from './run-requests.ts';
+import { mayRepeat, type Requesting } from '../_http/run-requests.ts';
 
 export interface ReadOptions {
   readonly store: ObjectStore;

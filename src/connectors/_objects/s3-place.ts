@@ -5,7 +5,7 @@ import { boolean, finding, optional, text } from '../../kit/schema.ts';
 import { isHttpUrl } from '../../lib/http/http-url.ts';
 import type { ObjectStore } from '../../lib/objects/object-store.ts';
 import { openS3 } from '../../lib/objects/s3-objects.ts';
-import { runRequests, type Requesting } from './run-requests.ts';
+import { runRequests, type Requesting } from '../_http/run-requests.ts';
 
 const credentials = () =>
   z.discriminatedUnion('type', [

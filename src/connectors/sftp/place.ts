@@ -11,7 +11,7 @@ import type { ObjectStore } from '../../lib/objects/object-store.ts';
 import { openSftp, type SftpReading } from '../../lib/objects/sftp-objects.ts';
 import { isObject } from '../../lib/text/json.ts';
 import { resolvePath } from '../_files/paths.ts';
-import { runRequests, type Requesting } from '../_objects/run-requests.ts';
+import { runRequests, type Requesting } from '../_http/run-requests.ts';
 import { hostKeysOf } from './known-hosts.ts';
 
 export function sftpFields() {

@@ -1,7 +1,7 @@
 import type { PartContext, RetryPolicy } from '../../kit/context.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { RunRequest } from '../../lib/objects/object-store.ts';
-import { ALL_TRANSIENT, requestRetry, waitBeforeRetry, type RequestRetry } from '../_http/retry.ts';
+import { ALL_TRANSIENT, requestRetry, waitBeforeRetry, type RequestRetry } from './retry.ts';
 
 const RETRY: RequestRetry = {
   maxRetries: 4,
