@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { finding, text } from '../../kit/schema.ts';
+import { finding, optional, text } from '../../kit/schema.ts';
 import { isHttpUrl } from '../../lib/http/http-url.ts';
 
 /** Fields that several connectors of this family share. */
@@ -52,6 +52,19 @@ export function httpUrl(description: string) {
       }
     })
     .meta({ description });
+}
+
+export function endpointUrl(
+  description = 'Address of a store that speaks the same protocol.',
+  example = 'https://minio.example.com:9000',
+) {
+  return optional(
+    text().superRefine((url, ctx) => {
+      if (isHttpUrl(url)) return;
+      const hint = `write it in full: \`${example}\``;
+      ctx.addIssue(finding('invalid_value', 'this is not an http or https address', { hint }));
+    }),
+  ).meta({ description });
 }
 
 /** `PageNumber`, `page_number`, `page-number` and `PAGENUMBER` are the same tag. */

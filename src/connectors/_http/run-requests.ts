@@ -19,14 +19,15 @@ export function retryOf({ retry }: Requesting): RequestRetry {
   return requestRetry(retry, RETRY, {});
 }
 
-export function runRequests(context: Requesting): RunRequest {
+/** `retry` where the part has settings of its own. */
+export function runRequests(context: Requesting, retry = retryOf(context)): RunRequest {
   return async (what, signal, work) => {
     for (let attempt = 0; ; attempt += 1) {
       signal.throwIfAborted();
       try {
         return await work();
       } catch (error) {
-        if (!(await mayRepeat(error, { attempt, what, signal, context }))) throw error;
+        if (!(await mayRepeat(error, { attempt, what, signal, context, retry }))) throw error;
       }
     }
   };
@@ -38,15 +39,16 @@ interface Failed {
   readonly what: string;
   readonly signal: AbortSignal;
   readonly context: Requesting;
+  readonly retry?: RequestRetry;
 }
 
 /** Waits before the next attempt; false when there is none. */
 export async function mayRepeat(
   error: unknown,
-  { attempt, what, signal, context }: Failed,
+  { attempt, what, signal, context, retry = retryOf(context) }: Failed,
 ): Promise<boolean> {
   if (signal.aborted || !(error instanceof ConnectorError)) return false;
-  const wait = waitBeforeRetry(error, attempt, retryOf(context));
+  const wait = waitBeforeRetry(error, attempt, retry);
   if (wait === undefined) return false;
   context.env.log.warn('a request failed; trying again', {
     reason: error.message,

@@ -7,7 +7,7 @@ import { openAzure } from '../../lib/objects/azure-objects.ts';
 import type { AzureAuth, AzurePlace } from '../../lib/objects/azure-login.ts';
 import type { ObjectStore } from '../../lib/objects/object-store.ts';
 import { runRequests, type Requesting } from '../_http/run-requests.ts';
-import { endpointUrl } from './s3-place.ts';
+import { endpointUrl } from '../_http/fields.ts';
 
 /** The emulators have one account, which everybody knows. */
 const EMULATOR = {

@@ -10,7 +10,7 @@ import type { ObjectStore } from '../../lib/objects/object-store.ts';
 import { isObject, parseJson, type JsonValue } from '../../lib/text/json.ts';
 import { resolvePath } from '../_files/paths.ts';
 import { runRequests, type Requesting } from '../_http/run-requests.ts';
-import { endpointUrl } from './s3-place.ts';
+import { endpointUrl } from '../_http/fields.ts';
 
 const auth = () =>
   z.discriminatedUnion('type', [

@@ -1,7 +1,9 @@
 /** Objects of Amazon S3 and compatible stores. */
 import type { Readable } from 'node:stream';
 import type * as S3 from '@aws-sdk/client-s3';
-import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+import { awsClientSettings, type AwsPlace, type AwsRequests } from '../aws/client-settings.ts';
+import { awsError } from '../aws/errors.ts';
+import { ConnectorError } from '../errors.ts';
 import { loadClient } from '../load-client.ts';
 import {
   onceOnly,
@@ -20,60 +22,29 @@ import { blocksOf } from './content-blocks.ts';
 import { PartUpload } from './part-upload.ts';
 import { S3Parts } from './s3-parts.ts';
 
-export interface S3Place {
+export interface S3Place extends AwsPlace {
   readonly bucket: string;
-  readonly region?: string | undefined;
-  readonly endpoint?: string | undefined;
   /** Whether the bucket stands in the path of addresses and not in the host name. */
   readonly pathStyle?: boolean | undefined;
-  /** Those that the client finds when absent: variables, profiles, the role of the machine. */
-  readonly keys?: S3Keys | undefined;
-  readonly profile?: string | undefined;
 }
 
-export interface S3Keys {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string | undefined;
-}
-
-export interface S3Requests {
-  /** How often the client makes a request, itself. */
-  readonly attempts: number;
-  readonly requestMs: number;
+export interface S3Requests extends AwsRequests {
   readonly run: RunRequest;
 }
 
-const CONNECT_MS = 5000;
-/** Compatible stores take any; the client asks for one. */
-const ANY_REGION = 'us-east-1';
 const LEVEL_KEYS = 1000;
 const ONE_LOOK: S3Requests = { attempts: 2, requestMs: 30_000, run: onceOnly };
 
 export async function openS3(place: S3Place, requests = ONE_LOOK): Promise<ObjectStore> {
   const sdk = await loadClient('@aws-sdk/client-s3', () => import('@aws-sdk/client-s3'));
-  const { endpoint, pathStyle, keys, profile } = place;
-  const region = place.region ?? (endpoint === undefined ? undefined : ANY_REGION);
+  const { bucket, endpoint, pathStyle } = place;
   const client = new sdk.S3Client({
-    ...(region === undefined ? {} : { region }),
+    ...(await awsClientSettings(place, requests)),
     // A compatible store seldom has a host name for each bucket.
-    ...(endpoint === undefined ? {} : { endpoint }),
     forcePathStyle: pathStyle ?? endpoint !== undefined,
-    ...(profile === undefined ? {} : { profile }),
-    ...(keys === undefined ? {} : { credentials: credentialsOf(keys) }),
-    maxAttempts: requests.attempts,
     responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: requests.requestMs },
   });
-  return new S3Store(sdk, client, { bucket: place.bucket, run: requests.run });
-}
-
-function credentialsOf({ accessKeyId, secretAccessKey, sessionToken }: S3Keys) {
-  return {
-    accessKeyId,
-    secretAccessKey,
-    ...(sessionToken === undefined ? {} : { sessionToken }),
-  };
+  return new S3Store(sdk, client, { bucket, run: requests.run });
 }
 
 /** What was stopped has to be removed as well. */
@@ -234,7 +205,7 @@ class S3Store implements ObjectStore {
         return await send();
       } catch (error) {
         signal.throwIfAborted();
-        throw s3Error(error, failing);
+        throw awsError(error, failing);
       }
     });
   }
@@ -260,42 +231,4 @@ function checksumsOf(got: S3.GetObjectCommandOutput): Checksums {
     md5: tag === undefined || encrypted ? undefined : Buffer.from(tag, 'hex').toString('base64'),
   };
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
-}
-
-function s3Error(error: unknown, failing: string): ConnectorError {
-  if (error instanceof ConnectorError) return error;
-  const { name = '', $metadata } = error as {
-    readonly name?: string;
-    readonly $metadata?: { readonly httpStatusCode?: number };
-  };
-  const status = $metadata?.httpStatusCode;
-  const inner: unknown = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
-  const hint = HINTS.find(([form]) => form.test(name))?.[1];
-  return new ConnectorError(kindOf(name, status), `${failing}: ${messageOf(inner) || name}`, {
-    cause: error,
-    ...(hint === undefined ? {} : { hint }),
-    ...(status === undefined ? {} : { status }),
-  });
-}
-
-const HINTS: readonly (readonly [RegExp, string])[] = [
-  [/^Expired|TokenExpired/, 'get new credentials; those of a role are renewed by themselves'],
-  [
-    /CredentialsProvider/,
-    'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role',
-  ],
-  [/InvalidAccessKeyId|SignatureDoesNotMatch/, 'check the access key and its secret'],
-  [/PermanentRedirect|AuthorizationHeaderMalformed/, 'set `region` to that of the bucket'],
-  [/PreconditionFailed/, 'the object was replaced while it was read; run it again'],
-  [/EntityTooSmall|InvalidPart/, 'report this: parts were not sent as they should'],
-];
-
-function kindOf(name: string, status: number | undefined): ConnectorErrorKind {
-  if (name === 'NoSuchBucket' || name === 'NoSuchKey' || name === 'NotFound') return 'missing';
-  if (/Credential|InvalidAccessKeyId|SignatureDoesNotMatch|Token/.test(name)) return 'auth';
-  if (status === 403) return 'refused';
-  if (status === 429 || name === 'SlowDown') return 'rate_limited';
-  if (name === 'TimeoutError' || name === 'RequestTimeout') return 'timeout';
-  if (status === undefined) return 'connection';
-  return status >= 500 ? 'http_5xx' : 'refused';
 }
