@@ -22,6 +22,7 @@ import { restSource } from './rest/index.ts';
 import { s3Sink, s3Source } from './s3/index.ts';
 import { sftpSink, sftpSource } from './sftp/index.ts';
 import { sqliteSink, sqliteSource } from './sqlite/index.ts';
+import { sqsSink, sqsSource } from './sqs/index.ts';
 import { stdoutSink } from './stdout/index.ts';
 import { webhookSource } from './webhook/index.ts';
 import { websocketSource } from './websocket/index.ts';
@@ -50,6 +51,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   s3Source,
   sftpSource,
   sqliteSource,
+  sqsSource,
   webhookSource,
   websocketSource,
   xmlSource,
@@ -76,5 +78,6 @@ export const SINKS: readonly SinkDefinition[] = [
   s3Sink,
   sftpSink,
   sqliteSink,
+  sqsSink,
   stdoutSink,
 ];

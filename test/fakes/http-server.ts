@@ -12,6 +12,8 @@ export interface SeenRequest {
   readonly body: string;
   /** The body as JSON; `undefined` when it is empty. */
   readonly json: () => unknown;
+  /** Fires when the connection ends before the answer was sent. */
+  readonly gone: AbortSignal;
 }
 
 /**
@@ -51,7 +53,11 @@ export async function startHttpServer(
   const requests: SeenRequest[] = [];
   let answer = responder(script);
   const handle = (message: IncomingMessage, response: ServerResponse): void => {
-    void see(message).then(async (request) => {
+    const gone = new AbortController();
+    response.once('close', () => {
+      if (!response.writableEnded) gone.abort();
+    });
+    void see(message, gone.signal).then(async (request) => {
       requests.push(request);
       send(response, await answer(request));
     });
@@ -86,7 +92,7 @@ function responder(script: Respond | readonly Reply[]): Respond {
   };
 }
 
-async function see(message: IncomingMessage): Promise<SeenRequest> {
+async function see(message: IncomingMessage, gone: AbortSignal): Promise<SeenRequest> {
   const parts: Buffer[] = [];
   for await (const part of message) parts.push(part as Buffer);
   const body = Buffer.concat(parts).toString('utf8');
@@ -101,6 +107,7 @@ async function see(message: IncomingMessage): Promise<SeenRequest> {
     headers,
     body,
     json: () => (body === '' ? undefined : JSON.parse(body)),
+    gone,
   };
 }
 

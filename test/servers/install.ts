@@ -1,8 +1,8 @@
 /**
  * Builds or fetches the servers that tests need and that are no package: MinIO and an emulator of
- * Google Cloud Storage from the Go module proxy (a few minutes, needs `go`), Apache Kafka and a
- * server for MongoDB's protocol from Maven Central (seconds, needs `mvn`; a JRE runs them), Azurite
- * from npm, and where it is named RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
+ * Google Cloud Storage from the Go module proxy (a few minutes, needs `go`), Apache Kafka, a
+ * server for MongoDB's protocol, ElasticMQ and DynamoDB Local from Maven Central (seconds, needs
+ * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where it is named RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,8 +11,12 @@ import { join } from 'node:path';
 import {
   AZURITE_FOLDER,
   AZURITE_VERSION,
+  DYNAMODB_FOLDER,
+  ELASTICMQ_FOLDER,
   GO_SERVERS,
   KAFKA_FOLDER,
+  KINESALITE_FOLDER,
+  KINESALITE_VERSION,
   MONGO_FOLDER,
   programOf,
   SERVERS_FOLDER,
@@ -77,15 +81,25 @@ function installMongo(): void {
   });
 }
 
-function installAzurite(): void {
-  if (existsSync(AZURITE_FOLDER)) return;
-  console.log('fetching Azurite');
-  const [part, name] = [`${AZURITE_FOLDER}.part`, `azurite@${AZURITE_VERSION}`];
+function installElasticmq(): void {
+  if (existsSync(ELASTICMQ_FOLDER)) return;
+  fetchJars('ElasticMQ', ELASTICMQ_FOLDER, ['org.elasticmq:elasticmq-server_2.13:1.6.11']);
+}
+
+function installDynamodb(): void {
+  if (existsSync(DYNAMODB_FOLDER)) return;
+  fetchJars('DynamoDB Local', DYNAMODB_FOLDER, ['com.amazonaws:DynamoDBLocal:2.5.4']);
+}
+
+function fetchPackage(name: string, version: string, folder: string): void {
+  if (existsSync(folder)) return;
+  console.log(`fetching ${name}`);
+  const part = `${folder}.part`;
   rmSync(part, { recursive: true, force: true });
   mkdirSync(part);
   const options = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefix', part];
-  execFileSync('npm', ['install', ...options, name], { stdio: 'inherit' });
-  renameSync(part, AZURITE_FOLDER);
+  execFileSync('npm', ['install', ...options, `${name}@${version}`], { stdio: 'inherit' });
+  renameSync(part, folder);
 }
 
 const isInstalled = (program: string): boolean =>
@@ -98,7 +112,10 @@ for (const name of Object.keys(GO_SERVERS) as (keyof typeof GO_SERVERS)[])
   if (wants(name)) installGo(name);
 if (wants('kafka')) installKafka();
 if (wants('mongo-java-server')) installMongo();
-if (wants('azurite')) installAzurite();
+if (wants('elasticmq')) installElasticmq();
+if (wants('dynamodb-local')) installDynamodb();
+if (wants('azurite')) fetchPackage('azurite', AZURITE_VERSION, AZURITE_FOLDER);
+if (wants('kinesalite')) fetchPackage('kinesalite', KINESALITE_VERSION, KINESALITE_FOLDER);
 if (asked.includes('rabbitmq-server') && !isInstalled('rabbitmq-server'))
   execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'rabbitmq-server'], {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },

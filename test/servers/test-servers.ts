@@ -17,6 +17,11 @@ export const SERVERS_FOLDER =
 export const KAFKA_FOLDER = join(SERVERS_FOLDER, 'kafka-4.0.0');
 export const MONGO_FOLDER = join(SERVERS_FOLDER, 'mongo-java-server-1.47.0');
 
+export const ELASTICMQ_FOLDER = join(SERVERS_FOLDER, 'elasticmq-1.6.11');
+export const DYNAMODB_FOLDER = join(SERVERS_FOLDER, 'dynamodb-local-2.5.4');
+export const KINESALITE_VERSION = '3.3.3';
+export const KINESALITE_FOLDER = join(SERVERS_FOLDER, `kinesalite-${KINESALITE_VERSION}`);
+
 export const AZURITE_VERSION = '3.37.0';
 export const AZURITE_FOLDER = join(SERVERS_FOLDER, `azurite-${AZURITE_VERSION}`);
 
@@ -31,6 +36,9 @@ const FETCHED_SERVERS = {
   kafka: KAFKA_FOLDER,
   'mongo-java-server': join(MONGO_FOLDER, 'Serve.class'),
   azurite: join(AZURITE_FOLDER, 'node_modules/azurite/dist/src/blob/main.js'),
+  elasticmq: ELASTICMQ_FOLDER,
+  'dynamodb-local': DYNAMODB_FOLDER,
+  kinesalite: join(KINESALITE_FOLDER, 'node_modules/kinesalite/cli.js'),
 } as const;
 
 export interface TestServer {
