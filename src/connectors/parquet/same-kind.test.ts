@@ -21,9 +21,10 @@ const VALUES = `SELECT true AS flag, 1::TINYINT AS i8, 2::SMALLINT AS i16, 3 AS 
   TIMESTAMP_MS '2024-05-06 07:08:09.123' AS ms, TIMESTAMP_NS '2024-05-06 07:08:09.123456789' AS ns,
   TIMESTAMPTZ '2024-05-06 07:08:09.5+02' AS at, UUID '00112233-4455-6677-8899-aabbccddeeff' AS u,
   '{"a": [1.0, null]}'::JSON AS j, [1::SMALLINT, NULL] AS l, [['\\x00'::BLOB], []] AS ll,
-  {'a': DATE '2024-01-01', 'b c': {'d': 1.5::DECIMAL(4,1), 'e': NULL::INTEGER}} AS s, MAP {'k': TIMESTAMP '2024-01-01'} AS m`;
+  {'a': DATE '2024-01-01', 'b c': {'d': 1.5::DECIMAL(4,1), 'e': NULL::INTEGER}} AS s, MAP {'k': TIMESTAMP '2024-01-01'} AS m,
+  INTERVAL '14 months 2 days 2500 milliseconds' AS span, {'e': INTERVAL '3 days'} AS spans`;
 
-const ALL = `${VALUES} UNION ALL SELECT * FROM (${VALUES}) AS one WHERE false UNION ALL (SELECT ${'NULL, '.repeat(28)}NULL)`;
+const ALL = `${VALUES} UNION ALL SELECT * FROM (${VALUES}) AS one WHERE false UNION ALL (SELECT ${'NULL, '.repeat(30)}NULL)`;
 
 async function ask(...statements: string[]): Promise<unknown[][]> {
   const { connection, close } = await openDuckdb(':memory:');

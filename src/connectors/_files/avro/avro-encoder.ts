@@ -8,7 +8,8 @@ import { kindOfType, mismatch, kindOf, type ColumnKind } from '../typed/column-k
 import { fit, type Place } from '../typed/fit-value.ts';
 import { logicalType, primitiveType } from './avro-types.ts';
 import type { AvroType, Schema, SchemaObject } from './avro-values.ts';
-import { bytesOfDuration, bytesOfInteger } from './avro-bytes.ts';
+import { bytesOfDuration } from '../typed/duration.ts';
+import { bytesOfInteger } from './avro-bytes.ts';
 
 /** Throws when the value does not fit. Values of unions name their branch. */
 export type Encode = (value: JsonValue | undefined, place: Place) => unknown;

@@ -51,7 +51,9 @@ class SchemaBuilder {
       case 'map':
         return this.#map(kind, name, path);
       case 'typed':
-        return typedSchema(kind.type);
+        return kind.type.kind === 'interval'
+          ? { type: 'fixed', name: this.#unused(name), size: 12, logicalType: 'duration' }
+          : typedSchema(kind.type);
       default:
         return 'string';
     }

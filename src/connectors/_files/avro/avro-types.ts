@@ -6,6 +6,7 @@ import type {
   SimpleTypeName,
   TimeUnit,
 } from '../../../kit/record-schema.ts';
+import { DURATION_COLUMN } from '../typed/column-kinds.ts';
 import type { AvroType, Schema, SchemaObject } from './avro-values.ts';
 
 /** Absent where the values of the file are no records. */
@@ -47,10 +48,11 @@ class TypeBuilder {
 
   #structure(schema: SchemaObject, type: AvroType): RecordType {
     if (schema.fields !== undefined) {
-      const fields = schema.fields.map((field, index): RecordField => ({
-        name: field.name,
-        ...this.fieldType(field.type, type.fields?.[index]?.type ?? {}),
-      }));
+      const fields = schema.fields.map((field, index): RecordField => {
+        const found = this.fieldType(field.type, type.fields?.[index]?.type ?? {});
+        const one = { name: field.name, ...found };
+        return found.type.kind === 'interval' ? { ...one, native: DURATION_COLUMN } : one;
+      });
       return { kind: 'struct', fields };
     }
     if (schema.items !== undefined)

@@ -1,6 +1,7 @@
 import { setField, type JsonObject } from '../../../lib/text/json.ts';
 import { decimalText, signedNumber, uuidText } from '../parquet/exact-values.ts';
 import { documentOf, plain, type Convert } from '../parquet/parquet-values.ts';
+import { durationText } from '../typed/duration.ts';
 import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
 
 /** A schema as JSON: a name, a list of alternatives, or a mapping with `type`. */
@@ -160,17 +161,6 @@ function logical({ type, logicalType, sqlType, scale = 0 }: SchemaObject): Conve
     default:
       return undefined;
   }
-}
-
-/** Months, days and milliseconds, each of four bytes. */
-function durationText(bytes: Uint8Array): string {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const [months, days, millis] = [0, 4, 8].map((at) => view.getUint32(at, true)) as [
-    number,
-    number,
-    number,
-  ];
-  return `P${months}M${days}DT${millis / 1000}S`;
 }
 
 function integer(value: unknown): bigint {

@@ -131,6 +131,8 @@ function convertedLeaf(from: string, type: RecordType): string {
   switch (type.kind) {
     case 'binary':
       return `from_base64(${from})`;
+    case 'interval':
+      return `CAST(${from} AS INTERVAL)`;
     case 'uuid':
       return `CAST(${from} AS UUID)`;
     case 'decimal':

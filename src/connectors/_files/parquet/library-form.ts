@@ -1,4 +1,5 @@
 import type { ColumnKind } from '../typed/column-kinds.ts';
+import { bytesOfStoredDuration } from '../typed/duration.ts';
 import { unscaledOf } from './exact-values.ts';
 
 /** A stored value as the smaller library takes it: bytes and unscaled decimals are no texts. */
@@ -8,6 +9,7 @@ export function libraryForm(value: unknown, kind: ColumnKind): unknown {
     case 'json':
       return new TextEncoder().encode(value as string);
     case 'typed':
+      if (kind.type.kind === 'interval') return bytesOfStoredDuration(value as string);
       if (kind.type.kind === 'binary')
         return new Uint8Array(Buffer.from(value as string, 'base64'));
       return kind.type.kind === 'decimal'

@@ -1,11 +1,14 @@
 /** The logical types of the columns of a file, as `converterOf` gives their values. */
 import type { SchemaElement } from 'hyparquet';
 import type { RecordField, RecordType, TimeUnit } from '../../../kit/record-schema.ts';
+import { DURATION_COLUMN } from '../typed/column-kinds.ts';
 import { shapeOf, type SchemaNode } from './parquet-values.ts';
 
 /** Every field may be null, because nulls leave their keys out. */
 export function fieldOf(node: SchemaNode): RecordField {
-  return { name: node.element.name, type: typeOf(node), nullable: true };
+  const type = typeOf(node);
+  const field = { name: node.element.name, type, nullable: true };
+  return type.kind === 'interval' ? { ...field, native: DURATION_COLUMN } : field;
 }
 
 function typeOf(node: SchemaNode): RecordType {
@@ -80,6 +83,7 @@ const CONVERTED: Readonly<Record<string, RecordType>> = {
   ENUM: { kind: 'utf8' },
   JSON: { kind: 'json' },
   DATE: { kind: 'date' },
+  INTERVAL: { kind: 'interval' },
   TIME_MILLIS: { kind: 'time' },
   TIME_MICROS: { kind: 'time' },
   TIMESTAMP_MILLIS: timestamp('ms', true),

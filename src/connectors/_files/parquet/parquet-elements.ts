@@ -84,6 +84,8 @@ function storageOf(type: RecordType): Storage {
       return { type: 'DOUBLE' };
     case 'binary':
       return { type: 'BYTE_ARRAY' };
+    case 'interval':
+      return { type: 'FIXED_LEN_BYTE_ARRAY', type_length: 12 };
     case 'uuid':
       return { type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16 };
     case 'decimal':
@@ -113,6 +115,8 @@ function annotationOf(type: RecordType): Annotation {
       const logical_type: LogicalType = { type: 'DECIMAL', precision, scale };
       return { converted_type: 'DECIMAL', logical_type, precision, scale };
     }
+    case 'interval':
+      return { converted_type: 'INTERVAL' };
     case 'uuid':
       return { logical_type: { type: 'UUID' } };
     default:

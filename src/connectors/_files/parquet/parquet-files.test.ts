@@ -102,6 +102,12 @@ describe('values of the type VARIANT', () => {
   });
 });
 
+it('intervals are ISO 8601', async () => {
+  const file = await made(`select interval '14 months 3 days 2500 milliseconds' as span
+    union all select interval '0 days' union all select null`);
+  expect(await read(file)).toEqual([{ span: 'P14M3DT2.5S' }, { span: 'P0M0DT0S' }, { span: null }]);
+});
+
 describe('a damaged VARIANT', () => {
   const NO_NAMES = Uint8Array.of(1, 0, 0);
   /** An array of two values of which both are the same bytes: those of the array behind it. */

@@ -11,6 +11,7 @@ import {
 import { withSourceText } from '../../../lib/text/json-literal.ts';
 import { lazyLibrary } from '../../../lib/lazy.ts';
 import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
+import { durationText } from '../typed/duration.ts';
 import { decimalText, floatNumber, signedNumber, wholeNumber } from './exact-values.ts';
 import { decodeVariant } from './parquet-variant.ts';
 
@@ -292,6 +293,7 @@ function leaf(element: SchemaElement): Convert {
   if (type === 'INT96') return (value) => timestampText(value as bigint, false);
   if (converted === 'JSON' || logical?.type === 'JSON')
     return (value) => (value instanceof Uint8Array ? plain(value) : (value as JsonValue));
+  if (converted === 'INTERVAL') return (value) => durationText(value as Uint8Array);
   if (converted === 'ENUM' || logical?.type === 'ENUM')
     return (value) => (value instanceof Uint8Array ? utf8(value) : plain(value));
   return plain;

@@ -3,7 +3,12 @@ import { columnTypeIn, isExactDouble } from '../../../kit/column-type.ts';
 import { isLiteral, plainJson } from '../../../lib/text/json-literal.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import type { RecordSchema, RecordType } from '../../../kit/record-schema.ts';
+import type {
+  NativeType,
+  RecordField,
+  RecordSchema,
+  RecordType,
+} from '../../../kit/record-schema.ts';
 import { typeText } from '../../../kit/type-text.ts';
 
 /**
@@ -23,6 +28,18 @@ export type ColumnKind =
 
 /** The most digits of a decimal that the readers of these files take. */
 export const MOST_DIGITS = 38;
+
+/**
+ * The columns in which Avro and Parquet keep intervals hold neither negative ones nor microseconds.
+ * They are made for values that come from such a column; other intervals are texts.
+ */
+export const DURATION_COLUMN: NativeType = Object.freeze({ system: 'file', name: 'duration' });
+
+function kindOfField({ type, native }: RecordField): ColumnKind {
+  const isDuration =
+    native?.system === DURATION_COLUMN.system && native.name === DURATION_COLUMN.name;
+  return isDuration ? { is: 'typed', type } : kindOfType(type);
+}
 
 export function kindOfType(type: RecordType): ColumnKind {
   switch (type.kind) {
@@ -46,7 +63,7 @@ export function kindOfType(type: RecordType): ColumnKind {
     case 'map':
       return { is: 'map', key: kindOfType(type.key), value: kindOfType(type.value) };
     case 'struct': {
-      const fields = new Map(type.fields.map((field) => [field.name, kindOfType(field.type)]));
+      const fields = new Map(type.fields.map((field) => [field.name, kindOfField(field)]));
       return fields.size === 0 ? { is: 'json' } : { is: 'struct', fields };
     }
     default:
@@ -99,7 +116,7 @@ export class ColumnLearner {
    */
   takeSchema(schema: RecordSchema | undefined): void {
     if (schema === undefined || schema === this.#schema) return;
-    const kinds = schema.fields.map(({ name, type }) => [name, kindOfType(type)] as const);
+    const kinds = schema.fields.map((field) => [field.name, kindOfField(field)] as const);
     for (const [name, kind] of kinds) {
       const before = this.#declared.get(name);
       if (before !== undefined && !sameKind(before, kind))

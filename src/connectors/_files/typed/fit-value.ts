@@ -13,6 +13,7 @@ import { isExactDouble } from '../../../kit/column-type.ts';
 import type { DecimalType, RecordType, TimeUnit } from '../../../kit/record-schema.ts';
 import { hasTypeForm, NOT_FINITE } from '../../../kit/typed-values.ts';
 import { decimalText, unscaledOf } from '../parquet/exact-values.ts';
+import { storedDuration } from './duration.ts';
 import { kindOf, kindText, mismatch, type ColumnKind } from './column-kinds.ts';
 
 export interface Place {
@@ -28,8 +29,9 @@ const INT32_MAX = 2 ** 31 - 1;
 
 /**
  * The stored form of a value: numbers, bigints for 64 bits, days and microseconds or nanoseconds
- * since 1970, plain digits for decimals, base64 for bytes, JSON text for documents, `{key, value}`
- * for the entries of maps. `undefined` is null. Throws when the value does not fit.
+ * since 1970, plain digits for decimals, base64 for bytes, `1 months 2 days 2500 milliseconds` for
+ * durations, JSON text for documents, `{key, value}` for the entries of maps. `undefined` is null.
+ * Throws when the value does not fit.
  */
 export function fit(value: JsonValue | undefined, kind: ColumnKind, place: Place): unknown {
   if (value === null || value === undefined) return undefined;
@@ -131,6 +133,8 @@ function storedForm(value: JsonValue, type: RecordType): unknown {
       return floatOf(value);
     case 'uint64':
       return hasTypeForm(value, type) ? BigInt(value as number) : undefined;
+    case 'interval':
+      return typeof value === 'string' ? storedDuration(value) : undefined;
     case 'binary':
     case 'uuid':
       return hasTypeForm(value, type) ? value : undefined;
