@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { ConnectorError } from '../../lib/errors.ts';
+import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import {
   duckdbError,
   duckdbRows,
@@ -34,8 +34,8 @@ import { pathOf, type DuckdbSinkConfig } from './config.ts';
 import { roundingOf } from './rounding.ts';
 import { fromText, isNested } from '../../lib/sql/duckdb-from-text.ts';
 import { columnLine, DUCKDB_TYPES } from './new-column.ts';
-import { placeRefusal } from './refused-value.ts';
-import { readColumns } from './schema.ts';
+import { duplicateKey, placeRefusal } from './refused-value.ts';
+import { readColumns, readKeys } from './schema.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 
 export async function openDuckdbDriver(
@@ -147,16 +147,22 @@ async function apply(connection: DuckDBConnection, change: TableChange): Promise
   if (deletes.length > 0) await fill(connection, LEAVING, { columns: key, rows: deletes }, false);
   if (deletesBefore !== undefined)
     await fill(connection, REPLACED, { columns: key, rows: deletesBefore }, false);
+  let refused: RowSet | undefined;
   await inTransaction(connection, async () => {
     if (deletesBefore !== undefined) await connection.run(deletion(change, REPLACED));
     for (const set of change.writes) {
       await fill(connection, INCOMING, set, change.finished);
       await insert(connection, change, set).catch((error: unknown) => {
-        throw placeRefusal(error, set);
+        refused = set;
+        throw error;
       });
     }
     if (deletes.length > 0) await connection.run(deletion(change, LEAVING));
     if (change.commit !== undefined) await storeToken(connection, change.commit);
+  }).catch(async (error: unknown) => {
+    if (refused === undefined) throw error;
+    const isKey = duplicateKey(messageOf(error)) !== undefined;
+    throw placeRefusal(error, refused, isKey ? await readKeys(connection, change.table) : []);
   });
 }
 

@@ -10,24 +10,68 @@ interface Refused {
   /** Absent where the message does not say it. */
   readonly column?: string | undefined;
   readonly matches: Matches;
-  /** Of two equal rows the engine has taken the first. */
-  readonly isDuplicate?: boolean;
 }
 
-export function placeRefusal(error: unknown, { columns, rows }: RowSet): unknown {
+/** `keys` are the columns of each key of the table. */
+export function placeRefusal(
+  error: unknown,
+  { columns, rows }: RowSet,
+  keys: readonly (readonly string[])[] = [],
+): unknown {
   if (error instanceof Error) nameColumns(error, columns);
-  const refused = refusedIn(messageOf(error));
-  if (refused === undefined) return error;
+  const message = messageOf(error);
+  const key = duplicateKey(message);
+  const row =
+    key === undefined
+      ? rowOfValue(refusedIn(message), { columns, rows })
+      : rowOfKey(key, { columns, rows }, keys);
+  return row === undefined ? error : withRefusedRow(error, row);
+}
+
+function rowOfValue(refused: Refused | undefined, { columns, rows }: RowSet): number | undefined {
+  if (refused === undefined) return undefined;
   const places = columns.flatMap(({ name }, place) =>
     refused.column === undefined || name === refused.column ? [place] : [],
   );
-  const isIn = (row: readonly JsonValue[]): boolean =>
-    places.some((place) => refused.matches(row[place] ?? null));
-  const first = rows.findIndex(isIn);
-  const second =
-    refused.isDuplicate === true ? rows.findIndex((row, at) => at > first && isIn(row)) : -1;
-  const row = second === -1 ? first : second;
-  return row === -1 ? error : withRefusedRow(error, row);
+  const row = rows.findIndex((one) => places.some((place) => refused.matches(one[place] ?? null)));
+  return row === -1 ? undefined : row;
+}
+
+interface DuplicateKey {
+  readonly text: string;
+  /** Whether the text has the names of the columns, as it has for a key that the table holds. */
+  readonly isNamed: boolean;
+}
+
+export function duplicateKey(message: string): DuplicateKey | undefined {
+  const named = /Duplicate key "(.*)" violates/s.exec(message)?.[1];
+  if (named !== undefined) return { text: named, isNamed: true };
+  const text = /violation: duplicate key "(.*)"/s.exec(message)?.[1];
+  return text === undefined ? undefined : { text, isNamed: false };
+}
+
+/** `undefined` where rows of several keys could be meant. */
+function rowOfKey(
+  { text, isNamed }: DuplicateKey,
+  { columns, rows }: RowSet,
+  keys: readonly (readonly string[])[],
+): number | undefined {
+  const found = new Set<number>();
+  for (const key of keys) {
+    const places = key.map((name) => columns.findIndex((column) => column.name === name));
+    const textOf = (row: readonly JsonValue[]): string =>
+      places
+        .map((place, at) => `${isNamed ? `${key[at]}: ` : ''}${jsonText(row[place] ?? null)}`)
+        .join(', ');
+    const equal = places.includes(-1)
+      ? []
+      : rows.flatMap((row, at) => (textOf(row) === text ? [at] : []));
+    // Of two equal rows the engine has taken the first.
+    const refused = isNamed ? (equal[1] ?? equal[0]) : equal[1];
+    if (refused !== undefined) found.add(refused);
+  }
+  const [only] = found;
+  return found.size === 1 ? only : undefined;
 }
 
 /** Rows come from a table whose columns are called `c0`, `c1`, …. */
@@ -48,11 +92,9 @@ function refusedIn(message: string): Refused | undefined {
     /field (?:value out of range|format): "([^"]*)"/.exec(message)?.[1];
   if (text !== undefined) return { column, matches: isText(text) };
   const missing = /NOT NULL constraint failed: (?:.*\.)?(.+)$/m.exec(message)?.[1];
-  if (missing !== undefined) return { column: missing, matches: (value) => value === null };
-  const key = /Duplicate key "([^:,]+): (.*)" violates/.exec(message);
-  return key?.[2] === undefined
+  return missing === undefined
     ? undefined
-    : { column: key[1], matches: isText(key[2]), isDuplicate: true };
+    : { column: missing, matches: (value) => value === null };
 }
 
 function isText(text: string): Matches {

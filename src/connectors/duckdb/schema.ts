@@ -29,6 +29,16 @@ export async function readColumns(
   }));
 }
 
+const KEYS = `SELECT constraint_column_names AS columns FROM duckdb_constraints()
+  WHERE database_name = current_database() AND schema_name = 'main' AND table_name = $1
+    AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')`;
+
+/** The columns of each key of a table. */
+export async function readKeys(connection: DuckDBConnection, table: string): Promise<string[][]> {
+  const rows = await duckdbRows(connection, KEYS, [table]);
+  return rows.map(({ columns }) => (Array.isArray(columns) ? columns.map(jsonText) : []));
+}
+
 /** What a column of this type takes without changing it. */
 function typesOf(sqlType: string): readonly ColumnType[] {
   if (sqlType === 'JSON') return ['object', 'array', 'string', 'number', 'integer', 'boolean'];

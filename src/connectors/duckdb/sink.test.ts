@@ -70,6 +70,25 @@ describe('the duckdb sink', () => {
       });
   });
 
+  test.each<[string, JsonObject[], number | undefined]>([
+    ['of its page', [{ id: 1 }, { id: 2 }, { id: 1 }], 2],
+    ['of the table', [{ id: 1 }, { id: 7 }], 1],
+    ['of several columns', [{ id: 1 }, { id: 2, a: 5, b: 'x, y' }, { id: 3, a: 5, b: 'x, y' }], 2],
+    ['of the table, of several columns', [{ id: 1 }, { id: 2, a: 7, b: 'q' }], 1],
+  ])('a key that is there already is told with its record: %s', async (_name, records, record) => {
+    await database.connection.run(
+      'CREATE OR REPLACE TABLE keyed (id INTEGER PRIMARY KEY, a INTEGER, b VARCHAR, UNIQUE (a, b))',
+    );
+    await database.connection.run("INSERT INTO keyed VALUES (7, 7, 'q')");
+    const rows = records.map((one) => ({ a: null, b: null, ...one }));
+    await expect(write({ table_name: 'keyed' }, [rows])).rejects.toMatchObject({
+      kind: 'data',
+      message: expect.stringContaining('uplicate key') as string,
+      hint: expect.stringContaining('`write_mode: upsert`') as string,
+      record,
+    });
+  });
+
   test('nested values become JSON in a table the sink makes', async () => {
     await write({ table_name: 'v' }, [
       [{ b: true, o: { a: [1, 10n ** 18n] }, l: ['x'], n: 7, big: 10n ** 25n, r: 0.1 }],
