@@ -1,6 +1,7 @@
 import type { SaxesParser } from 'saxes';
 import { ConnectorError, messageOf } from '../errors.ts';
 import { lazyLibrary } from '../lazy.ts';
+import { Entities } from './xml-entities.ts';
 
 const library = lazyLibrary<typeof import('saxes')>('saxes');
 
@@ -21,7 +22,9 @@ export function parseXmlEvents(chunks: Iterable<string>, name: string, handler: 
   const parser = new (library().SaxesParser)({ xmlns: false });
   const open: string[] = [];
   let closed = '';
-  parser.ENTITIES = new Entities(parser).table;
+  const entities = new Entities();
+  parser.on('doctype', (text) => entities.declare(text));
+  parser.ENTITIES = entities.table;
   parser.on('opentag', (tag) => {
     if (open.push(tag.name) > MAX_DEPTH)
       throw new Error(`its elements are nested more than ${MAX_DEPTH} levels deep`);
@@ -38,7 +41,7 @@ export function parseXmlEvents(chunks: Iterable<string>, name: string, handler: 
   parser.on('cdata', (text) => handler.cdata(text));
   let last = '';
   try {
-    for (last of chunks) parser.write(last);
+    for (last of entities.expandMarkup(chunks)) parser.write(last);
   } catch (error) {
     throw notWellFormed(parser, name, error, mismatch(error, closed));
   }
@@ -70,7 +73,7 @@ function notWellFormed(
 const OTHER_HINT = 'correct the document there, or have it written again';
 const HINTS: readonly (readonly [RegExp, string])[] = [
   [/levels deep|expands to more/, 'read a part of the document, or have it written flatter'],
-  [/not supported/, 'have the document written without that entity'],
+  [/contains markup/, 'have the document written without that reference'],
   [/entity `&/, 'declare the entity in the DOCTYPE, or write its character'],
   [/&amp;/, 'write `&amp;` for each `&` that stands for itself'],
   [
@@ -96,82 +99,4 @@ function notClosed(open: readonly string[], text: string): string | undefined {
   return LONE_AMPERSAND.test(text)
     ? `${verdict}; an \`&\` that starts no reference must be written \`&amp;\``
     : verdict;
-}
-
-const PREDEFINED: Readonly<Record<string, string>> = {
-  lt: '<',
-  gt: '>',
-  amp: '&',
-  quot: '"',
-  apos: "'",
-};
-/** A short document that refers to a long entity many times could make any amount of text. */
-const MAX_EXPANDED = 10_000_000;
-const DECLARATION = /<!ENTITY\s+([^\s%"'<>]+)\s+(?:"([^"]*)"|'([^']*)')\s*>/g;
-
-/** The entities of one document: the predefined ones and those that its DOCTYPE declares. */
-class Entities {
-  readonly #declared = new Map<string, string>();
-  #expanded = 0;
-
-  constructor(parser: SaxesParser) {
-    parser.on('doctype', (text) => {
-      const declarations = text.replaceAll(/<!--[\s\S]*?-->/g, '').matchAll(DECLARATION);
-      for (const [, name = '', double, single] of declarations)
-        // The first declaration of a name is binding.
-        if (!this.#declared.has(name)) this.#declared.set(name, double ?? single ?? '');
-    });
-  }
-
-  /** What the parser looks names up in. */
-  get table(): Record<string, string> {
-    return new Proxy<Record<string, string>>({}, { get: (_, name) => this.#value(String(name)) });
-  }
-
-  #value(name: string): string {
-    const known = Object.hasOwn(PREDEFINED, name) ? PREDEFINED[name] : undefined;
-    if (known !== undefined) return known;
-    if (/[\s<&]/.test(name))
-      throw new Error('an `&` that starts no reference must be written `&amp;`');
-    return this.#expand(name, []);
-  }
-
-  /** `within` are the entities in whose text the reference stands. */
-  #expand(name: string, within: readonly string[]): string {
-    const declared = this.#declared.get(name);
-    if (declared === undefined) throw new Error(`the entity \`&${name};\` is not defined`);
-    if (within.includes(name)) throw new Error(`the entity \`&${name};\` contains itself`);
-    // A reference counts too: entities without text could refer to each other without end.
-    this.#expanded += declared.length + 1;
-    if (this.#expanded > MAX_EXPANDED)
-      throw new Error(`the entity \`&${name};\` expands to more than ${MAX_EXPANDED} characters`);
-    return replacementText(name, declared).replaceAll(/&([^;]*);|&/g, (_all, inner?: string) => {
-      if (inner === undefined) throw containsMarkup(name);
-      if (inner.startsWith('#')) return characterOf(inner);
-      const known = Object.hasOwn(PREDEFINED, inner) ? PREDEFINED[inner] : undefined;
-      return known ?? this.#expand(inner, [...within, name]);
-    });
-  }
-}
-
-/** What stands for a reference: references to characters are replaced where an entity is declared. */
-function replacementText(name: string, declared: string): string {
-  const text = declared.replaceAll(/&(#x[\dA-Fa-f]+|#\d+);/g, (_all, code: string) =>
-    characterOf(code),
-  );
-  if (text.includes('<')) throw containsMarkup(name);
-  return text;
-}
-
-function containsMarkup(name: string): Error {
-  return new Error(`the entity \`&${name};\` contains markup, which is not supported`);
-}
-
-function characterOf(reference: string): string {
-  const code = reference.startsWith('#x')
-    ? Number.parseInt(reference.slice(2), 16)
-    : Number.parseInt(reference.slice(1), 10);
-  if (!(code > 0 && code <= 0x10ffff) || (code >= 0xd800 && code <= 0xdfff))
-    throw new Error(`\`&${reference};\` is no character`);
-  return String.fromCodePoint(code);
 }

@@ -89,9 +89,25 @@ describe('a document', () => {
     expect(only('<x>&a;</x>', head)).toBe('1 b! b! & <');
   });
 
+  it('may use entities that contain markup, and others that do', () => {
+    const head = `<?xml version="1.0"?><!-- <!DOCTYPE no [ --><!DOCTYPE all [
+      <!ENTITY b "<b n='1'>&t;</b>"><!-- ]> ' --><!ENTITY two "&b;&b;"><!ENTITY t "x &amp; y"><!ENTITY c "&#60;c/>">]>`;
+    expect(only('<x>&two;<y/>&c;</x>', head)).toEqual({
+      b: [
+        { '@n': '1', '#text': 'x & y' },
+        { '@n': '1', '#text': 'x & y' },
+      ],
+      y: null,
+      c: null,
+    });
+    const opaque = '<x><!-- &b; --><![CDATA[&b;]]><?p &b;?></x>';
+    expect(only(opaque, head)).toBe('&b;');
+    expect(() => only('<x a="&b;"/>', head)).toThrow('contains markup, which cannot stand there');
+  });
+
   it.each([
-    ['<!ENTITY a "<b/>">', 'the entity `&a;` contains markup, which is not supported'],
-    ['<!ENTITY a "x &#60;b/>">', 'the entity `&a;` contains markup, which is not supported'],
+    ['<!ENTITY a "<b>&a;</b>">', 'the entity `&a;` contains itself'],
+    ['<!ENTITY a "x <b>">', '<b> is open, and another element is closed'],
     ['<!ENTITY a "&b;"><!ENTITY b "-&a;">', 'the entity `&a;` contains itself'],
     ['<!ENTITY a "&b;">', 'the entity `&b;` is not defined'],
     ['<!ENTITY a SYSTEM "file:///etc/passwd">', 'the entity `&a;` is not defined'],
