@@ -39,6 +39,17 @@ test.each<[string, JsonObject, string[]]>([
     { key_name: 'k', value_name: 'v', id_fields: ['price'], from: 'in' },
     ['{"price":1.10,"k":"x","v":2.0}'],
   ],
+  ['zip_columns', { groups: [{ from: 'list', header: 'h' }] }, ['{"col_0":3.0,"col_1":{"y":4.0}}']],
+  [
+    'zip_columns',
+    { groups: [{ from: 'list', header: 'h', value: 'y' }] },
+    ['{"col_0":null,"col_1":4.0}'],
+  ],
+  [
+    'tree_flatten',
+    { children: 'kids', columns: { from: 'list', value: 'y' } },
+    ['{"col_0":3.0,"col_1":4.0}'],
+  ],
   [
     'coalesce',
     { field: 'none', from: ['gone', 'price'] },

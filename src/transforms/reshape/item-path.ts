@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hasField, isObject, type JsonValue } from '../../lib/text/json.ts';
+import { hasField, isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { finding } from '../../kit/schema.ts';
 
 /**
@@ -33,16 +33,43 @@ export function itemPathField(description: string) {
  * Compiles a path that the schema has let through. `undefined` when anything on the way is missing.
  */
 export function itemReader(path: string): (value: JsonValue) => JsonValue | undefined {
+  const place = itemPlace(path);
+  return (value) => {
+    const found = place(value);
+    return found === undefined ? undefined : valueAt(found);
+  };
+}
+
+/** Where a value stands: what is remembered of it, such as how a number is written, is there. */
+export interface ItemPlace {
+  readonly holder: JsonObject | JsonValue[];
+  readonly key: string;
+}
+
+export function valueAt({ holder, key }: ItemPlace): JsonValue {
+  return (holder as JsonObject)[key] as JsonValue;
+}
+
+export function itemPlace(path: string): (value: JsonValue) => ItemPlace | undefined {
   const steps = (withoutRoot(path).match(STEP) ?? []).map((step) =>
     step.startsWith('[') ? Number(step.slice(1, -1)) : step,
   );
   return (value) => {
-    let at: JsonValue | undefined = value;
+    let at = value;
+    let place: ItemPlace | undefined;
     for (const step of steps) {
-      if (typeof step === 'number') at = Array.isArray(at) ? at[step] : undefined;
-      else at = isObject(at) && hasField(at, step) ? at[step] : undefined;
-      if (at === undefined) return undefined;
+      place = stepInto(at, step);
+      if (place === undefined) return undefined;
+      at = valueAt(place);
     }
-    return at;
+    return place;
   };
+}
+
+function stepInto(value: JsonValue, step: number | string): ItemPlace | undefined {
+  if (typeof step === 'number')
+    return Array.isArray(value) && step < value.length
+      ? { holder: value, key: String(step) }
+      : undefined;
+  return isObject(value) && hasField(value, step) ? { holder: value, key: step } : undefined;
 }

@@ -7,8 +7,16 @@ import {
   type Emit,
   type TransformContext,
 } from '../../kit/transform.ts';
-import { addColumn, columnName, columnNames } from '../columnar.ts';
-import { itemPathField, itemReader } from './item-path.ts';
+import { UNKNOWN_SCHEMA, withField, type RecordSchema } from '../../kit/record-schema.ts';
+import {
+  addCell,
+  addColumn,
+  columnName,
+  columnNames,
+  columnTyper,
+  columnTypes,
+} from '../columnar.ts';
+import { itemPathField, itemPlace, itemReader, valueAt, type ItemPlace } from './item-path.ts';
 
 const LEAF_FIELD = /^has_field:(.+)$/;
 
@@ -70,6 +78,7 @@ const schema = z.lazy(() =>
       max_depth: integer({ min: 1 })
         .default(64)
         .meta({ description: 'Levels that are walked; what is deeper is left out and logged.' }),
+      types: columnTypes(),
     })
     .superRefine((config, ctx) => {
       if (config.path_as === undefined || config.ancestors !== undefined) return;
@@ -122,8 +131,18 @@ export const treeFlatten = defineTransform<TreeConfig>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
+  schema: flatSchema,
   compile: compileTree,
 });
+
+/** The names of the other columns are in the data. */
+function flatSchema({ types, path_as: path, root }: TreeConfig): RecordSchema {
+  const told = types ?? UNKNOWN_SCHEMA;
+  // A record without the root passes as it is.
+  if (path === undefined || root !== undefined || told.fields.some(({ name }) => name === path))
+    return told;
+  return withField(told, { name: path, type: { kind: 'utf8' }, nullable: false });
+}
 
 function compileTree(config: TreeConfig, { env }: TransformContext): CompiledTransform {
   const readRoot =
@@ -133,6 +152,7 @@ function compileTree(config: TreeConfig, { env }: TransformContext): CompiledTra
   const namesOf = columnNames(config.columns.header, config.columns.header_label);
   const givesRow = rowTest(config);
   const rowOf = rowMaker(config);
+  const typed = columnTyper(config.types) ?? ((record: JsonValue): JsonValue => record);
   let truncated = false;
 
   const walk = (node: JsonValue, above: readonly JsonValue[], depth: number, tree: Tree): void => {
@@ -149,7 +169,7 @@ function compileTree(config: TreeConfig, { env }: TransformContext): CompiledTra
     const children = listOf(readChildren(node));
     if (givesRow(node, children.length > 0)) {
       const row = rowOf(node, above, tree.names);
-      if (row !== undefined) tree.emit(row);
+      if (row !== undefined) tree.emit(typed(row));
     }
     if (children.length === 0) return;
     const labels = readLabel === undefined ? above : [...above, readLabel(node) ?? null];
@@ -160,7 +180,7 @@ function compileTree(config: TreeConfig, { env }: TransformContext): CompiledTra
     kind: 'record',
     apply(record, emit) {
       const root = isObject(record) ? readRoot(record) : undefined;
-      if (!Array.isArray(root) && !isObject(root)) return emit(record);
+      if (!Array.isArray(root) && !isObject(root)) return emit(typed(record));
       const tree = { names: namesOf(record), emit };
       for (const node of Array.isArray(root) ? root : [root]) walk(node, [], 0, tree);
     },
@@ -193,20 +213,25 @@ type RowMaker = (
 
 function rowMaker(config: TreeConfig): RowMaker {
   const readCells = itemReader(config.columns.from);
-  const readValue = itemReader(config.columns.value);
-  const valueOf = (cell: JsonValue): JsonValue => {
-    const value = readValue(cell);
-    return value === undefined ? cell : value;
+  const inside = itemPlace(config.columns.value);
+  const cellsOf = (node: JsonValue): ItemPlace[] => {
+    const holder = readCells(node);
+    if (!Array.isArray(holder)) return [];
+    return holder.map((cell, index) => inside(cell) ?? { holder, key: String(index) });
+  };
+  const isEmpty = (cell: ItemPlace): boolean => {
+    const value = valueAt(cell);
+    return value === null || value === '';
   };
   return (node, above, names) => {
-    const cells = listOf(readCells(node)).map(valueOf);
-    if (config.drop_empty && cells.every((cell) => cell === null || cell === '')) return undefined;
+    const cells = cellsOf(node);
+    if (config.drop_empty && cells.every(isEmpty)) return undefined;
     const row: JsonObject = {};
     for (const [i, label] of above.entries())
       addColumn(row, config.ancestors?.as[i] ?? `ancestor_${i + 1}`, label);
     if (config.path_as !== undefined)
       addColumn(row, config.path_as, joined(above, config.path_sep));
-    for (const [i, cell] of cells.entries()) addColumn(row, columnName(names, i), cell);
+    for (const [i, cell] of cells.entries()) addCell(row, columnName(names, i), cell);
     return row;
   };
 }

@@ -2,8 +2,16 @@ import { z } from 'zod';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { finding, optional } from '../../kit/schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
-import { addColumn, columnName, columnNames, type ColumnNames } from '../columnar.ts';
-import { itemPathField, itemReader } from './item-path.ts';
+import { UNKNOWN_SCHEMA } from '../../kit/record-schema.ts';
+import {
+  addCell,
+  columnName,
+  columnNames,
+  columnTyper,
+  columnTypes,
+  type ColumnNames,
+} from '../columnar.ts';
+import { itemPathField, itemPlace, itemReader, type ItemPlace } from './item-path.ts';
 
 const group = z.lazy(() =>
   z.strictObject({
@@ -34,6 +42,7 @@ const schema = z.lazy(() =>
       groups: optional(z.array(group).min(1)).meta({
         description: 'Lists of cells in every row, each with its own header.',
       }),
+      types: columnTypes(),
     })
     .superRefine((config, ctx) => {
       if (config.groups !== undefined && config.columns_path !== undefined) {
@@ -87,41 +96,68 @@ export const zipColumns = defineTransform<z.infer<typeof schema>>({
       ],
       output: [{ city: 'Rome', visits: 5 }],
     },
+    {
+      config: {
+        rows_path: 'rows',
+        columns_path: 'head',
+        types: { day: 'date', net: 'decimal(12, 2)' },
+      },
+      input: [
+        {
+          head: ['day', 'net', 'shop'],
+          rows: [
+            ['2024-02-29', 9.5, '7'],
+            ['2024-03-01', ''],
+          ],
+        },
+      ],
+      output: [
+        { day: '2024-02-29', net: '9.5', shop: '7' },
+        { day: '2024-03-01', net: null, shop: null },
+      ],
+    },
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
+  // The names of the columns are in the data.
+  schema: ({ types }) => types ?? UNKNOWN_SCHEMA,
   compile(config) {
     const readRows =
       config.rows_path === undefined
         ? (record: JsonValue): JsonValue => [record]
         : itemReader(config.rows_path);
     const sections = sectionsOf(config);
+    const typed = columnTyper(config.types) ?? asItIs;
     return {
       kind: 'record',
       apply(record, emit) {
         const rows = isObject(record) ? readRows(record) : undefined;
-        if (!Array.isArray(rows)) return emit(record);
+        if (!Array.isArray(rows)) return emit(typed(record));
         const headers = sections.map(({ names }) => names(record));
-        for (const row of rows) emit(zip(row, sections, headers));
+        for (const row of rows) emit(typed(zip(row, sections, headers)));
       },
     };
   },
 });
 
+function asItIs(value: JsonValue): JsonValue {
+  return value;
+}
+
 interface Section {
   readonly names: ColumnNames;
   readonly cells: (row: JsonValue) => JsonValue | undefined;
-  readonly value: (cell: JsonValue) => JsonValue | undefined;
+  /** Absent where the cell is the value. */
+  readonly inside?: (cell: JsonValue) => ItemPlace | undefined;
 }
 
 function sectionsOf(config: z.infer<typeof schema>): Section[] {
-  const whole = (value: JsonValue): JsonValue => value;
   if (config.groups === undefined)
-    return [{ names: columnNames(config.columns_path, undefined), cells: whole, value: whole }];
+    return [{ names: columnNames(config.columns_path, undefined), cells: asItIs }];
   return config.groups.map(({ from, header, header_label: label, value }) => ({
     names: columnNames(header, label),
     cells: itemReader(from),
-    value: value === undefined ? whole : itemReader(value),
+    ...(value === undefined ? {} : { inside: itemPlace(value) }),
   }));
 }
 
@@ -131,12 +167,14 @@ function zip(
   headers: readonly (readonly string[])[],
 ): JsonObject {
   const out: JsonObject = {};
-  for (const [i, { cells, value }] of sections.entries()) {
+  for (const [i, { cells, inside }] of sections.entries()) {
     const names = headers[i] ?? [];
     const found = cells(row);
     const list = Array.isArray(found) ? found : [];
     for (let at = 0; at < Math.max(names.length, list.length); at += 1) {
-      addColumn(out, columnName(names, at), value(list[at] ?? null) ?? null);
+      const cell = at < list.length ? { holder: list, key: String(at) } : undefined;
+      const value = inside === undefined ? cell : inside(list[at] ?? null);
+      addCell(out, columnName(names, at), value);
     }
   }
   return out;
