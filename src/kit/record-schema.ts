@@ -97,6 +97,11 @@ export interface RecordField {
   /** Whether null may occur. */
   readonly nullable: boolean;
   readonly native?: NativeType;
+  /**
+   * Of a json field: what is known of the members of its values where they are objects, each of which
+   * may be missing. The column of a destination stays one of documents.
+   */
+  readonly inside?: readonly RecordField[];
   /** For a type that was inferred from values: what was seen of them. */
   readonly evidence?: TypeEvidence;
 }

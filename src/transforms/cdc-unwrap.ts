@@ -7,7 +7,9 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../lib/text/json.ts';
+import { fieldOf, withField, type RecordField, type RecordSchema } from '../kit/record-schema.ts';
 import { text } from '../kit/schema.ts';
+import { typeText } from '../kit/type-text.ts';
 import { defineTransform } from '../kit/transform.ts';
 
 const schema = z.lazy(() =>
@@ -36,7 +38,9 @@ const schema = z.lazy(() =>
   }),
 );
 
-export const cdcUnwrap = defineTransform<z.infer<typeof schema>>({
+type UnwrapConfig = z.infer<typeof schema>;
+
+export const cdcUnwrap = defineTransform<UnwrapConfig>({
   type: 'cdc_unwrap',
   description:
     'Takes the row out of a change event and marks whether it was deleted. Events without a row are removed, with a warning.',
@@ -63,6 +67,7 @@ export const cdcUnwrap = defineTransform<z.infer<typeof schema>>({
     names: [config.op_field, config.after_field, config.before_field, config.key_field],
   }),
   columns: () => ({ kind: 'opaque' }),
+  schema: unwrappedSchema,
   compile(config, { env }) {
     const deletes = new Set(config.delete_ops);
     const drops = new Set(config.drop_ops);
@@ -95,6 +100,37 @@ export const cdcUnwrap = defineTransform<z.infer<typeof schema>>({
     };
   },
 });
+
+/**
+ * Fields have a type where all images of a row that an event may hold agree. An image may lack
+ * fields: often it is the key alone.
+ */
+function unwrappedSchema(config: UnwrapConfig, input: RecordSchema): RecordSchema {
+  const names = [config.after_field, config.before_field, config.key_field];
+  const images = names.flatMap((name) => imageOf(input, name));
+  const known = images.includes('unknown')
+    ? []
+    : images.flatMap((image) => (image === 'unknown' ? [] : image));
+  const fields = new Map<string, RecordField | undefined>();
+  for (const field of known) {
+    const other = fields.has(field.name) ? fields.get(field.name) : field;
+    const isSame = other !== undefined && typeText(other.type) === typeText(field.type);
+    fields.set(field.name, isSame ? { ...field, nullable: true } : undefined);
+  }
+  const agreed = [...fields.values()].filter((field) => field !== undefined);
+  const marker = { name: config.marker_field, type: { kind: 'utf8' }, nullable: false } as const;
+  return withField({ fields: agreed, others: true }, marker);
+}
+
+type Image = readonly RecordField[] | 'unknown';
+
+/** None for a field that no event has. */
+function imageOf(input: RecordSchema, name: string): Image[] {
+  const field = fieldOf(input, name);
+  if (field === undefined) return input.others === true ? ['unknown'] : [];
+  if (field.type.kind === 'struct') return [field.type.fields];
+  return [field.inside ?? 'unknown'];
+}
 
 function firstObject(record: JsonObject, names: readonly string[]): JsonObject | undefined {
   for (const name of names) {

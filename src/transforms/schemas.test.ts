@@ -247,6 +247,64 @@ describe('the types after a transform', () => {
     expect(schemaAfter('unpivot', whole, { ...months, others: true }).others).toBe(true);
   });
 
+  it.each<[string, JsonObject, string]>([
+    ['zip_columns', { rows_path: 'r', columns_path: 'c' }, '…'],
+    [
+      'zip_columns',
+      { rows_path: 'r', columns_path: 'c', types: { day: 'date', net: 'decimal(9, 2)' } },
+      'day: date, net: decimal(9, 2), …',
+    ],
+    [
+      'tree_flatten',
+      { children: 'k', columns: { from: 'c' }, ancestors: { field: 'n' }, path_as: 'path' },
+      'path: utf8 not null, …',
+    ],
+    [
+      'tree_flatten',
+      { children: 'k', columns: { from: 'c' }, root: 'r', types: { net: 'float64' } },
+      'net: float64, …',
+    ],
+  ])('%s %j is what is said of its columns', (type, config, expected) => {
+    expect(schemaText(schemaAfter(type, config, TABLE))).toBe(expected);
+  });
+
+  it.each<[string, RecordField[], boolean, string]>([
+    [
+      'both images',
+      [
+        field('after', 'struct(id: int32, at: date)'),
+        field('before', 'struct(id: int32, at: date)'),
+      ],
+      false,
+      'id: int32, at: date, __op: utf8 not null, …',
+    ],
+    [
+      'images that do not agree',
+      [field('after', 'struct(id: int32, at: date)'), field('before', 'struct(id: utf8)')],
+      false,
+      'at: date, __op: utf8 not null, …',
+    ],
+    [
+      'documents of which the members are known',
+      [
+        { ...field('after', 'json'), inside: [field('id', 'int32')] },
+        { ...field('before', 'json'), inside: [field('id', 'int32')] },
+      ],
+      false,
+      'id: int32, __op: utf8 not null, …',
+    ],
+    ['documents', [field('after', 'json')], false, '__op: utf8 not null, …'],
+    [
+      'an image that nobody knows',
+      [field('after', 'struct(id: int32)')],
+      true,
+      '__op: utf8 not null, …',
+    ],
+  ])('cdc_unwrap: %s', (_name, fields, others, expected) => {
+    const input = others ? { fields, others } : { fields };
+    expect(schemaText(schemaAfter('cdc_unwrap', {}, input))).toBe(expected);
+  });
+
   it('of records of which nothing is known is the one that a cast gives', () => {
     expect(schemaText(schemaAfter('cast', { fields: { a: 'float' } }, UNKNOWN_SCHEMA))).toBe(
       'a: float64, …',

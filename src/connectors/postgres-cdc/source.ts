@@ -236,10 +236,15 @@ export class CdcSource implements Source {
         return pages.add(
           this.#records.record(message),
           size + this.#records.frameOf(message.relation),
+          this.#records.schemaOf(message.relation),
         );
       case 'truncate':
         for (const id of message.relations)
-          pages.add(this.#records.truncated(id), this.#records.frameOf(id));
+          pages.add(
+            this.#records.truncated(id),
+            this.#records.frameOf(id),
+            this.#records.schemaOf(id),
+          );
         return;
       case 'commit':
         pages.commit(message.end);
@@ -258,7 +263,8 @@ export class CdcSource implements Source {
       await this.#again(() =>
         this.#usually('types cannot be looked up', (client) => this.#types.ask(client, unknown)),
       );
-    this.#records.learn(relation, this.#types.decoders(relation));
+    const types = this.#types;
+    this.#records.learn(relation, types.decoders(relation), types.fields(relation));
   }
 
   #pass(

@@ -11,6 +11,8 @@ export type SentValue = string | null | undefined;
 export interface RelationColumn {
   readonly name: string;
   readonly oid: number;
+  /** Length, or digits, of the type; −1 without. */
+  readonly modifier: number;
   readonly isKey: boolean;
 }
 
@@ -159,8 +161,9 @@ function readRelation(bytes: Buffer, from: number): Relation {
     at += 1;
     const name = text();
     const oid = bytes.readUInt32BE(at);
+    const modifier = bytes.readInt32BE(at + 4);
     at += 8;
-    return { name, oid, isKey };
+    return { name, oid, modifier, isKey };
   });
   return { id: bytes.readUInt32BE(from), schema, table, columns };
 }

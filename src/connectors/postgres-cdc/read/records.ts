@@ -1,5 +1,5 @@
 /** Changes as records: `{op, schema, table, lsn, ts_ms, before, after}`. */
-import type { RecordSchema } from '../../../kit/record-schema.ts';
+import { mapFields, type RecordField, type RecordSchema } from '../../../kit/record-schema.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { Log } from '../../../lib/log.ts';
 import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
@@ -28,6 +28,8 @@ const ENVELOPE_BYTES = 110;
 interface Table {
   readonly relation: Relation;
   readonly decoders: readonly Decoder[];
+  /** Of changes of this table, as it is described now. */
+  readonly changes: RecordSchema;
   /** Bytes that a record has besides its values. */
   readonly frame: number;
 }
@@ -50,7 +52,7 @@ export class ChangeRecords {
   }
 
   /** The server describes a table before its first change, and when it was changed. */
-  learn(relation: Relation, decoders: readonly Decoder[]): void {
+  learn(relation: Relation, decoders: readonly Decoder[], fields: readonly RecordField[]): void {
     const before = this.#tables.get(relation.id)?.relation;
     const { id, schema, table, columns } = relation;
     if (before !== undefined && shapeOf(before) !== shapeOf(relation))
@@ -60,11 +62,19 @@ export class ChangeRecords {
       });
     const names = columns.reduce((sum, { name }) => sum + name.length + 4, 0);
     const frame = ENVELOPE_BYTES + schema.length + table.length + names;
-    this.#tables.set(id, { relation, decoders, frame });
+    const changes = mapFields(CHANGE_SCHEMA, (field) =>
+      field.type.kind === 'json' ? { ...field, inside: fields } : field,
+    );
+    this.#tables.set(id, { relation, decoders, changes, frame });
   }
 
   frameOf(id: number): number {
     return this.#table(id).frame;
+  }
+
+  /** What is known of the fields of a change. */
+  schemaOf(id: number): RecordSchema {
+    return this.#table(id).changes;
   }
 
   record({ op, relation: id, old, values }: Change): JsonObject {

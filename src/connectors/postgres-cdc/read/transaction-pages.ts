@@ -5,6 +5,7 @@
 import { Page } from '../../../kit/page.ts';
 import { fits, isFull, type PageBounds } from '../../../kit/page-bounds.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
+import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { JsonObject } from '../../../lib/text/json.ts';
 import { bookmarkOf } from './bookmark.ts';
 import { CHANGE_SCHEMA } from './records.ts';
@@ -26,6 +27,7 @@ export class TransactionPages {
   readonly #options: TransactionPagesOptions;
   #records: JsonObject[] = [];
   #sizes: number[] = [];
+  #schemas: RecordSchema[] = [];
   #bytes = 0;
   /** How many of the records belong to transactions that are complete. */
   #whole = 0;
@@ -76,7 +78,7 @@ export class TransactionPages {
     this.#given = 0;
   }
 
-  add(record: JsonObject, size: number): void {
+  add(record: JsonObject, size: number, schema: RecordSchema): void {
     if (this.#commit === undefined) throw disorder('a change comes outside of a transaction');
     const { bounds, longest = Infinity } = this.#options;
     this.#open += 1;
@@ -88,6 +90,7 @@ export class TransactionPages {
     if (!fits(bounds, this.#records.length, this.#bytes, size)) this.#makeRoom(size);
     this.#records.push(record);
     this.#sizes.push(size);
+    this.#schemas.push(schema);
     this.#bytes += size;
     this.count += 1;
   }
@@ -133,6 +136,7 @@ export class TransactionPages {
     const dropped = this.#records.length - this.#whole;
     this.#records.length = this.#whole;
     this.#bytes -= this.#sizes.splice(this.#whole).reduce((sum, size) => sum + size, 0);
+    this.#schemas.length = this.#whole;
     this.count -= dropped;
     this.#repeated = { commit: this.#commit, count: this.#given };
     this.#commit = undefined;
@@ -166,13 +170,15 @@ export class TransactionPages {
   #give(count: number, isMarked: boolean): void {
     const records = this.#records.splice(0, count);
     const bytes = this.#sizes.splice(0, count).reduce((sum, size) => sum + size, 0);
+    const [schema = CHANGE_SCHEMA, ...others] = new Set(this.#schemas.splice(0, count));
     this.#bytes -= bytes;
     this.#whole = Math.max(0, this.#whole - count);
     const hasMark = isMarked && this.#options.marks;
     this.ready.push(
       Page.ofRecords(records, {
         bytes,
-        schema: CHANGE_SCHEMA,
+        // Of the rows of several tables in one page nothing is known.
+        schema: others.length === 0 ? schema : CHANGE_SCHEMA,
         ...(hasMark ? { bookmark: bookmarkOf(this.#position) } : {}),
       }),
     );

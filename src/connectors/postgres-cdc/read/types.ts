@@ -1,7 +1,9 @@
 /** How the values of the columns of a table are read. */
 import type { Client } from 'pg';
+import type { RecordField } from '../../../kit/record-schema.ts';
 import { knownArray, type ArrayType } from '../../_postgres/arrays.ts';
 import { decoderOf, OID, type Decoder } from '../../_postgres/decode.ts';
+import { knownType } from '../../_postgres/known-types.ts';
 import type { Relation, RelationColumn } from './messages.ts';
 
 /** Types whose text is the value, besides those that `decoderOf` turns into other values. */
@@ -40,6 +42,23 @@ export class ColumnTypes {
 
   decoders({ columns }: Relation): Decoder[] {
     return columns.map((column) => this.#decoder(column));
+  }
+
+  /** The columns as fields of the records before and after a change. */
+  fields({ columns }: Relation): RecordField[] {
+    return columns.map(({ name, oid, modifier }) => {
+      const { oid: base, array } = this.#known(oid) ?? { oid, array: undefined };
+      // Types that the server defines itself have texts as values.
+      const known = knownType(array?.item ?? base, base === oid ? modifier : -1);
+      const type = known?.type ?? { kind: 'utf8' };
+      const native = known === undefined ? undefined : `${known.name}${array ? '[]' : ''}`;
+      return {
+        name,
+        type: array === undefined ? type : { kind: 'list', item: type },
+        nullable: true,
+        ...(native === undefined ? {} : { native: { system: 'postgres', name: native } }),
+      };
+    });
   }
 
   #decoder({ name, oid }: RelationColumn): Decoder {
