@@ -60,6 +60,19 @@ export interface PageOptions {
   readonly rejected?: readonly RejectedRecord[];
   /** Where each record begins, where the source knows it and may reject records. */
   readonly places?: readonly RecordPlace[] | undefined;
+  /** What was made of other records before the page was read; a page with other records has none. */
+  readonly madeOf?: MadeOf | undefined;
+}
+
+/** By its place in the page; `undefined` where nobody knows. */
+export type MadeOf = (place: number) => RecordOrigin | undefined;
+
+/** A record of a source. */
+export interface RecordOrigin {
+  /** Among all that the source gave, from 1. */
+  readonly number: number;
+  /** As it was read and with nothing in it that is hidden, where it may have been changed since. */
+  readonly record?: JsonValue | undefined;
 }
 
 const NONE_REJECTED: readonly RejectedRecord[] = Object.freeze([]);
@@ -89,6 +102,7 @@ export class Page {
   /** Only where the caller of the source takes them (`ReadRequest.rejects`). */
   readonly rejected: readonly RejectedRecord[];
   readonly places: readonly RecordPlace[] | undefined;
+  readonly madeOf: MadeOf | undefined;
   #records: readonly JsonValue[] | undefined;
   #block: Uint8Array | undefined;
   #encoding: Encoding | undefined;
@@ -102,6 +116,7 @@ export class Page {
     this.schema = options.schema;
     this.rejected = options.rejected ?? NONE_REJECTED;
     this.places = options.places;
+    this.madeOf = options.madeOf;
   }
 
   static ofRecords(records: readonly JsonValue[], options: PageOptions = {}): Page {
@@ -202,12 +217,18 @@ export class Page {
    */
   withSchema(schema: RecordSchema | undefined): Page {
     if (schema === this.schema) return this;
-    const page = new Page(this.count, { ...this.#options(), schema, places: this.places });
+    const { places, madeOf } = this;
+    const page = new Page(this.count, { ...this.#options(), schema, places, madeOf });
     page.#records = this.#records;
     page.#block = this.#block;
     page.#encoding = this.#encoding;
     page.#columns = this.#columns;
     return page;
+  }
+
+  /** The same page; it is valid as long as this one is. */
+  withMadeOf(madeOf: MadeOf): Page {
+    return Page.ofRecords(this.records(), { ...this.#options(), madeOf });
   }
 
   /**

@@ -18,6 +18,12 @@ export type Emit = (record: JsonValue) => void;
  */
 export type OnColumns = (columns: Columns) => Columns | undefined;
 
+/** Records together with the places of those, among the ones given, that they were made of. */
+export interface RecordsWithOrigins {
+  readonly records: readonly JsonValue[];
+  readonly origins: readonly number[];
+}
+
 /**
  * A compiled transform. `record` maps one record to 0..N records, in order, by calling `emit`; it
  * may change the record it is given (the engine owns it) but must not keep it. `page` gets the
@@ -37,7 +43,7 @@ export type CompiledTransform =
         records: readonly JsonValue[],
         signal: AbortSignal,
         schema?: RecordSchema,
-      ): Promise<readonly JsonValue[]>;
+      ): Promise<readonly JsonValue[] | RecordsWithOrigins>;
       /**
        * Present for definitions that say `schemaWhenCompiled`. Called once for each schema of input,
        * before the pages with it.

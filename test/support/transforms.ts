@@ -1,7 +1,7 @@
 /** What the tests of transforms share: a way to run a definition from a plain config. */
 import { testEnv } from '../fakes/env.ts';
 import { check } from '../../src/kit/schema.ts';
-import type { TransformDefinition } from '../../src/kit/transform.ts';
+import type { RecordsWithOrigins, TransformDefinition } from '../../src/kit/transform.ts';
 import { ConfigError, type Issue } from '../../src/lib/errors.ts';
 import type { Env } from '../../src/lib/env.ts';
 import type { JsonValue } from '../../src/lib/text/json.ts';
@@ -10,6 +10,11 @@ import type { JsonValue } from '../../src/lib/text/json.ts';
 export function issuesOf(definition: TransformDefinition, config: unknown): readonly Issue[] {
   const checked = check(definition.config, config);
   return checked.ok ? [] : checked.issues;
+}
+
+/** What a transform of pages gives. */
+export function recordsOf(made: readonly JsonValue[] | RecordsWithOrigins): readonly JsonValue[] {
+  return 'origins' in made ? made.records : made;
 }
 
 /** Checks and compiles a config and runs copies of the records through it. */
@@ -23,7 +28,8 @@ export async function runTransform(
   if (!checked.ok) throw new ConfigError(checked.issues);
   const compiled = await definition.compile(checked.value, { env });
   const input = structuredClone(records);
-  if (compiled.kind === 'page') return compiled.apply(input, new AbortController().signal);
+  if (compiled.kind === 'page')
+    return recordsOf(await compiled.apply(input, new AbortController().signal));
   const out: JsonValue[] = [];
   for (const record of input) compiled.apply(record, (emitted) => out.push(emitted));
   await compiled.close?.();

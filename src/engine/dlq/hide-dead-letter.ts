@@ -27,7 +27,8 @@ export function deadLetterMaskOf(
   return (dead) => {
     const isAsRead = dead.reason === 'transform' || dead.reason === 'parse';
     const safe = hidden(dead, isAsRead ? maskAll : maskRest);
-    return safe.original === undefined ? safe : { ...safe, original: maskAll(safe.original) };
+    if (safe.original === undefined || safe.isOriginalHidden === true) return safe;
+    return { ...safe, original: maskAll(safe.original) };
   };
 }
 
@@ -38,17 +39,21 @@ export function deadLetterMaskOf(
 export function nodeMaskOf(
   row: Pick<PlannedRow, 'blocks'>,
   transforms: readonly PlannedTransform[] | undefined,
-): HideDeadLetter | undefined {
+): HideRecord | undefined {
   const masking = blockOf(row, maskingBlock);
   if (masking === undefined) return undefined;
   const maskAll = maskWith(masking, maskingRulesFor(masking));
-  const mask = transforms === undefined ? hideAll : maskAsRead({ transforms }, maskAll);
-  return (dead) => hidden(dead, mask);
+  return transforms === undefined ? hideAll : maskAsRead({ transforms }, maskAll);
 }
 
 function maskWith({ key }: MaskingConfig, rules: readonly LabelledRule[]): HideRecord {
   const masker = createMasker(rules, key);
   return (record) => masker.record(record, () => {});
+}
+
+/** Hides in a dead letter what `mask` hides in its payload. */
+export function hiddenWith(mask: HideRecord): HideDeadLetter {
+  return (dead) => hidden(dead, mask);
 }
 
 function hidden(dead: DeadRecord, mask: HideRecord): DeadRecord {

@@ -1,5 +1,6 @@
 /** What is told of the records of a page that are put aside: their place, type and origin. */
-import type { Page } from '../../kit/page.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import type { Page, RecordOrigin } from '../../kit/page.ts';
 import { indexAsRead } from '../../kit/rejected-record.ts';
 import { originAt } from '../stages/origins.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
@@ -19,16 +20,49 @@ export function describeDeadRecords(
   const isOfStages = new Set(worked.dead);
   return dead.map((one) => {
     const place = placeOf(one, worked, isOfStages.has(one));
-    const original = place === undefined ? undefined : worked.recordAsRead?.(place);
-    // Records that a transform puts aside are as they were read.
-    const schema = one.reason === 'transform' ? read.schema : worked.page.schema;
+    const origin = place === undefined ? undefined : read.madeOf?.(place);
+    const asRead = place === undefined ? undefined : worked.recordAsRead?.(place);
+    const number = read.madeOf === undefined ? numberIn(read, before, place) : undefined;
     return {
       ...one,
-      schema,
-      ...(place === undefined ? {} : { number: before + indexAsRead(read.rejected, place) + 1 }),
-      ...(original === undefined ? {} : { original }),
+      ...asGiven(one, { asRead, read, worked }),
+      ...(number === undefined ? {} : { number }),
+      ...(asRead === undefined ? {} : { original: asRead }),
+      ...describeOrigin(origin),
     };
   });
+}
+
+/** Of a page that has come through other nodes of a graph. */
+export function describeOrigin(
+  origin: RecordOrigin | undefined,
+): Pick<DeadRecord, 'number' | 'original' | 'isOriginalHidden'> {
+  if (origin === undefined) return {};
+  const { number, record } = origin;
+  return record === undefined ? { number } : { number, original: record, isOriginalHidden: true };
+}
+
+/** What a replay gives to the transforms again, or to the stages behind them. */
+function asGiven(
+  { reason, payload, isBehindPages }: DeadRecord,
+  {
+    asRead,
+    read,
+    worked,
+  }: Pick<DeadRecordPlace, 'read' | 'worked'> & { readonly asRead: JsonValue | undefined },
+): Pick<DeadRecord, 'payload' | 'schema'> {
+  if (reason !== 'transform') return { payload, schema: worked.page.schema };
+  // Between two transforms nothing is known of the fields.
+  if (isBehindPages === true) return { payload, schema: undefined };
+  return { payload: asRead ?? payload, schema: read.schema };
+}
+
+function numberIn(
+  { rejected }: Page,
+  before: number,
+  place: number | undefined,
+): number | undefined {
+  return place === undefined ? undefined : before + indexAsRead(rejected, place) + 1;
 }
 
 /** The place among the records of the page as it was read, where it is known. */

@@ -22,6 +22,8 @@ export interface DeadRecord {
   readonly number?: number;
   /** The record as it was read, where transforms may have changed it and it is known. */
   readonly original?: JsonValue;
+  /** Whether nothing has to be hidden in it any more. */
+  readonly isOriginalHidden?: boolean;
   /** What is known of the fields of the payload. */
   readonly schema?: RecordSchema | undefined;
   /** Of a record that the source could not read. */

@@ -168,21 +168,27 @@ async function runSteps(
   for (const step of steps) {
     if (step.kind === 'records') {
       const result = step.run(records, tracks);
-      const isBehindPages = origins === null;
+      const earlier = origins;
+      const isBehindPages = earlier === null;
       origins = joinOrigins(origins, result.origins);
       records = result.records;
       filtered += result.filtered;
       expanded += result.expanded;
       for (const one of result.diverted)
-        diverted.push(isBehindPages ? { ...one, isBehindPages } : one);
+        diverted.push(
+          isBehindPages
+            ? { ...one, isBehindPages }
+            : { ...one, index: originAt(earlier, one.index) ?? one.index },
+        );
     } else {
       const { transform, apply } = step;
       const schema = before.get(transform) ?? UNKNOWN_SCHEMA;
-      const next = await naming(transform, () => apply(records, signal, schema));
+      const made = await naming(transform, () => apply(records, signal, schema));
+      const next = 'origins' in made ? made.records : made;
       filtered += Math.max(0, records.length - next.length);
       expanded += Math.max(0, next.length - records.length);
       records = next;
-      origins = null;
+      origins = tracks && 'origins' in made ? joinOrigins(origins, made.origins) : null;
     }
   }
   return { page: page.withRecords(records), filtered, expanded, diverted, origins };

@@ -1,9 +1,11 @@
 /** The nodes between sources and sinks: transform, tee, merge and join. */
+import { describeOrigin } from '../row/dead-records.ts';
+import { originAt, recordsAsRead } from '../stages/origins.ts';
 import { deadRecordOf } from '../stages/page-work.ts';
 import { pageSchemaChange } from '../stages/page-schema.ts';
 import type { ChainResult } from '../stages/transform-chain.ts';
 import type { JoinSpec } from '../../document/structure/topology.ts';
-import { Page } from '../../kit/page.ts';
+import { Page, type MadeOf } from '../../kit/page.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { PlannedEdge, PlannedTransform } from '../../plan/plan.ts';
 import * as metrics from '../metrics.ts';
@@ -13,6 +15,7 @@ import { handOn, isEmpty, type NodeWork } from './graph-run.ts';
 import { Join } from './join.ts';
 import { CommonSchema, joinedSchema } from './joined-schema.ts';
 import * as nodeMetrics from './node-metrics.ts';
+import { hideForNode } from './node-queue.ts';
 
 /** A build side may hold this much in memory. */
 const JOIN_MEMORY_BYTES = 64 * 1024 * 1024;
@@ -31,6 +34,7 @@ export async function runTransform(
   const options = { env, tokens: run.tokens, concurrency };
   const chain = await openTransforms(transforms, options, run.closers);
   const isOwned = work.edges.every((edge) => edge.owned);
+  const hide = hideForNode(account.node.id, run);
   for await (const page of pagesOf(work, 0)) {
     const from = env.clock.elapsedMs();
     let out = page;
@@ -40,14 +44,20 @@ export async function runTransform(
       const own = isOwned
         ? page
         : page.withRecords(page.records().map((record) => copyJson(record)));
-      const result = await chain.run(own, run.kill).catch((error: unknown) => {
-        env.metrics.inc(metrics.transformErrors, labels);
-        throw error;
-      });
-      await putAside(result, work);
+      const asRead = work.queue === undefined ? undefined : recordsAsRead(own);
+      const result = await chain
+        .run(own, run.kill, asRead !== undefined)
+        .catch((error: unknown) => {
+          env.metrics.inc(metrics.transformErrors, labels);
+          throw error;
+        });
+      await putAside(result, page, work);
       account.filtered += result.filtered;
       account.expanded += result.expanded;
-      out = result.page;
+      out =
+        asRead === undefined
+          ? result.page
+          : result.page.withMadeOf(madeBy(result, page, { asRead, hide }));
       env.metrics.inc(metrics.transformIn, labels, page.count);
       env.metrics.inc(metrics.transformOut, labels, out.count);
       env.metrics.observe(metrics.transformDuration, labels, (env.clock.elapsedMs() - from) / 1000);
@@ -56,12 +66,40 @@ export async function runTransform(
   }
 }
 
-async function putAside({ diverted }: ChainResult, { queue }: NodeWork): Promise<void> {
+interface MadeByOptions {
+  readonly asRead: (place: number) => JsonValue | undefined;
+  readonly hide: ((record: JsonValue) => JsonValue) | undefined;
+}
+
+/** What the records behind transforms were made of, with values hidden that masking hides later. */
+function madeBy({ origins }: ChainResult, page: Page, { asRead, hide }: MadeByOptions): MadeOf {
+  return (place) => {
+    const at = originAt(origins, place);
+    const earlier = at === undefined ? undefined : page.madeOf?.(at);
+    if (at === undefined || earlier === undefined || earlier.record !== undefined) return earlier;
+    const record = asRead(at);
+    return {
+      ...earlier,
+      record: record === undefined || hide === undefined ? record : hide(record),
+    };
+  };
+}
+
+async function putAside(
+  { diverted }: ChainResult,
+  { madeOf }: Page,
+  { queue }: NodeWork,
+): Promise<void> {
   const [first] = diverted;
   if (first === undefined) return;
   // The plan asks for a queue wherever a transform puts records aside.
   if (queue === undefined) throw first.error;
-  await queue.put(diverted.map((one) => deadRecordOf(one)));
+  await queue.put(
+    diverted.map((one) => {
+      const origin = one.isBehindPages === true ? undefined : madeOf?.(one.index);
+      return { ...deadRecordOf(one), ...describeOrigin(origin) };
+    }),
+  );
 }
 
 /** The slowest branch sets the pace; a branch that has ended blocks none. */
@@ -91,7 +129,11 @@ export async function runMerge(work: InnerWork): Promise<void> {
       const isLast = page.bookmark === undefined || brings(brought, index);
       const out = isLast
         ? page
-        : Page.ofRecords(page.records(), { bytes: page.bytes, schema: page.schema });
+        : Page.ofRecords(page.records(), {
+            bytes: page.bytes,
+            schema: page.schema,
+            madeOf: page.madeOf,
+          });
       work.run.options.env.metrics.inc(nodeMetrics.mergeRecords, nodeLabels(work), page.count);
       isWanted = await inTurn(() => passOn(out, work));
       if (!isWanted) break;
@@ -167,7 +209,9 @@ export async function runJoin(spec: JoinSpec, work: InnerWork): Promise<void> {
       const records: JsonValue[] = join.probe(page.records());
       if (spec.mode === 'inner') account.filtered += join.missed - missed;
       account.expanded += join.extra - extra;
-      const out = page.withSchema(schemaOf(page.schema)).withRecords(records);
+      const joined = page.withSchema(schemaOf(page.schema)).withRecords(records);
+      // A record is made of one of each side.
+      const out = joined.withMadeOf(() => undefined);
       if (!(await passOn(out, work))) return;
     }
   } finally {

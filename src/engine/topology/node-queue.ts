@@ -7,10 +7,11 @@ import type { DlqPlan } from '../../blocks/dlq/plan.ts';
 import type { FinishReason } from '../../kit/sink.ts';
 import type { PlannedTransform, TopologyPlan } from '../../plan/plan.ts';
 import { DeadLetters } from '../dlq/dead-letters.ts';
-import { keepsNames, nodeMaskOf } from '../dlq/hide-dead-letter.ts';
+import { hiddenWith, keepsNames, nodeMaskOf } from '../dlq/hide-dead-letter.ts';
 import { openSink } from '../row/open.ts';
+import type { HideRecord } from '../stages/hide-masked.ts';
 import type { DeadRecord } from '../stages/stage.ts';
-import { nodeContext, type NodeDeadLetters, type NodeWork } from './graph-run.ts';
+import { nodeContext, type GraphRun, type NodeDeadLetters, type NodeWork } from './graph-run.ts';
 
 export class NodeQueue implements NodeDeadLetters {
   readonly #work: Pick<NodeWork, 'run' | 'account'>;
@@ -45,9 +46,9 @@ export class NodeQueue implements NodeDeadLetters {
       context,
       run.closers,
     );
-    const [row] = plan.rows;
     const behind = nodesBehind(id, run.topology);
     const sinks = plan.rows.filter((each) => behind.has(each.id));
+    const hide = hideForNode(id, run);
     return new DeadLetters({
       env,
       plan: this.#plan,
@@ -57,13 +58,23 @@ export class NodeQueue implements NodeDeadLetters {
       row: id,
       sinkType: [...new Set(sinks.map(({ sink: { type } }) => type))].join('+'),
       hitFailpoint: onFailpoint && ((failpoint) => onFailpoint(failpoint, { row: id, page: 0 })),
-      hide: row === undefined ? undefined : nodeMaskOf(row, transformsOf(behind, run.topology)),
+      hide: hide && hiddenWith(hide),
     });
   }
 
   async finish(reason: FinishReason): Promise<void> {
     await this.#opened?.finish(reason);
   }
+}
+
+/** Hides in a record as a node gets it what masking hides at the sinks. */
+export function hideForNode(
+  id: string,
+  { options: { plan }, topology }: Pick<GraphRun, 'options' | 'topology'>,
+): HideRecord | undefined {
+  const [row] = plan.rows;
+  if (row === undefined) return undefined;
+  return nodeMaskOf(row, transformsOf(nodesBehind(id, topology), topology));
 }
 
 /** The node, and all that its records can reach. */

@@ -44,8 +44,9 @@ export class PageSpill {
       bookmark: string | null;
       records: string;
     };
-    const options =
-      bookmark === null ? { bytes, schema } : { bytes, schema, bookmark: parseJson(bookmark) };
+    const mark = bookmark === null ? {} : { bookmark: parseJson(bookmark) };
+    // What its records were made of is not kept on disk.
+    const options = { bytes, schema, madeOf: (): undefined => undefined, ...mark };
     return Page.ofRecords(unpackJson(records), options);
   }
 

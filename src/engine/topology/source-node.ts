@@ -1,7 +1,8 @@
 /** A source node: reads pages from the common start position and passes them to its edge. */
 import { resilienceBlock } from '../../blocks/resilience/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
-import { Page, RECORDS_LANE } from '../../kit/page.ts';
+import { Page, RECORDS_LANE, type MadeOf } from '../../kit/page.ts';
+import { indexAsRead } from '../../kit/rejected-record.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { PlannedSource } from '../../plan/plan.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
@@ -96,7 +97,7 @@ export async function readSource(
       if (rejected > 0 && account.deadLettered === 0)
         logRejected(page, { env, row: { id: account.node.id } });
       await work.queue?.put(unreadOf(page, { before, page: number }));
-      const passed = forward(page, work);
+      const passed = forward(page, work, before);
       if (passed.bookmark !== undefined && source.acknowledge !== undefined)
         run.acknowledgements.handedOut(passed.bookmark);
       if (!isEmpty(passed) && !(await handOn(work, passed))) return;
@@ -111,15 +112,20 @@ export async function readSource(
  * A bookmark is passed on only where it may be stored: there is one source, and it covers all
  * records before it.
  */
-function forward(page: Page, { run }: NodeWork): Page {
+function forward(page: Page, { run, queue }: NodeWork, before: number): Page {
   const records = page.records();
   page.release();
   const bookmark = run.topology.startsOver === undefined ? page.bookmark : undefined;
   return Page.ofRecords(records, {
     bytes: page.bytes,
     schema: page.schema,
+    ...(queue === undefined ? {} : { madeOf: numberFrom(page.rejected, before) }),
     ...(bookmark === undefined ? {} : { bookmark }),
   });
+}
+
+function numberFrom(rejected: Page['rejected'], before: number): MadeOf {
+  return (place) => ({ number: before + indexAsRead(rejected, place) + 1 });
 }
 
 async function nextPage(

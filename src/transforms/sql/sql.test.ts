@@ -11,7 +11,7 @@ import { restrictFiles } from '../../lib/files/file-access.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { sql } from './sql.ts';
 import type { SqlConfig } from './sql-config.ts';
-import { issuesOf, runTransform } from '../../../test/support/transforms.ts';
+import { issuesOf, recordsOf, runTransform } from '../../../test/support/transforms.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-sql-'));
 const env = () => testEnv({ cwd: folder });
@@ -145,10 +145,12 @@ describe('pages', () => {
     const counts = [];
     for (const size of [2, 3, 1])
       counts.push(
-        ...(await transform.apply(
-          Array.from({ length: size }, (_, id) => ({ id })),
-          signal,
-        )),
+        ...recordsOf(
+          await transform.apply(
+            Array.from({ length: size }, (_, id) => ({ id })),
+            signal,
+          ),
+        ),
       );
     await transform.close?.();
     expect(counts).toEqual([{ n: 2 }, { n: 3 }, { n: 1 }]);

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { recordsOf } from '../../../test/support/transforms.ts';
 import { testEnv, type TestEnv } from '../../../test/fakes/env.ts';
 import {
   alloc,
@@ -65,7 +66,11 @@ async function run(
   records: readonly JsonValue[],
   options: Run = {},
 ): Promise<readonly JsonValue[]> {
-  return (await compiled(assemble(parts), options)).apply(records, new AbortController().signal);
+  return applied(await compiled(assemble(parts), options), records);
+}
+
+async function applied(stage: Pages, records: readonly JsonValue[]): Promise<readonly JsonValue[]> {
+  return recordsOf(await stage.apply(records, new AbortController().signal));
 }
 
 const withBody = (...body: readonly (readonly number[])[]): ModuleParts => ({
@@ -102,9 +107,7 @@ describe('a record', () => {
   ];
 
   it('goes into the module as JSON and comes back as JSON', async () => {
-    expect(await (await compiled(identity())).apply(records, new AbortController().signal)).toEqual(
-      records,
-    );
+    expect(await applied(await compiled(identity()), records)).toEqual(records);
     expect(await run(giving('{"made":[1,"ü"]}'), [1, 2])).toEqual([
       { made: [1, 'ü'] },
       { made: [1, 'ü'] },
@@ -144,9 +147,8 @@ describe('an instance', () => {
 
   it('is made for every page and kept within it', async () => {
     const stage = await compiled(assemble(firstOnly));
-    const { signal } = new AbortController();
-    expect(await stage.apply([1, 2, 3], signal)).toEqual([1]);
-    expect(await stage.apply([4, 5], signal)).toEqual([1]);
+    expect(await applied(stage, [1, 2, 3])).toEqual([1]);
+    expect(await applied(stage, [4, 5])).toEqual([1]);
   });
 
   it('is not used after it trapped', async () => {
@@ -396,16 +398,15 @@ describe('a file', () => {
 
   it('is looked at before every page where that is wanted', async () => {
     const name = write(assemble(giving('1')), 'changing.wasm');
-    const { signal } = new AbortController();
     const [watching, staying] = [
       await compiled(name, { config: { reload_on_change: true } }),
       await compiled(name),
     ];
-    expect(await watching.apply([0], signal)).toEqual([1]);
+    expect(await applied(watching, [0])).toEqual([1]);
     write(assemble(giving('22')), name);
     utimesSync(join(folder, name), new Date(1), new Date(1));
-    expect(await watching.apply([0], signal)).toEqual([22]);
-    expect(await staying.apply([0], signal)).toEqual([1]);
+    expect(await applied(watching, [0])).toEqual([22]);
+    expect(await applied(staying, [0])).toEqual([1]);
   });
 });
 

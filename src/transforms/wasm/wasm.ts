@@ -7,7 +7,7 @@ import { declaredColumns } from '../../kit/declared-columns.ts';
 import { UNKNOWN_SCHEMA } from '../../kit/record-schema.ts';
 import { boolean, integer, text } from '../../kit/schema.ts';
 import { recordTyper } from '../../kit/typed-pages.ts';
-import { defineTransform } from '../../kit/transform.ts';
+import { defineTransform, type RecordsWithOrigins } from '../../kit/transform.ts';
 import type { WasmModule } from '../../lib/wasm/wasm-api.ts';
 import { WasmInstance, type WasmResult } from './wasm-instance.ts';
 import { currentVersion, loadModule, type LoadedModule } from './wasm-module.ts';
@@ -120,14 +120,16 @@ class PageOfModule {
       this.#typed = recordTyper(columns, { name: 'the module', fromText: false });
   }
 
-  apply(records: readonly JsonValue[], signal: AbortSignal): readonly JsonValue[] {
+  apply(records: readonly JsonValue[], signal: AbortSignal): RecordsWithOrigins {
     const out: JsonValue[] = [];
-    for (const record of records) {
+    const origins: number[] = [];
+    for (const [index, record] of records.entries()) {
       signal.throwIfAborted();
       const result = this.#measured(record);
       if (result.outcome === 'ok') out.push(result.record);
       else if (result.outcome === 'error' && this.#config.on_error !== 'skip')
         out.push(this.#despite(record, result.reason));
+      if (origins.length < out.length) origins.push(index);
     }
     if (this.#instance !== undefined)
       this.#env.metrics.set(
@@ -135,7 +137,7 @@ class PageOfModule {
         { module: this.#config.module },
         this.#instance.memoryBytes,
       );
-    return out;
+    return { records: out, origins };
   }
 
   #measured(record: JsonValue): WasmResult {
