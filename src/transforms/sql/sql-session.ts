@@ -20,7 +20,7 @@ import { learnShapes, type Shape } from './sql-shapes.ts';
 import { fillRecords, loadRelation, reloadRelation, type LoadedRelation } from './sql-relations.ts';
 import { inspectStatement, type StatementInfo } from './sql-statement.ts';
 import { BATCH, type SqlConfig } from './sql-config.ts';
-import { CarriedValues } from './sql-carried.ts';
+import { CarriedValues, NumberedFields, rememberedFields } from './sql-carried.ts';
 import type { Layout } from './sql-description.ts';
 import { describeQuery, type DescribedQuery } from './sql-types.ts';
 import { duckdbField, DUCKDB_SYSTEM } from '../../kit/duckdb-types.ts';
@@ -99,13 +99,25 @@ export class SqlSession {
         const described = await this.#describe(schema);
         const [only, ...others] = described.layouts;
         const carried = new CarriedValues(others.length === 0 ? (only?.carried ?? NONE) : NONE);
-        await this.#take(carried.take(objectsOf(records)), described.layouts);
-        return carried.giveBack(await this.#query(described), described.handedOn);
+        const objects = objectsOf(records);
+        const numbered = new NumberedFields(this.#remembered(objects, schema));
+        await this.#take({ records: carried.take(objects), numbered }, described.layouts);
+        const { found, marks } = await this.#query(described);
+        return carried.giveBack(numbered.giveBack(found, marks), described.handedOn);
       });
     } catch (error) {
       if (error === signal.reason || error instanceof RecordError) throw error;
       throw new RecordError('Transform', `sql: ${reasonOf(error)}`, { cause: error });
     }
+  }
+
+  /** What the engine would change although the query only hands it on. */
+  #remembered(records: readonly JsonObject[], schema: RecordSchema): ReadonlySet<string> {
+    if (schema.others !== true || this.#statement.compares) return NONE;
+    return rememberedFields(
+      records,
+      (name) => !this.#statement.worksOn(name) && fieldOf(schema, name) === undefined,
+    );
   }
 
   close(): Promise<void> {
@@ -142,11 +154,11 @@ export class SqlSession {
   }
 
   /** Where only records can tell which layout the query accepts, the first page decides. */
-  async #take(records: readonly JsonObject[], layouts: readonly Layout[]): Promise<void> {
-    if (this.#layout !== undefined) return this.#fill(records, this.#layout);
+  async #take(page: PageOfQuery, layouts: readonly Layout[]): Promise<void> {
+    if (this.#layout !== undefined) return this.#fill(page, this.#layout);
     for (const [index, layout] of layouts.entries()) {
       this.#shapes = new Map([...layout.start, ...this.#learnedShapes(layout)]);
-      await this.#fill(records, layout);
+      await this.#fill(page, layout);
       if (index === layouts.length - 1 || (await this.#isAccepted())) {
         this.#layout = layout;
         if (layout.asTexts.length > 0) this.#warnOf(layout.asTexts);
@@ -176,19 +188,19 @@ export class SqlSession {
     });
   }
 
-  async #fill(records: readonly JsonObject[], { typed }: Layout): Promise<void> {
+  async #fill({ records, numbered }: PageOfQuery, { typed }: Layout): Promise<void> {
     this.#shapes = learnShapes(this.#shapes, records, typed);
     if (this.#shapes.size === 0)
       throw new RecordError('Transform', 'sql: no record of the page has a field');
     const selection = await fillRecords(this.#database.connection, {
       into: 'svc_page',
-      records,
-      shapes: this.#shapes,
+      records: numbered.take(records),
+      shapes: new Map([...this.#shapes, ...numbered.shapes]),
     });
     await this.#database.connection.run(`CREATE OR REPLACE TEMP VIEW ${BATCH} AS ${selection}`);
   }
 
-  async #query(described: DescribedQuery): Promise<JsonObject[]> {
+  async #query(described: DescribedQuery): Promise<QueryResult> {
     const { connection } = this.#database;
     const statement = await prepareDuckdb(connection, this.#config.query);
     checkColumns(statement, described);
@@ -196,8 +208,30 @@ export class SqlSession {
     const exact = (name: string): boolean => fieldOf(described.schema, name) !== undefined;
     for await (const records of duckdbRecords(connection, await statement.stream(), { exact }))
       out.push(...records);
-    return out;
+    return { found: out, marks: marksOf(statement) };
   }
+}
+
+interface PageOfQuery {
+  readonly records: readonly JsonObject[];
+  readonly numbered: NumberedFields;
+}
+
+interface QueryResult {
+  readonly found: JsonObject[];
+  /** Columns that are structures of one field, with the name of that. */
+  readonly marks: ReadonlyMap<string, string>;
+}
+
+function marksOf(statement: DuckdbStatement): ReadonlyMap<string, string> {
+  const marks = new Map<string, string>();
+  for (let index = 0; index < statement.columnCount; index += 1) {
+    const { type } = duckdbField(statement.columnName(index), statement.columnType(index));
+    const [only, ...others] = type.kind === 'struct' ? type.fields : [];
+    if (only !== undefined && others.length === 0)
+      marks.set(statement.columnName(index), only.name);
+  }
+  return marks;
 }
 
 function checkColumns(statement: DuckdbStatement, { schema, handedOn }: DescribedQuery): void {

@@ -11,6 +11,8 @@ import { loadTyped } from './sql-typed-column.ts';
 export type Shape =
   | { readonly is: 'unknown' | 'boolean' | 'integer' | 'huge' | 'number' | 'string' | 'json' }
   | { readonly is: 'typed'; readonly sqlType: string }
+  /** The number of its record, in a structure of which the field has this name. */
+  | { readonly is: 'numbered'; readonly mark: string }
   | { readonly is: 'list'; readonly of: Shape }
   | { readonly is: 'struct'; readonly fields: ReadonlyMap<string, Shape> };
 
@@ -158,6 +160,12 @@ export function loadColumn(
       const { column, expression } = loadTyped(name, shape.sqlType, values);
       return { column, expression: (from) => `${expression(from)} ${as}` };
     }
+    case 'numbered':
+      return {
+        column: { type: 'BIGINT', values: values.map(wholeNumber) },
+        expression: (from) =>
+          `CASE WHEN ${from} IS NULL THEN NULL ELSE struct_pack(${quoteName(shape.mark)} := ${from}) END ${as}`,
+      };
     case 'unknown':
       return {
         column: { type: 'BOOLEAN', values: values as null[] },
@@ -192,7 +200,8 @@ function structure(shape: Shape): JsonValue {
   if (shape.is === 'list') return [structure(shape.of)];
   if (shape.is === 'struct')
     return Object.fromEntries([...shape.fields].map(([name, inner]) => [name, structure(inner)]));
-  return shape.is === 'typed' ? shape.sqlType : NAMES[shape.is];
+  if (shape.is === 'typed') return shape.sqlType;
+  return NAMES[shape.is === 'numbered' ? 'integer' : shape.is];
 }
 
 function wholeNumber(value: JsonValue): bigint | null {

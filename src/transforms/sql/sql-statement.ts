@@ -24,6 +24,11 @@ export type StatementInfo =
 
 const COMPARING: ReadonlySet<JsonValue> = new Set(['DISTINCT_MODIFIER', 'SET_OPERATION_NODE']);
 
+/** Compares columns that it does not name. */
+function isNaturalJoin({ type, ref_type: kind }: JsonObject): boolean {
+  return type === 'JOIN' && kind === 'NATURAL';
+}
+
 function isOrderedByNumber({ type, orders }: JsonObject): boolean {
   if (type !== 'ORDER_MODIFIER' || !Array.isArray(orders)) return false;
   return orders.some((order) => {
@@ -64,7 +69,8 @@ export async function inspectStatement(
     compares: false,
   };
   walk(statements, (node) => {
-    if (COMPARING.has(node['type'] ?? null) || isOrderedByNumber(node)) found.compares = true;
+    if (COMPARING.has(node['type'] ?? null) || isOrderedByNumber(node) || isNaturalJoin(node))
+      found.compares = true;
     if (node['type'] === 'BASE_TABLE') found.tables.add(jsonText(node['table_name'] ?? null));
     if (isObject(node['cte_map']))
       for (const name of definedIn(node['cte_map'])) found.defined.add(name);
@@ -88,10 +94,17 @@ function columnsOf(statement: JsonValue): NamedColumns {
   const results = new Set(Array.isArray(node['select_list']) ? node['select_list'] : []);
   const names = new Set<string>();
   const paths: string[][] = [];
+  const tables = new Set<string>();
   let isAny = false;
   walk(statement, (part) => {
     // `COLUMNS(…)` in an expression stands for any column.
     if (part['class'] === 'STAR' && !results.has(part)) isAny = true;
+    // `batch AS b(x, y)` gives the columns other names.
+    if (isNotEmpty(part['column_name_alias'])) isAny = true;
+    for (const name of textsIn(part['using_columns'])) names.add(name.toLowerCase());
+    if (part['class'] === undefined)
+      for (const name of [part['alias'], part['table_name']])
+        if (typeof name === 'string') tables.add(name.toLowerCase());
     const path = part['class'] === 'COLUMN_REF' ? part['column_names'] : [];
     const parts = Array.isArray(path) ? path.map(jsonText) : [];
     if (parts.length > 0) paths.push(parts);
@@ -99,7 +112,18 @@ function columnsOf(statement: JsonValue): NamedColumns {
     for (const name of results.has(part) ? parts.slice(0, -1) : parts)
       names.add(name.toLowerCase());
   });
+  // The name of a table stands for all of its columns: `to_json(batch)`.
+  if (paths.some(([name = '', ...rest]) => rest.length === 0 && tables.has(name.toLowerCase())))
+    isAny = true;
   return { worksOn: (column) => isAny || names.has(column.toLowerCase()), paths };
+}
+
+function textsIn(value: JsonValue | undefined): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}
+
+function isNotEmpty(value: JsonValue | undefined): boolean {
+  return Array.isArray(value) && value.length > 0;
 }
 
 function definedIn({ map }: JsonObject): string[] {

@@ -4,12 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
+import { recordsOf } from '../../../test/support/transforms.ts';
 import { check } from '../../kit/schema.ts';
 import { UNKNOWN_SCHEMA, type RecordField, type RecordSchema } from '../../kit/record-schema.ts';
 import { parseType, schemaText } from '../../kit/type-text.ts';
 import { fieldFault } from '../../kit/typed-values.ts';
 import {
   isObject,
+  parseData,
   parseJson,
   stringifyJson,
   type JsonObject,
@@ -77,11 +79,13 @@ async function told(
     const records: JsonValue[] = [];
     for (const page of pages)
       records.push(
-        ...(await transform.apply(
-          page.map((record) => ({ ...record })),
-          new AbortController().signal,
-          input,
-        )),
+        ...recordsOf(
+          await transform.apply(
+            page.map((record) => ({ ...record })),
+            new AbortController().signal,
+            input,
+          ),
+        ),
       );
     const faults = records.filter(isObject).map((record) => fieldFault(record, schema));
     expect(faults.filter((fault) => fault !== undefined)).toEqual([]);
@@ -195,6 +199,50 @@ test('documents and lists that only pass through keep their spelling', async () 
   expect(await read('SELECT b.* FROM (SELECT 1 AS id) o LEFT JOIN batch b USING (id)')).toEqual(
     expected,
   );
+});
+
+test('numbers of no known type that only pass through keep how they are written', async () => {
+  const lines = [
+    '{"id": 1, "n": 1.10, "in": {"x": 2.0}}',
+    '{"id": 2, "n": 3, "in": null}',
+    '{"id": 3}',
+  ];
+  const read = async (query: string, pages = [lines]) => {
+    const records = pages.map((page) => page.map((line) => parseData(line) as JsonObject));
+    return (await told(query, UNKNOWN_SCHEMA, records)).records.map((one) => stringifyJson(one));
+  };
+  expect(await read('SELECT n AS m, "in", id FROM batch WHERE id < 3 ORDER BY id DESC')).toEqual([
+    '{"m":3,"in":null,"id":2}',
+    '{"m":1.10,"in":{"x":2.0},"id":1}',
+  ]);
+  // Where the query works with them they are numbers of the engine.
+  expect(await read('SELECT n, n * 2 AS d FROM batch WHERE id = 1')).toEqual(['{"n":1.1,"d":2.2}']);
+  const pages = [lines.slice(1), lines.slice(0, 1)];
+  expect(await read('SELECT * FROM batch WHERE id <> 3', pages)).toEqual([
+    '{"id":2,"n":3,"in":null}',
+    '{"id":1,"n":1.10,"in":{"x":2.0}}',
+  ]);
+});
+
+test.each([
+  ['SELECT b.id FROM batch b NATURAL JOIN r', [{ id: 7 }]],
+  ['SELECT b.id FROM batch b JOIN r USING (doc)', [{ id: 7 }]],
+  [
+    "SELECT id, doc, to_json(batch)->>'$.doc.city' AS c FROM batch",
+    [{ id: 7, doc: { city: 'Bergen' }, c: 'Bergen' }],
+  ],
+  [
+    "SELECT x, y FROM batch AS b(x, y) WHERE CAST(y AS VARCHAR) LIKE '%Bergen%'",
+    [{ x: 7, y: { city: 'Bergen' } }],
+  ],
+])('a document that a query looks at without its name is itself: %s', async (query, expected) => {
+  const input = { fields: [field('id', 'int32'), field('doc', 'json')] };
+  const page = [{ id: 7, doc: { city: 'Bergen' } }];
+  writeFileSync(join(folder, 'r.jsonl'), '{"doc": {"city": "Bergen"}}\n');
+  const relations = query.includes(' r')
+    ? [{ name: 'r', source: { jsonl: { path: 'r.jsonl' } } }]
+    : [];
+  expect((await told(query, input, [page], { relations })).records).toEqual(expected);
 });
 
 test('a query that compares or orders whole records does so by their values', async () => {
