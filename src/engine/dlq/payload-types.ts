@@ -14,7 +14,7 @@ import type { RecordField, RecordSchema } from '../../kit/record-schema.ts';
 import { fieldText, parseType } from '../../kit/type-text.ts';
 
 export interface PayloadTypes {
-  /** `id: int64, photo: binary`; only of fields that the payload has. */
+  /** `id: int64, photo: binary`; of an object only fields that it has. */
   readonly types?: string;
   /** The JSON null of a document, its own text, or negative zero. */
   readonly spellings?: JsonObject;
@@ -26,7 +26,9 @@ export function describePayload(
   stored: JsonValue,
   schema: RecordSchema | undefined,
 ): PayloadTypes {
-  if (schema === undefined || !isObject(record) || !isObject(stored)) return {};
+  if (schema === undefined) return {};
+  if (!isObject(record) || !isObject(stored))
+    return isObject(record) ? {} : { types: typesText(schema.fields) };
   const fields = schema.fields.filter(
     ({ name }) => Object.hasOwn(stored, name) && Object.is(stored[name], record[name]),
   );
@@ -37,8 +39,12 @@ export function describePayload(
       return text === undefined ? [] : [[field.name, text] as const];
     }),
   );
-  const types = fields.map((field) => fieldText({ ...field, nullable: true })).join(', ');
+  const types = typesText(fields);
   return Object.keys(spellings).length === 0 ? { types } : { types, spellings };
+}
+
+function typesText(fields: readonly RecordField[]): string {
+  return fields.map((field) => fieldText({ ...field, nullable: true })).join(', ');
 }
 
 function spellingOf({ type }: RecordField, value: JsonValue): string | undefined {

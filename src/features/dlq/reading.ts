@@ -1,6 +1,8 @@
 /** Reads the dead letters of a replay and counts the lines that are skipped. */
 import { ConnectorError, RefusedError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/text/json.ts';
+import type { TypesConfig } from '../../kit/declared-columns.ts';
+import { UNKNOWN_SCHEMA, withField, type RecordSchema } from '../../kit/record-schema.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 import type { ReplayReport } from '../../wire/dlq.ts';
@@ -82,21 +84,31 @@ export class Reading {
 
 /** `undefined` when the source could not read it and still cannot: there is no record. */
 function readNow(deadLetter: DeadLetter, { definition, config }: RereadBy): DeadLetter | undefined {
-  const { reason, payload, input } = deadLetter;
+  const { reason, payload, input, schema: types } = deadLetter;
   if (reason !== 'parse') return deadLetter;
   try {
     const unread = { payload, input: input ?? 'the queue' };
+    const told = withTypesOfRun(config, types);
     const record =
-      definition.reread === undefined || config === undefined
+      definition.reread === undefined || told === undefined
         ? payload
-        : definition.reread(config, unread);
+        : definition.reread(told, unread);
     if (record === undefined || !isObject(record)) return undefined;
-    const schema = config === undefined ? undefined : definition.declares?.(config);
+    const schema = told === undefined ? undefined : definition.declares?.(told);
     return { ...deadLetter, payload: record, schema };
   } catch (error) {
     if (error instanceof ConnectorError) return undefined;
     throw error;
   }
+}
+
+/** Types that a source would infer from other records are those that it inferred in the run. */
+function withTypesOfRun(config: unknown, types: RecordSchema | undefined): unknown {
+  if (typeof config !== 'object' || config === null || types === undefined) return config;
+  const { columns, infer_types: infers } = config as Partial<TypesConfig>;
+  if (infers !== true) return config;
+  const declared = columns ?? UNKNOWN_SCHEMA;
+  return { ...config, infer_types: false, columns: types.fields.reduce(withField, declared) };
 }
 
 /** A queue that no key opens is not an empty one. Throws `RefusedError`. */

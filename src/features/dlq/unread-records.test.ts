@@ -218,7 +218,26 @@ describe('replaying records that could not be read', () => {
     expect(await linesOf('out.jsonl')).toEqual([{ n: 7, day: null }]);
   });
 
-  it('knows no types that were inferred, and takes no value for one of them', async () => {
+  it.each([
+    ['csv', 'id,day\n1,2024-02-29\n2,b,c\n', { id: '2', day: '2024-03-01' }],
+    ['jsonl', '{"id":1,"day":"2024-02-29"}\n{"id":2,"day"\n', '{"id":2,"day":"2024-03-01"}'],
+  ])('takes values for the types that were inferred in the run: %s', async (type, text, mended) => {
+    await writeFile(join(cwd, 'in'), text);
+    const source = { type, config: { path: 'in', infer_types: true, on_error: 'dlq' } };
+    await run(planOf(source), { env: testEnv({ cwd }) });
+    const [letter] = await linesOf('dead.jsonl');
+    expect(letter).toMatchObject({ reason: 'parse', types: 'id: int64, day: date' });
+    const letters = [mended, { id: 'x' }].map((payload) => JSON.stringify({ ...letter, payload }));
+    await writeFile(join(cwd, 'dead.jsonl'), letters.join('\n'));
+    const { report } = await again(source);
+    expect(report).toMatchObject({ candidates: 1, passed_over: { unread: 1 } });
+    expect(await linesOf('out.jsonl')).toEqual([
+      { id: 1, day: '2024-02-29' },
+      { id: 2, day: '2024-03-01' },
+    ]);
+  });
+
+  it('knows no types that were inferred before, and takes no value for one of them', async () => {
     await keep('in.csv', [{ n: 'x' }, { n: '6' }]);
     const { report } = await again({
       type: 'csv',
@@ -265,7 +284,13 @@ describe('a graph of nodes', () => {
     expect(outcome).toMatchObject({ status: 'completed', records_written: 2 });
     expect(await linesOf('dead.jsonl')).toMatchObject([
       { reason: 'parse', row: 'in', sink: 'jsonl', payload: '2,x', position: { line: 3, page: 1 } },
-      { reason: 'transform', row: 'cast', sink: 'jsonl', payload: { id: 'three' } },
+      {
+        reason: 'transform',
+        row: 'cast',
+        sink: 'jsonl',
+        payload: { id: 'three' },
+        record_number: 3,
+      },
     ]);
     const { report } = await replay({
       plan: graph(),
