@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { testWorld } from '../../../test/support/cli.ts';
 import { Redactor } from '../../lib/redact.ts';
-import type { NodeOutcome, RunOutcome } from '../../wire/outcome.ts';
+import type { InvocationOutcome, NodeOutcome, RunOutcome } from '../../wire/outcome.ts';
 import { Terminal } from './render.ts';
-import { runDocument, summarizeRun } from './run-report.ts';
+import { remarksOn, runDocument, summarizeRun } from './run-report.ts';
 
 function graph(...deadLetters: readonly (number | undefined)[]): RunOutcome {
   const nodes = deadLetters.map((dead, index): NodeOutcome => ({
@@ -51,5 +51,31 @@ describe('the receipt of a graph', () => {
     const report = runDocument(graph(2, undefined, 3), { dryRun: false });
     expect(report).toMatchObject({ totals: { dlq_count: 5 } });
     expect(report['nodes']).toMatchObject([{ dead_lettered: 2 }, {}, { dead_lettered: 3 }]);
+  });
+});
+
+describe('the receipt of a row that did not complete', () => {
+  const files = ['a', 'b', 'c', 'd'].map((name) => ({
+    path: `/out/${name}.csv`,
+    before: 'nothing' as const,
+  }));
+  const remarks = (
+    status: InvocationOutcome['status'],
+    written: readonly { path: string; before: 'nothing' | 'kept' }[],
+  ): string[] =>
+    remarksOn({ status, outputs: { dataset_uri: 'f', files: written } } as InvocationOutcome);
+
+  it('names the files that hold a part', () => {
+    expect(remarks('failed', files.slice(0, 1))).toEqual([
+      '/out/a.csv holds what was written before it ended',
+    ]);
+    expect(remarks('cancelled', files)).toEqual([
+      '/out/a.csv, /out/b.csv, /out/c.csv and 1 more hold what was written before it ended',
+    ]);
+  });
+
+  it('says nothing of files that are whole, or were continued', () => {
+    expect(remarks('completed', files)).toEqual([]);
+    expect(remarks('failed', [{ path: '/out/a.csv', before: 'kept' }])).toEqual([]);
   });
 });

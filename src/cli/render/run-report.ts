@@ -75,6 +75,21 @@ export function remarksOn(row: InvocationOutcome): string[] {
     ...(breaches === 0
       ? []
       : [`${count(breaches, 'record')} broke the contract, which only warns`]),
+    ...partialFiles(row),
+  ];
+}
+
+const MOST_FILES = 3;
+
+/** A file that was not there before grows under its name: what was flushed can be read. */
+function partialFiles({ status, outputs }: InvocationOutcome): string[] {
+  if (status === 'completed' || outputs === undefined) return [];
+  const paths = outputs.files.filter(({ before }) => before !== 'kept').map(({ path }) => path);
+  if (paths.length === 0) return [];
+  const more = paths.length > MOST_FILES ? ` and ${paths.length - MOST_FILES} more` : '';
+  const verb = paths.length === 1 ? 'holds' : 'hold';
+  return [
+    `${paths.slice(0, MOST_FILES).join(', ')}${more} ${verb} what was written before it ended`,
   ];
 }
 

@@ -97,7 +97,11 @@ function textOf(value: unknown): string {
   return value === undefined ? '' : stringifyJson(value as JsonValue);
 }
 
-export function filesCard(files: readonly ReceiptFile[]): Markup | undefined {
+/** `unfinished` are rows that did not complete: what they wrote may be a part. */
+export function filesCard(
+  files: readonly ReceiptFile[],
+  unfinished: ReadonlySet<string>,
+): Markup | undefined {
   if (files.length === 0) return undefined;
   const left = files.length - MOST_FILES;
   return markup`<section class="card">
@@ -122,6 +126,7 @@ export function filesCard(files: readonly ReceiptFile[]): Markup | undefined {
                 <td>
                   ${sha256 === undefined ? undefined : markup`<code>${sha256}</code>`}
                   ${note === undefined ? undefined : markup`<span class="muted">${note}</span>`}
+                  ${unfinished.has(row) ? markup`<span class="muted">as far as it was written before the row ended</span>` : undefined}
                 </td>
               </tr>`,
           )}

@@ -28,11 +28,16 @@ export function receiptPage(given: Receipt, redactor: Pick<Redactor, 'json'>): s
         <main>
           ${headOf(receipt)} ${receipt.notes.map((note) => markup`<p class="notice">${note}</p>`)}
           ${problemsCard(receipt)} ${balanceCard(receipt)} ${timelineCard(receipt.invocations)}
-          ${nodesCard(receipt)} ${filesCard(receipt.files)} ${planCard(receipt.plan)}
+          ${nodesCard(receipt)} ${filesCard(receipt.files, unfinishedRows(receipt))} ${planCard(receipt.plan)}
           ${footerOf(receipt)}
         </main>
       </body>
     </html> `.text;
+}
+
+function unfinishedRows({ invocations }: Receipt): ReadonlySet<string> {
+  const unfinished = invocations.filter(({ status }) => status !== 'completed');
+  return new Set(unfinished.map(({ row }) => row));
 }
 
 /** The text must be the one whose hash the policy names. */
