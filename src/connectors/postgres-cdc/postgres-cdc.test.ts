@@ -9,8 +9,11 @@ import { sourceContext, testEnv, type TestEnv } from '../../../test/fakes/env.ts
 import { tcpProxy } from '../../../test/fakes/tcp-proxy.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { RECORDS_LANE, type Page } from '../../kit/page.ts';
+import { fieldOf } from '../../kit/record-schema.ts';
 import { check } from '../../kit/schema.ts';
 import type { Source } from '../../kit/source.ts';
+import { schemaText } from '../../kit/type-text.ts';
+import { fieldFault } from '../../kit/typed-values.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { postgresCdcSource } from './index.ts';
 
@@ -124,6 +127,23 @@ describe('values', () => {
       beyond: 'infinity',
       bom: '\ufeffx',
     });
+  });
+
+  test('have types that are told of the rows, in pages of one table', async () => {
+    await run(`DROP TYPE IF EXISTS mood; CREATE TYPE mood AS ENUM ('sad', 'happy');
+      DROP DOMAIN IF EXISTS counted; CREATE DOMAIN counted AS numeric(9, 2)`);
+    await server.renew(`id int PRIMARY KEY, price numeric(5,2), exact numeric, ratio float4, at timestamptz, day date,
+      bytes bytea, doc jsonb, tags text[], feel mood, feels mood[], many counted, code char(3), u uuid`);
+    await run(`INSERT INTO orders VALUES (1, 1.50, 2.5, 0.5, '2024-05-06 07:08:09.5+02', '2024-05-06',
+      '\\x00ff', '{"a": 1}', '{a,NULL}', 'happy', '{sad,happy}', 3, 'ab', gen_random_uuid())`);
+    const { pages, records } = await read({}, { count: 1 });
+    const inside = fieldOf(pages[0]?.schema, 'after')?.inside ?? [];
+    expect(schemaText({ fields: inside })).toBe(
+      'id: int32, price: decimal(5, 2), exact: decimal, ratio: float32, at: timestamp(us, UTC), day: date, bytes: binary, doc: json, tags: list(utf8), feel: utf8, feels: list(utf8), many: decimal, code: utf8, u: uuid',
+    );
+    expect(inside.map(({ native }) => native?.name)).toContain('character(3)');
+    const after = records[0]?.['after'] as JsonObject;
+    expect(fieldFault(after, { fields: inside })).toBeUndefined();
   });
 
   test('that did not change and are stored elsewhere are named, or come from the old row', async () => {
