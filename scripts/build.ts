@@ -39,6 +39,7 @@ const PROGRAMS: Readonly<Record<string, string | undefined>> = {
   main: 'process.argv[2]',
   worker: "'run'",
   'crash-attempt': undefined,
+  'conformance-writer': undefined,
   'history/sqlite/checkpoint-thread': undefined,
   'stage-thread': "'stages'",
 };
@@ -105,6 +106,7 @@ export async function buildBundle(
     );
   }
   await buildClient(join(outdir, 'client'));
+  await buildKit(join(outdir, 'kit'));
   cpSync(join(ROOT, 'src/server/assets'), join(outdir, 'assets'), { recursive: true });
   if (withConsole) await buildConsole(folder);
   // A source that changed meanwhile may or may not be in it.
@@ -152,14 +154,44 @@ export async function buildPackage(folder: string): Promise<string> {
 
 /** `headgate/client`: one module that browsers load, too, and its types. */
 async function buildClient(outdir: string): Promise<void> {
+  const entry = join(ROOT, 'src/client/index.ts');
   await build({
-    entryPoints: [join(ROOT, 'src/client/index.ts')],
+    entryPoints: [entry],
     outfile: join(outdir, 'index.js'),
     bundle: true,
     format: 'esm',
     target: 'es2022',
     logLevel: 'warning',
   });
+  writeTypes(entry, { outdir, rootDir: dirname(entry) });
+}
+
+/**
+ * `headgate/kit`: for tests of connectors and for editors. A connector that a run loads gets the kit
+ * of the program (`packages/kit-hook.ts`).
+ */
+async function buildKit(outdir: string): Promise<void> {
+  const entry = join(ROOT, 'src/kit/index.ts');
+  await build({
+    entryPoints: [entry],
+    outfile: join(outdir, 'index.js'),
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    external,
+    plugins: [oneLanguage],
+    minifySyntax: true,
+    minifyWhitespace: true,
+    logLevel: 'warning',
+  });
+  writeTypes(entry, { outdir: join(outdir, 'types'), rootDir: join(ROOT, 'src') });
+}
+
+function writeTypes(
+  entry: string,
+  { outdir, rootDir }: { readonly outdir: string; readonly rootDir: string },
+): void {
   execFileSync(
     join(ROOT, 'node_modules/.bin/tsc'),
     [
@@ -167,13 +199,16 @@ async function buildClient(outdir: string): Promise<void> {
       '--allowImportingTsExtensions --module nodenext --target esnext --types node',
     ]
       .flatMap((words) => words.split(' '))
-      .concat('--outDir', outdir, join(ROOT, 'src/client/index.ts')),
+      .concat('--rootDir', rootDir, '--outDir', outdir, entry),
     { stdio: 'inherit' },
   );
   for (const name of readdirSync(outdir, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.d.ts')) continue;
     const text = readFileSync(join(outdir, name), 'utf8');
-    writeFileSync(join(outdir, name), text.replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'"));
+    writeFileSync(
+      join(outdir, name),
+      text.replaceAll(/((?:from|import\() ?'\.[^']*)\.ts'/g, "$1.js'"),
+    );
   }
 }
 

@@ -1,5 +1,8 @@
 /** Entry of a process that `headgate test --chaos` lets crash. */
 import { serveAttempts } from './features/fixtures/crash/serve-attempts.ts';
-import { parts } from './parts.ts';
+import { partsWith } from './parts.ts';
 
-serveAttempts(parts);
+const [, , ...packages] = process.argv;
+
+// No `await`: the bundle is CommonJS.
+void partsWith(packages, process.cwd()).then(serveAttempts);

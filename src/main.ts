@@ -14,9 +14,10 @@ const { version } = JSON.parse(
 // No `await` at the top: the bundle is CommonJS.
 void runCli(process.argv.slice(2), {
   version,
-  parts: async () => (await import('./parts.ts')).parts,
+  parts: async (packages, cwd) => (await import('./parts.ts')).partsWith(packages, cwd),
   serve: async (options) => (await import('./serve.ts')).serve(options, version),
   crashEntry: () => programFile('crash-attempt'),
+  writerEntry: () => programFile('conformance-writer'),
 }).then(end);
 
 function end(code: number): void {

@@ -8,19 +8,20 @@ import type { Access } from './lib/access.ts';
 import type { Env } from './lib/env.ts';
 import { parseJson, type JsonObject } from './lib/text/json.ts';
 import { findVariable, VARIABLES } from './lib/variables.ts';
-import { parts } from './parts.ts';
+import type { Parts } from './kit/parts.ts';
 import type { BaseDocument } from './runs/service/prepared.ts';
 import { TRIGGERS } from './triggers/index.ts';
 
 export interface TriggerSurroundings {
   readonly env: Env;
   readonly access: Access;
+  readonly parts: Parts;
   /** What documents are merged over. */
   readonly base: () => BaseDocument | undefined;
 }
 
 export function readTriggers(path: string, surroundings: TriggerSurroundings): LoadedTriggers {
-  const { env, access, base } = surroundings;
+  const { env, access, base, parts } = surroundings;
   const profile = findVariable(VARIABLES.profile, env.variables)?.text;
   const under = base();
   return loadTriggers(path, {

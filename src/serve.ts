@@ -19,7 +19,7 @@ import {
 import type { ClusterStore } from './history/cluster.ts';
 import { openHistory } from './history/open.ts';
 import { passwordIn } from './history/postgres/address.ts';
-import type { Access } from './lib/access.ts';
+import { logAccess, type Access } from './lib/access.ts';
 import type { Env } from './lib/env.ts';
 import { Redactor } from './lib/redact.ts';
 import { AppError, assert } from './lib/errors.ts';
@@ -27,7 +27,7 @@ import { parseJson, stringifyJson } from './lib/text/json.ts';
 import { programFile } from './lib/files/program-file.ts';
 import { createRegistry } from './lib/metrics/prometheus.ts';
 import { findVariable, VARIABLES } from './lib/variables.ts';
-import { parts } from './parts.ts';
+import { packageFaults, parts as ownParts, partsWith } from './parts.ts';
 import type { ClusterSettings } from './runs/cluster/cluster.ts';
 import { CLUSTER_METRICS } from './runs/cluster/metrics.ts';
 import { RUN_METRICS } from './runs/service/metrics.ts';
@@ -106,13 +106,16 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const { host, port } = parseListen(options.listen);
   const doors = openDoors(options, env, host);
   const { access } = doors;
-  logOpenDoors(env, access);
+  logAccess(env.log, access);
   const defaults =
     options.defaultConfig === undefined
       ? undefined
       : await openDefaults(options.defaultConfig, env, access);
   const base = (): BaseDocument | undefined => defaults?.now();
-  const surroundings = { env, access, base };
+  const parts = await partsWith(options.allowConnectors, env.cwd);
+  for (const { message, hint } of packageFaults(parts, options.allowConnectors))
+    env.log.warn(message, { hint });
+  const surroundings = { env, access, parts, base };
   const loadedTriggers =
     options.triggers === undefined ? undefined : readTriggers(options.triggers, surroundings);
   const history = await openHistory(historyAddress(options.history), env, { mayBeAway: true });
@@ -380,10 +383,17 @@ interface Doors {
 }
 
 function openDoors(options: ServeOptions, env: Env, host: string): Doors {
-  const { auth, history, credentialVariables, allowEnv: allowed, dataRoot: root } = options;
+  const {
+    auth,
+    history,
+    credentialVariables,
+    allowEnv: allowed,
+    dataRoot: root,
+    allowConnectors: connectors,
+  } = options;
   const files: string[] = [];
   const found = new Redactor();
-  const authEnv = { ...env, redactor: found, secretManagers: parts.secrets };
+  const authEnv = { ...env, redactor: found, secretManagers: ownParts.secrets };
   let authenticate: Authenticator;
   try {
     authenticate = loadAuth(auth, authEnv, host, (path) => files.push(path));
@@ -416,6 +426,7 @@ function openDoors(options: ServeOptions, env: Env, host: string): Doors {
       ...(allowed === undefined ? {} : { allowed }),
     },
     files: { refused: files, ...(root === undefined ? {} : { root }) },
+    ...(connectors.length === 0 ? {} : { connectors }),
   };
   return { authenticate, access };
 }
@@ -438,19 +449,6 @@ function reopenDoors(doors: Doors, options: ServeOptions, env: Env, host: string
   return () => {
     doors.authenticate = authenticate;
   };
-}
-
-function logOpenDoors({ log }: Env, { variables, files }: Access): void {
-  if (variables.allowed === undefined) {
-    log.info('documents may read any environment variable but the credentials of the server', {
-      hint: 'name those they need with --allow-env',
-    });
-  }
-  if (files.root === undefined) {
-    log.info('documents may read and write any file that this process may', {
-      hint: 'name the folder of their files with --data-root',
-    });
-  }
 }
 
 interface Defaults {
@@ -486,10 +484,10 @@ async function openBase(path: string, env: Env, access: Access): Promise<BaseDoc
     publicNames: true,
     redactor: env.redactor,
     readFile: localFiles(env.cwd),
-    secretManagers: parts.secrets,
+    secretManagers: ownParts.secrets,
     ...(profile === undefined || profile === '' ? {} : { profile }),
   };
-  await loadFileWithSecrets(path, loading, secretAsker({ managers: parts.secrets, env }));
+  await loadFileWithSecrets(path, loading, secretAsker({ managers: ownParts.secrets, env }));
   const content = stringifyJson(composeFile(path, loading).tree);
   return { content, hash: hash('sha256', content) };
 }

@@ -21,15 +21,17 @@ import { scheduleJob } from './features/schedule/server/schedule-job.ts';
 import { stagePreviewJob } from './features/stage-preview/stage-preview-job.ts';
 import { verifyJob } from './features/verify/verify-job.ts';
 import { OPEN_ACCESS, type Access } from './lib/access.ts';
-import { parts } from './parts.ts';
+import { partsWith } from './parts.ts';
 import { prepareJob } from './runs/planning/prepare-job.ts';
 import { runWorkerLoop } from './runs/worker/worker-loop.ts';
 
-const [, , threads = '0', use, access] = process.argv;
+const [, , threads = '0', use, given] = process.argv;
 
 export async function startWorker(): Promise<void> {
   // Loaded before the first run comes: it would have to wait for it.
   if (use === 'runs') await import('./engine/execute.ts');
+  const access = given === undefined ? OPEN_ACCESS : (JSON.parse(given) as Access);
+  const parts = await partsWith(access.connectors ?? [], process.cwd());
   runWorkerLoop({
     jobs: [
       runJob,
@@ -53,6 +55,6 @@ export async function startWorker(): Promise<void> {
     ],
     parts,
     threads: Number(threads),
-    access: access === undefined ? OPEN_ACCESS : (JSON.parse(access) as Access),
+    access,
   });
 }

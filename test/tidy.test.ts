@@ -24,6 +24,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   transforms: ['kit', 'lib'],
   state: ['kit', 'lib'],
   secrets: ['kit', 'lib'],
+  // Finds and loads connectors of packages.
+  packages: ['kit', 'lib'],
   credentials: ['kit', 'lib'],
   document: ['kit', 'lib'],
   // What connectors are held to, by the tests and by a command.
@@ -76,6 +78,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'client',
     'conformance',
+    'packages',
     'mcp',
     'features',
     'triggers',
@@ -103,6 +106,7 @@ const TOP_FILES_MAY_IMPORT_ALL = [
   'worker.ts',
   'worker-jobs.ts',
   'crash-attempt.ts',
+  'conformance-writer.ts',
   'stage-thread.ts',
 ];
 const BANNED_NAMES = /(^|[-.])(utils?|helpers?|common|base|manager|misc)(\.|-|$)/;

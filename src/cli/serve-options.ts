@@ -58,6 +58,8 @@ export interface ServeOptions {
   readonly credentialVariables: readonly string[];
   /** Patterns of the variables that documents may read; undefined: no bound. */
   readonly allowEnv: readonly string[] | undefined;
+  /** Packages whose connectors documents may name. */
+  readonly allowConnectors: readonly string[];
   /** Absolute folder that all files of documents lie in; undefined: no bound. */
   readonly dataRoot: string | undefined;
   readonly bodyLimitBytes: number;

@@ -1,9 +1,12 @@
 /** What documents of other users may read from the process that executes them. */
 import type { Issue } from './errors.ts';
+import type { Log } from './log.ts';
 
 export interface Access {
   readonly variables: VariableAccess;
   readonly files: FileAccess;
+  /** Packages whose connectors documents may name; absent: none. */
+  readonly connectors?: readonly string[];
 }
 
 /** For a process that runs documents of its own user. */
@@ -52,4 +55,18 @@ function matches(name: string, pattern: string): boolean {
     .replaceAll(/\*+/g, '.*')
     .replaceAll('?', '.');
   return new RegExp(`^${shape}$`, 's').test(name);
+}
+
+/** Says what is open to documents although nobody asked for it. */
+export function logAccess(log: Log, { variables, files }: Access): void {
+  if (variables.allowed === undefined) {
+    log.info('documents may read any environment variable but the credentials of the server', {
+      hint: 'name those they need with --allow-env',
+    });
+  }
+  if (files.root === undefined) {
+    log.info('documents may read and write any file that this process may', {
+      hint: 'name the folder of their files with --data-root',
+    });
+  }
 }

@@ -16,6 +16,7 @@ export function variable(name: string, others: readonly string[] = [`SVC_${name}
 }
 
 export const VARIABLES = {
+  allowConnectors: variable('ALLOW_CONNECTORS', []),
   azureKeyVaultUrl: variable('AZURE_KEYVAULT_URL'),
   includeParents: variable('INCLUDE_PARENTS', ['FAUCET_INCLUDE_PARENTS', 'SVC_INCLUDE_PARENTS']),
   localOutputGraceSecs: variable('LOCAL_SINK_OUTPUT_IN_FLIGHT_GRACE_SECS'),

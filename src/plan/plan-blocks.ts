@@ -193,7 +193,10 @@ function toolsOf(
     tree,
     isOneRow: blocks.matrix === undefined && blocks.pipeline.nodes === undefined,
     sinks: {
-      names: [...presets, ...parts.sinks.types()],
+      // Asking for all types loads packages.
+      get names() {
+        return [...presets, ...parts.sinks.types()];
+      },
       has: (name) => presets.includes(name) || parts.sinks.get(name) !== undefined,
     },
     planSource: (given) => {

@@ -16,26 +16,28 @@ import { placeInConfig, type ResolvedPart } from './resolve-part.ts';
 import { findTokens, type FoundToken } from '../document/tokens/find-tokens.ts';
 import { isGroup } from './run-time-tokens.ts';
 
-/** A part that this build does not have. */
+/** A part that this build does not have, or of a package that cannot be used. */
 export function reportUnknownType(
   {
     kind,
     type,
     path,
-    known,
+    registry,
   }: {
     readonly kind: string;
     readonly type: string;
     readonly path: string;
-    readonly known: readonly string[];
+    readonly registry: Pick<Registry<Definition>, 'types' | 'fault'>;
   },
   issues: IssueList,
 ): void {
+  const fault = registry.fault(type);
+  if (fault !== undefined) return issues.add({ ...fault, path });
   issues.error(
     'unknown_type',
     path,
     `there is no ${kind} called \`${type}\``,
-    issues.hintFor(type, known, 'available'),
+    issues.hintFor(type, registry.types(), 'available'),
   );
 }
 
@@ -73,7 +75,7 @@ export class PartPlanner {
     const definition = registry.get(resolved.type);
     if (definition === undefined) {
       reportUnknownType(
-        { kind, type: resolved.type, path: resolved.typePath, known: registry.types() },
+        { kind, type: resolved.type, path: resolved.typePath, registry },
         this.#issues,
       );
       return undefined;

@@ -118,5 +118,6 @@ export function testWiring(
     parts: () => Promise.resolve(parts),
     serve: () => Promise.reject(new Error('no server in this test')),
     crashEntry: () => fileURLToPath(new URL('../../src/crash-attempt.ts', import.meta.url)),
+    writerEntry: () => fileURLToPath(new URL('../../src/conformance-writer.ts', import.meta.url)),
   };
 }

@@ -59,7 +59,12 @@ export const demoCommand = defineCommand({
       ['dataDir', [options.dataDir]],
     ]);
     const serveOptions = readServeOptions(
-      { world, env: quietEnv(context), isLevelChosen: true },
+      {
+        world,
+        env: quietEnv(context),
+        isLevelChosen: true,
+        allowedConnectors: context.allowedConnectors,
+      },
       serveValues(given, world.variables),
     );
     using stops = listenForStop(world, 'shutdown', (signal) => terminal.note(`${signal}: closing`));

@@ -4,6 +4,7 @@ import { catalogDatasetsCommand } from './catalog-datasets.ts';
 import { catalogLineageCommand } from './catalog-lineage.ts';
 import { catalogShowCommand } from './catalog-show.ts';
 import { completionsCommand } from './completions.ts';
+import { conformanceCommand } from './conformance.ts';
 import { contractCommand } from './contract.ts';
 import { demoCommand } from './demo.ts';
 import { deployCommand } from './deploy.ts';
@@ -19,6 +20,7 @@ import { initCommand } from './init.ts';
 import { listCommand } from './list.ts';
 import { maskingCommand } from './masking.ts';
 import { mcpCommand } from './mcp.ts';
+import { newConnectorCommand } from './new-connector.ts';
 import { notifyTestCommand } from './notify-test.ts';
 import { planCommand } from './plan.ts';
 import { previewCommand } from './preview.ts';
@@ -107,5 +109,7 @@ export const COMMANDS: readonly Command[] = [
   fmtCommand,
   listCommand,
   schemaCommand,
+  newConnectorCommand,
+  conformanceCommand,
   completionsCommand(() => COMMANDS),
 ];

@@ -287,11 +287,11 @@ export const serveCommand = defineCommand({
   },
 });
 
-type ServeContext = Pick<CliContext, 'world' | 'env' | 'isLevelChosen'>;
+type ServeContext = Pick<CliContext, 'world' | 'env' | 'isLevelChosen' | 'allowedConnectors'>;
 
 /** Also used by other commands that start a server. */
 export function readServeOptions(
-  { world, env, isLevelChosen }: ServeContext,
+  { world, env, isLevelChosen, allowedConnectors }: ServeContext,
   values: ServeValues,
 ): ServeOptions {
   const auth = authOf(values);
@@ -318,6 +318,7 @@ export function readServeOptions(
     corsOrigins: values.corsOrigin,
     credentialVariables: credentialVariables(options),
     allowEnv: values.allowEnv.length === 0 ? undefined : values.allowEnv,
+    allowConnectors: allowedConnectors,
     dataRoot: absolute(values.dataRoot, world.cwd),
     bodyLimitBytes: values.bodyLimitBytes,
     shutdownGraceSecs: values.shutdownGraceSecs,

@@ -282,7 +282,7 @@ describe('the command', () => {
       parts: () => {
         // Comes while the cases are made ready.
         world.send('SIGINT', 0);
-        return wiring.parts();
+        return wiring.parts([], cwd);
       },
     };
     expect(await runCli(['test', 'one.test.yaml'], stopping, world)).toBe(130);

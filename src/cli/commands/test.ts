@@ -161,7 +161,7 @@ const ATTEMPT_MS = 60_000;
 const MOST_CRASHERS = 4;
 
 async function chaosOf(
-  { world, wiring }: CliContext,
+  { world, wiring, allowedConnectors }: CliContext,
   ready: ReadyCase,
   options: ChaosValues,
   signal: AbortSignal,
@@ -169,6 +169,7 @@ async function chaosOf(
   const { crashCase } = await import('../../features/fixtures/crash/crash-case.ts');
   return crashCase(ready, world.cwd, {
     entry: wiring.crashEntry(),
+    packages: allowedConnectors,
     variables: world.variables,
     timeoutMs: ATTEMPT_MS,
     maxSteps: options.chaosSteps,

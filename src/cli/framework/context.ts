@@ -12,16 +12,26 @@ import type { World } from './world.ts';
  */
 export interface Wiring {
   readonly version: string;
-  parts(): Promise<Parts>;
+  /** With the connectors of these packages. */
+  parts(packages: readonly string[], cwd: string): Promise<Parts>;
   serve(options: ServeOptions): Promise<RunningServer>;
   /** Module of a process that may crash. */
   crashEntry(): string;
+  /** Module of a process that writes with a connector and is killed. */
+  writerEntry(): string;
+}
+
+/** What commands see of it. */
+export interface CommandWiring extends Omit<Wiring, 'parts'> {
+  parts(): Promise<Parts>;
 }
 
 export interface CliContext {
   /** Its variables include those of the `.env` file. */
   readonly world: World;
-  readonly wiring: Wiring;
+  readonly wiring: CommandWiring;
+  /** Packages whose connectors documents may name. */
+  readonly allowedConnectors: readonly string[];
   readonly terminal: Terminal;
   readonly env: Env;
   /** Whether the log level was asked for, and is not just the default. */
@@ -33,15 +43,21 @@ export interface CliContext {
   document(): string | undefined;
 }
 
+export interface SharedSettings {
+  readonly log: { readonly level: LogLevel; readonly isChosen: boolean };
+  readonly allowedConnectors: readonly string[];
+}
+
 export function createContext(
   world: World,
   wiring: Wiring,
-  log: { readonly level: LogLevel; readonly isChosen: boolean },
+  { log, allowedConnectors }: SharedSettings,
 ): CliContext {
   const redactor = new Redactor();
   const { stdout, stderr, variables, clock, ids, cwd } = world;
   const terminal = new Terminal({ stdout, stderr, variables, redactor });
   let document: string | undefined;
+  let parts: Promise<Parts> | undefined;
   const envAt = (level: LogLevel): Env => ({
     clock,
     ids,
@@ -60,7 +76,8 @@ export function createContext(
   });
   return {
     world,
-    wiring,
+    wiring: { ...wiring, parts: () => (parts ??= wiring.parts(allowedConnectors, cwd)) },
+    allowedConnectors,
     terminal,
     env: envAt(log.level),
     isLevelChosen: log.isChosen,

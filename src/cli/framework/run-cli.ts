@@ -15,7 +15,10 @@ export async function runCli(
   wiring: Wiring,
   world: World = processWorld(),
 ): Promise<number> {
-  let context = createContext(world, wiring, { level: 'info', isChosen: false });
+  let context = createContext(world, wiring, {
+    log: { level: 'info', isChosen: false },
+    allowedConnectors: [],
+  });
   let wantsJson = false;
   try {
     if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V'))
@@ -28,11 +31,14 @@ export async function runCli(
     if (line.kind === 'nothing') return await printOverview(context, COMMANDS);
     const common = readOptions(SHARED_OPTIONS, line.flags, world.variables);
     const variables = loadVariables(common, world.cwd, world.variables);
-    // Read again: the file may set the log level.
-    const { logLevel } = readOptions(SHARED_OPTIONS, line.flags, variables);
+    // Read again: the file may set them, too.
+    const { logLevel, allowConnector } = readOptions(SHARED_OPTIONS, line.flags, variables);
     const isChosen =
       givenFor('logLevel', SHARED_OPTIONS.logLevel, line.flags, variables) !== undefined;
-    context = createContext({ ...world, variables }, wiring, { level: logLevel, isChosen });
+    context = createContext({ ...world, variables }, wiring, {
+      log: { level: logLevel, isChosen },
+      allowedConnectors: allowConnector,
+    });
     const options = readOptions(line.command.options, line.flags, variables);
     wantsJson = options['json'] === true;
     return await line.command.run(context, { options, positionals: line.positionals });

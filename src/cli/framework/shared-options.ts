@@ -20,6 +20,12 @@ export const SHARED_OPTIONS = {
     env: VARIABLES.log,
     description: 'Lowest level that is logged.',
   }),
+  allowConnector: listOption({
+    value: 'NAME',
+    env: VARIABLES.allowConnectors,
+    description:
+      'Installed package whose connector documents may use as `type: npm:NAME`. It runs as a part of this program, with all its rights.',
+  }),
 };
 
 export const CONFIG_ARGUMENT: ArgumentDefinition = {

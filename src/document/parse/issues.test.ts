@@ -9,6 +9,7 @@ const FOLDERS = [
   'document',
   'plan',
   'kit',
+  'packages',
   'connectors',
   'credentials',
   'state',

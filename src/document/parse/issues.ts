@@ -7,6 +7,7 @@ export const ISSUES = {
   backfill_unscoped: 'Every unit of a backfill would read the same.',
   bad_encoding: 'The text is not well-formed UTF-8 or holds a NUL character.',
   bad_json: 'The text is not valid JSON.',
+  bad_package_name: 'What stands behind `npm:` is not the name of a package.',
   bad_yaml: 'The text is not valid YAML.',
   clean_up_unsafe:
     'Records that seem to be gone from the source may still be there, or cannot be removed.',
@@ -14,6 +15,12 @@ export const ISSUES = {
   breaker_unused: 'A circuit breaker in a row that has no dead-letter queue.',
   composition_file_only:
     '`extends`, `profiles` and `!include` work only in files, not in submitted documents.',
+  connector_kit_version:
+    'The connector of a package was written for another version of `headgate/kit`.',
+  connector_missing: 'A document names the connector of a package that is not installed.',
+  connector_not_allowed:
+    'A document names the connector of a package that was not allowed at the start.',
+  connector_unusable: 'A package cannot be loaded, or is no connector.',
   conflicting_keys: 'Two keys of one entry exclude each other.',
   dependency_cycle: 'Rows wait for each other in a circle.',
   dlq_all_unsafe: '`dlq_all` on a sink where part of a failed page may have landed.',

@@ -124,7 +124,7 @@ function partFaults(document: TemplateDocument, parts: Parts): readonly Issue[] 
     const definition = registry.get(part.type);
     if (definition === undefined)
       reportUnknownType(
-        { kind: role, type: part.type, path: joinPath(path, 'type'), known: registry.types() },
+        { kind: role, type: part.type, path: joinPath(path, 'type'), registry },
         issues,
       );
     else planner.judgePreset({ path, config: part.config }, definition);

@@ -22,7 +22,7 @@ export function checkPresets(
       const definition = registry.get(value.type);
       if (definition === undefined) {
         reportUnknownType(
-          { kind, type: value.type, path: joinPath(path, 'type'), known: registry.types() },
+          { kind, type: value.type, path: joinPath(path, 'type'), registry },
           issues,
         );
       } else if (!used.has(name))
