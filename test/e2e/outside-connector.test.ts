@@ -1,6 +1,9 @@
 /** A connector of ours as a package of its own, in the program as users start it. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { launcherPath } from '../servers/bundle.ts';
 import { packConnector } from '../support/pack-connector.ts';
 import { headgate } from './headgate.ts';
 import { workshop, type Body } from './serve-program.ts';
@@ -24,6 +27,11 @@ beforeAll(async () => {
     sink: 'jsonlSink',
   });
   writeFileSync(shop.path('in.jsonl'), LINES);
+  // As it is installed beside a connector that somebody works on.
+  const launcher = await launcherPath();
+  mkdirSync(shop.path('node_modules/.bin'));
+  symlinkSync(launcher, shop.path('node_modules/.bin/headgate'));
+  symlinkSync(dirname(dirname(launcher)), shop.path('node_modules/headgate'));
 });
 afterAll(() => shop.dispose());
 
@@ -63,3 +71,55 @@ describe('a server', () => {
     expect(refused.text).toContain('--allow-connector other');
   });
 });
+
+describe('a connector that somebody works on', () => {
+  test('has a test that passes, with the kit of the package', async () => {
+    expect(await headgate(['new', 'connector', 'our-erp'], { cwd: shop.dir })).toMatchObject({
+      code: 0,
+    });
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--test'], {
+      cwd: shop.path('our-erp'),
+      env: { PATH: `${shop.path('node_modules/.bin')}:${dirname(process.execPath)}` },
+      encoding: 'utf8',
+    });
+    expect(status, stdout + stderr).toBe(0);
+    expect(stdout).toMatch(/pass 2$/m);
+  });
+
+  test('is checked by the types of the kit', () => {
+    const bin = resolve(import.meta.dirname, '../../node_modules');
+    writeFileSync(shop.path('package.json'), '{"name": "typed", "type": "module"}');
+    writeFileSync(shop.path('typed.ts'), TYPED);
+    const flags =
+      '--ignoreConfig --noEmit --strict --skipLibCheck --module nodenext --target esnext';
+    const roots = ['--types', 'node', '--typeRoots', join(bin, '@types')];
+    execFileSync(join(bin, '.bin/tsc'), [...flags.split(' '), ...roots, 'typed.ts'], {
+      cwd: shop.dir,
+      stdio: 'pipe',
+    });
+  });
+});
+
+const TYPED = `
+import { ConnectorError, defineConnector, defineSource, Page, z, type SourceFixture } from 'headgate/kit';
+const config = z.strictObject({ url: z.string() });
+const source = defineSource<z.infer<typeof config>>({
+  type: 'typed', description: 'Typed.', config, examples: [{ url: 'u' }],
+  capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
+  datasetUri: ({ url }) => url,
+  open: async ({ url }, { signal }) => ({
+    async *pages({ limit }) {
+      signal.throwIfAborted();
+      if (url === '') throw new ConnectorError('missing', 'nothing there');
+      yield Page.ofRecords([{ a: limit ?? 1 }], { bookmark: 1 });
+    },
+    close: async () => {},
+  }),
+});
+export const connector = defineConnector({ kit: 1, source });
+export const sourceFixtures: SourceFixture[] = [{ records: [], config: () => ({ url: 'x' }) }];
+// @ts-expect-error -- there is no such kind
+new ConnectorError('nonsense', 'x');
+// @ts-expect-error -- records are JSON
+Page.ofRecords([() => 1]);
+`;
