@@ -133,7 +133,7 @@ async function checkText(
   options: OfflineOptions,
 ): Promise<number> {
   const { composeFile } = await import('../../document/load.ts');
-  const { lintDocument } = await import('../documents/lint.ts');
+  const { textFindings } = await import('../../features/lint/text-findings.ts');
   const { terminal, world, env } = context;
   const { json } = options;
   const file = configFile(context, config);
@@ -143,7 +143,7 @@ async function checkText(
     canonicalPath: canonicalPaths(world.cwd),
     ...(profile === undefined ? {} : { profile }),
   });
-  const findings = lintDocument(tree);
+  const findings = textFindings(tree);
   const errors = findings.filter((finding) => finding.severity === 'error').length;
   if (json) {
     terminal.json({

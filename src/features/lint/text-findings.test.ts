@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../lib/text/json.ts';
-import { lintDocument } from './lint.ts';
+import { textFindings } from './text-findings.ts';
 
 function codes(tree: JsonObject): string[] {
-  return lintDocument(tree).map((finding) => `${finding.severity} ${finding.code} ${finding.path}`);
+  return textFindings(tree).map((finding) => `${finding.severity} ${finding.code} ${finding.path}`);
 }
 
 describe('logins', () => {
@@ -18,7 +18,7 @@ describe('logins', () => {
       'error dangling-auth-ref pipeline.source.config.auth.ref',
       'error dangling-auth-ref pipeline.dlq.sink.config.auth.ref',
     ]);
-    expect(lintDocument({ auth, pipeline })[0]?.hint).toBe('did you mean `login`?');
+    expect(textFindings({ auth, pipeline })[0]?.hint).toBe('did you mean `login`?');
   });
 
   it('that are declared but not named are doubtful', () => {

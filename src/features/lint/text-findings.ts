@@ -4,7 +4,7 @@ import { suggestion } from '../../lib/text/nearest.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
 import { mergeTrees } from '../../document/compose/merge.ts';
 
-export interface Finding {
+export interface TextFinding {
   readonly severity: 'error' | 'warning';
   readonly code:
     | 'dangling-auth-ref'
@@ -21,7 +21,7 @@ export interface Finding {
 const DEFAULT_BATCH_SIZE = 1000;
 
 /** `tree` as parsed: tokens are still in it. */
-export function lintDocument(tree: JsonObject): Finding[] {
+export function textFindings(tree: JsonObject): TextFinding[] {
   return [...lintAuth(tree), ...lintVars(tree), ...lintBatchSizes(tree)];
 }
 
@@ -30,13 +30,13 @@ interface AuthRef {
   readonly path: string;
 }
 
-function lintAuth(tree: JsonObject): Finding[] {
+function lintAuth(tree: JsonObject): TextFinding[] {
   const providers = isObject(tree['auth']) ? Object.keys(tree['auth']) : [];
   const { auth: _providers, ...rest } = tree;
   const refs = [...authRefs(rest, '')];
   const dangling = refs
     .filter(({ name }) => !providers.includes(name) && !name.includes('${'))
-    .map(({ name, path }): Finding => ({
+    .map(({ name, path }): TextFinding => ({
       severity: 'error',
       code: 'dangling-auth-ref',
       message: `\`auth.ref\` names \`${name}\`, which the document does not declare`,
@@ -46,7 +46,7 @@ function lintAuth(tree: JsonObject): Finding[] {
   // A reference with a token in it may mean any of them.
   const unclear = refs.some(({ name }) => name.includes('${'));
   const unused = unclear ? [] : providers.filter((name) => !refs.some((ref) => ref.name === name));
-  const unreferenced = unused.map((name): Finding => ({
+  const unreferenced = unused.map((name): TextFinding => ({
     severity: 'warning',
     code: 'unreferenced-auth-provider',
     message: `nothing uses the auth provider \`${name}\``,
@@ -67,7 +67,7 @@ function* authRefs(value: JsonValue, path: string): Generator<AuthRef> {
   }
 }
 
-function lintVars(tree: JsonObject): Finding[] {
+function lintVars(tree: JsonObject): TextFinding[] {
   if (!isObject(tree['vars'])) return [];
   const texts = [...textsIn(tree)];
   return Object.keys(tree['vars'])
@@ -94,7 +94,7 @@ function* textsIn(value: JsonValue): Generator<string> {
 }
 
 /** A sink gets one page at a time, so a sink batch as large as a page or larger is never filled. */
-function lintBatchSizes(tree: JsonObject): Finding[] {
+function lintBatchSizes(tree: JsonObject): TextFinding[] {
   const pipeline = tree['pipeline'];
   if (!isObject(pipeline)) return [];
   const rows = Array.isArray(tree['matrix']) ? tree['matrix'] : [];
