@@ -17,12 +17,13 @@ import { cliReference } from '../src/cli/framework/reference.ts';
 import { DESCRIBED_BLOCKS, GRAMMAR } from '../src/blocks/index.ts';
 import { editorSchema } from '../src/document/editor-schema.ts';
 import { ISSUES } from '../src/document/parse/issues.ts';
+import { LINT_RULES } from '../src/features/lint/index.ts';
 import { parts } from '../src/parts.ts';
 import { describeApi } from '../src/server/openapi.ts';
 import { ROUTES } from '../src/server/routes/index.ts';
 import { RUN_CODES } from '../src/wire/run-codes.ts';
 import { clientTypes } from './gen/client-types.ts';
-import { errorsPage, partPages, type GeneratedFile } from './gen/reference.ts';
+import { errorsPage, lintPage, partPages, type GeneratedFile } from './gen/reference.ts';
 import { withConnectors } from './gen/readme.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
@@ -34,6 +35,7 @@ const files: GeneratedFile[] = [
   ...partPages(parts, DESCRIBED_BLOCKS, ROOT),
   { path: 'docs/reference/cli.md', text: cliReference(COMMANDS) },
   { path: 'docs/reference/errors.md', text: errorsPage(ISSUES, RUN_CODES) },
+  { path: 'docs/reference/lint.md', text: lintPage(LINT_RULES) },
   { path: 'docs/reference/openapi.json', text: json(api) },
   {
     path: 'README.md',

@@ -2,6 +2,7 @@
  * Reference pages: one a connector side, one a block, one for all transforms, one for all stores,
  * one for all credentials.
  */
+import type { LintRule } from '../../src/features/lint/define-rule.ts';
 import type { RunCode } from '../../src/wire/run-codes.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -143,7 +144,7 @@ function blockPage(block: BlockGrammar): string {
 function indexPage(parts: Parts, blocks: readonly BlockGrammar[]): string {
   return [
     '# Reference\n',
-    '- [Transforms](transforms.md) · [State stores](state-stores.md) · [Auth providers](auth.md) · [Command line](cli.md) · [Error codes](errors.md)\n',
+    '- [Transforms](transforms.md) · [State stores](state-stores.md) · [Auth providers](auth.md) · [Command line](cli.md) · [Error codes](errors.md) · [Lint rules](lint.md)\n',
     indexTable(
       'Blocks of a document',
       blocks.map(({ name, description }) => ({ type: name, description })),
@@ -175,6 +176,20 @@ function jsonRows(label: string, records: readonly JsonValue[]): string {
 }
 
 /** Every code of an issue and of a failed run, from their own catalogues. */
+/** The rules of `headgate lint`, each with a document that has its fault and one that has it mended. */
+export function lintPage(rules: readonly LintRule[]): string {
+  const rows = rules.map(
+    ({ code, severity, summary }) => `| [\`${code}\`](#${code}) | ${severity} | ${summary} |`,
+  );
+  const sections = rules.map(
+    ({ code, severity, summary, why, fix, example }) =>
+      `## ${code}\n\n${summary} (${severity})\n\n${why}\n\n${fix}\n\nWith the fault:\n\n\`\`\`yaml\n${example.bad}\`\`\`\n\nWithout it:\n\n\`\`\`yaml\n${example.good}\`\`\`\n`,
+  );
+  const lead =
+    'What `headgate lint` says of a document that is valid. What a `warning` is about probably does something else than what is wanted; `advice` makes a document safer. `--allow CODE` leaves a rule out.';
+  return `${NOTE}# Lint rules\n\n${lead}\n\n| code | severity | what it finds |\n| --- | --- | --- |\n${rows.join('\n')}\n\n${sections.join('\n')}`;
+}
+
 export function errorsPage(
   codes: Readonly<Record<string, string>>,
   runCodes: Readonly<Record<string, RunCode>>,

@@ -17,6 +17,7 @@ import { explainCommand } from './explain.ts';
 import { fmtCommand } from './fmt.ts';
 import { historyCommand } from './history.ts';
 import { initCommand } from './init.ts';
+import { lintCommand } from './lint.ts';
 import { listCommand } from './list.ts';
 import { maskingCommand } from './masking.ts';
 import { mcpCommand } from './mcp.ts';
@@ -60,6 +61,7 @@ export const COMMANDS: readonly Command[] = [
   initCommand,
   discoverCommand,
   validateCommand,
+  lintCommand,
   explainCommand,
   planCommand,
   previewCommand,
