@@ -11,39 +11,12 @@ import {
   text,
 } from '../../kit/schema.ts';
 import { postgresUrlFault } from '../../lib/sql/postgres.ts';
+import { tlsFields } from '../_cdc/tls-fields.ts';
 import { parseLsn } from './read/lsn.ts';
 
 /** Unless the config says otherwise; less where a run ends sooner. */
 const STATUS_SECONDS = 10;
 const LONGEST = 31_536_000;
-
-const tlsMode = () =>
-  z.enum(['disable', 'require', 'verify_ca', 'verify_full']).meta({
-    description:
-      '`require`: encrypted, the server may be anybody; `verify_ca`: with a certificate of the authority; `verify_full`: with one for this host.',
-  });
-
-const tls = () =>
-  optional(
-    z.preprocess(
-      (value) => (typeof value === 'string' ? { mode: value } : value),
-      z
-        .strictObject({
-          mode: tlsMode(),
-          ca_path: optional(text()).meta({
-            description: 'PEM file of the authority; unset: those of the system.',
-          }),
-        })
-        .superRefine(({ mode, ca_path: file }, ctx) => {
-          if (file === undefined || mode.startsWith('verify')) return;
-          const message = `\`ca_path\` has no effect where \`mode\` is \`${mode}\``;
-          const hint = 'set `mode: verify_full`, or remove it';
-          ctx.addIssue(finding('invalid_value', message, { path: ['ca_path'], hint }));
-        }),
-    ),
-  ).meta({
-    description: 'Encryption; unset: as `sslmode` of the address says, which is none by default.',
-  });
 
 const slot = () => ({
   slot_name: z
@@ -119,7 +92,9 @@ const fields = z.lazy(() =>
           secret: true,
         }),
       ...slot(),
-      tls: tls(),
+      tls: tlsFields(
+        'Encryption; unset: as `sslmode` of the address says, which is none by default.',
+      ),
       ...limits(),
       batch_size: batchSize().meta({
         description:

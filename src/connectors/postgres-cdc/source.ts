@@ -9,18 +9,24 @@ import type { JsonValue } from '../../lib/text/json.ts';
 import { untilAborted } from '../../lib/until-aborted.ts';
 import { readAgain } from '../_brokers/read-again.ts';
 import { statusSeconds, type PostgresCdcConfig } from './config.ts';
-import { lsnOf } from './read/bookmark.ts';
+import { bookmarkOf, lsnOf } from './read/bookmark.ts';
 import { DATA_AT, LogStream, type LogMessage } from './read/log-stream.ts';
 import { parseLsn } from './read/lsn.ts';
 import { readMessage, type Message, type Relation } from './read/messages.ts';
-import { ChangeRecords } from './read/records.ts';
-import { TransactionPages } from './read/transaction-pages.ts';
+import { CHANGE_SCHEMA, ChangeRecords } from './read/records.ts';
+import { TransactionPages, type ChangeLog } from '../_cdc/transaction-pages.ts';
 import { ColumnTypes } from './read/types.ts';
 import { asked, connectToLog, connectUsual } from './session.ts';
 import { checkPublication, makeSlot, slotBehind, whenFree } from './slot.ts';
 
 /** How long a change waits until its page is given. */
 export const IDLE_FLUSH_MS = 100;
+
+const LOG: ChangeLog<bigint> = {
+  schema: CHANGE_SCHEMA,
+  bookmarkOf,
+  isAfter: (one, other) => one > other,
+};
 
 export class CdcSource implements Source {
   readonly acknowledge?: (bookmark: JsonValue) => Promise<void>;
@@ -32,7 +38,7 @@ export class CdcSource implements Source {
   readonly #over = new AbortController();
   #stream: LogStream | undefined;
   #usual: Client | undefined;
-  #pages: TransactionPages | undefined;
+  #pages: TransactionPages<bigint> | undefined;
   #hasStarted = false;
   /** The last bookmark that is stored. */
   #stored: bigint | undefined;
@@ -96,7 +102,7 @@ export class CdcSource implements Source {
     await usual?.end().catch(() => {});
   }
 
-  *#given(pages: TransactionPages): Generator<Page> {
+  *#given(pages: TransactionPages<bigint>): Generator<Page> {
     while (pages.ready.length > 0) {
       const page = pages.ready.shift() as Page;
       if (page.bookmark !== undefined) this.#markedAtMs = this.#context.env.clock.elapsedMs();
@@ -109,12 +115,12 @@ export class CdcSource implements Source {
   async #begin(
     bookmark: JsonValue | undefined,
     bounds: ReturnType<typeof pageBounds>,
-  ): Promise<TransactionPages> {
+  ): Promise<TransactionPages<bigint>> {
     const { start_lsn: start, max_staged_records: longest } = this.#config;
     const marks = isPermanent(this.#config);
     const stored = bookmark === undefined || !marks ? undefined : lsnOf(bookmark);
     const from = stored ?? (start === undefined ? undefined : parseLsn(start)) ?? 0n;
-    const pages = new TransactionPages({ bounds, longest, marks, from });
+    const pages = new TransactionPages({ log: LOG, bounds, longest, marks, from, marked: from });
     this.#pages = pages;
     this.#stored = stored;
     await this.#again(() => this.#connect(stored));
@@ -124,7 +130,7 @@ export class CdcSource implements Source {
   /** Opens the stream, at first or again, behind all that is complete. */
   async #connect(stored?: bigint): Promise<LogStream> {
     const { env, signal, pageBytes } = this.#context;
-    const pages = this.#pages as TransactionPages;
+    const pages = this.#pages as TransactionPages<bigint>;
     if (this.#hasStarted && !isPermanent(this.#config)) throw temporaryIsGone(this.#config);
     const { timeoutMs, slot } = await this.#usually('the server cannot be asked', (usual) =>
       this.#check(usual, stored),
@@ -135,7 +141,12 @@ export class CdcSource implements Source {
         slot ?? (await asked('the slot cannot be made', makeSlot(client, this.#config), signal));
       pages.startOver();
       pages.pass(confirmed);
-      const options = { client, config: this.#config, from: pages.position, bound: pageBytes };
+      const options = {
+        client,
+        config: this.#config,
+        from: pages.position ?? 0n,
+        bound: pageBytes,
+      };
       const use = (): Promise<LogStream> => untilAborted(LogStream.start(options), signal);
       const waiting = { clock: env.clock, signal };
       const starting = whenFree(this.#config, waiting, use);
@@ -213,7 +224,7 @@ export class CdcSource implements Source {
   }
 
   /** A promise only where a table is described, whose types may have to be asked for. */
-  #read(bytes: Buffer, pages: TransactionPages): Promise<void> | undefined {
+  #read(bytes: Buffer, pages: TransactionPages<bigint>): Promise<void> | undefined {
     this.#idleMs = 0;
     const message = readMessage(bytes, DATA_AT);
     if (message.kind === 'relation') return this.#learn(message.relation);
@@ -224,7 +235,7 @@ export class CdcSource implements Source {
   #apply(
     message: Exclude<Message, { kind: 'relation' }>,
     size: number,
-    pages: TransactionPages,
+    pages: TransactionPages<bigint>,
   ): void {
     switch (message.kind) {
       case 'begin':
@@ -269,7 +280,7 @@ export class CdcSource implements Source {
 
   #pass(
     { end, wantsReply }: Extract<LogMessage, { kind: 'position' }>,
-    pages: TransactionPages,
+    pages: TransactionPages<bigint>,
   ): void {
     pages.pass(end);
     this.#isAsked ||= wantsReply;
@@ -281,7 +292,7 @@ export class CdcSource implements Source {
   }
 
   /** Changes of other tables move the position, too, and the server keeps them until they are confirmed. */
-  #pause(pages: TransactionPages): void {
+  #pause(pages: TransactionPages<bigint>): void {
     if (this.#config.batch_size === 0) return;
     pages.giveWhole();
     const sinceMs = this.#context.env.clock.elapsedMs() - this.#markedAtMs;

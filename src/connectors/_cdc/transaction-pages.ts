@@ -2,29 +2,38 @@
  * Pages of transactions. A page ends with a transaction wherever it can, and only then it has a
  * bookmark; a transaction that is larger than a page is given in several.
  */
-import { Page } from '../../../kit/page.ts';
-import { fits, isFull, type PageBounds } from '../../../kit/page-bounds.ts';
-import { ConnectorError } from '../../../lib/errors.ts';
-import type { RecordSchema } from '../../../kit/record-schema.ts';
-import type { JsonObject } from '../../../lib/text/json.ts';
-import { bookmarkOf } from './bookmark.ts';
-import { CHANGE_SCHEMA } from './records.ts';
+import { Page } from '../../kit/page.ts';
+import { fits, isFull, type PageBounds } from '../../kit/page-bounds.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 
-export interface TransactionPagesOptions {
+/** A change log, with positions of its own kind. */
+export interface ChangeLog<P> {
+  readonly schema: RecordSchema;
+  bookmarkOf(position: P): JsonValue;
+  isAfter(one: P, other: P): boolean;
+}
+
+export interface TransactionPagesOptions<P> {
+  readonly log: ChangeLog<P>;
   readonly bounds: PageBounds;
   /** Longest transaction; none of a longer one is given. */
   readonly longest: number | undefined;
   /** Whether pages have bookmarks. */
   readonly marks: boolean;
-  readonly from: bigint;
+  /** Where it begins, where that is known. */
+  readonly from: P | undefined;
+  /** Of the last bookmark; a run without one begins again at this position. */
+  readonly marked: P | undefined;
 }
 
-export class TransactionPages {
+export class TransactionPages<P> {
   /** Pages that are complete. */
   readonly ready: Page[] = [];
   /** Records that were added, whether given or not. */
   count = 0;
-  readonly #options: TransactionPagesOptions;
+  readonly #options: TransactionPagesOptions<P>;
   #records: JsonObject[] = [];
   #sizes: number[] = [];
   #schemas: RecordSchema[] = [];
@@ -32,27 +41,32 @@ export class TransactionPages {
   /** How many of the records belong to transactions that are complete. */
   #whole = 0;
   /** Behind the last complete transaction, or what the server says holds no change. */
-  #position: bigint;
-  #marked: bigint;
-  #commit: bigint | undefined;
+  #position: P | undefined;
+  #marked: P | undefined;
+  #transaction: string | bigint | undefined;
   /** Records of the open transaction: all, those in earlier pages, and those to leave out. */
   #open = 0;
   #given = 0;
-  #repeated: { readonly commit: bigint; readonly count: number } | undefined;
+  #repeated: { readonly transaction: string | bigint; readonly count: number } | undefined;
 
-  constructor(options: TransactionPagesOptions) {
+  constructor(options: TransactionPagesOptions<P>) {
     this.#options = options;
     this.#position = options.from;
-    this.#marked = options.from;
+    this.#marked = options.marked;
   }
 
   /** Where a reader has to go on after everything that is complete. */
-  get position(): bigint {
+  get position(): P | undefined {
     return this.#position;
   }
 
   get isOpen(): boolean {
-    return this.#commit !== undefined;
+    return this.#transaction !== undefined;
+  }
+
+  /** Whether records of the open transaction are in pages. */
+  get hasGivenOfOpen(): boolean {
+    return this.isOpen && this.#given > 0;
   }
 
   /** Records that are in no page yet. */
@@ -68,22 +82,23 @@ export class TransactionPages {
 
   /** Whether the position is ahead of the last bookmark. */
   get isAhead(): boolean {
-    return this.#position > this.#marked;
+    return isBehind(this.#options.log, this.#marked, this.#position);
   }
 
-  begin(commit: bigint): void {
-    if (this.#commit !== undefined) throw disorder('a transaction begins within another one');
-    this.#commit = commit;
+  /** `transaction` tells it from others, whenever it is read. */
+  begin(transaction: string | bigint): void {
+    if (this.#transaction !== undefined) throw disorder('a transaction begins within another one');
+    this.#transaction = transaction;
     this.#open = 0;
     this.#given = 0;
   }
 
   add(record: JsonObject, size: number, schema: RecordSchema): void {
-    if (this.#commit === undefined) throw disorder('a change comes outside of a transaction');
+    if (this.#transaction === undefined) throw disorder('a change comes outside of a transaction');
     const { bounds, longest = Infinity } = this.#options;
     this.#open += 1;
     if (this.#open > longest) throw tooLong(longest);
-    if (this.#isRepeated(this.#commit)) {
+    if (this.#isRepeated(this.#transaction)) {
       this.#given += 1;
       return;
     }
@@ -95,9 +110,9 @@ export class TransactionPages {
     this.count += 1;
   }
 
-  commit(end: bigint): void {
-    if (this.#commit === undefined) throw disorder('a transaction ends that has not begun');
-    this.#commit = undefined;
+  commit(end: P): void {
+    if (this.#transaction === undefined) throw disorder('a transaction ends that has not begun');
+    this.#transaction = undefined;
     this.#repeated = undefined;
     this.#whole = this.#records.length;
     this.#position = end;
@@ -110,8 +125,9 @@ export class TransactionPages {
   }
 
   /** There is no change before this position besides those that came. */
-  pass(position: bigint): void {
-    if (this.#commit === undefined && position > this.#position) this.#position = position;
+  pass(position: P): void {
+    if (this.#transaction !== undefined) return;
+    if (isBehind(this.#options.log, this.#position, position)) this.#position = position;
   }
 
   /** Gives the transactions that are complete. */
@@ -132,18 +148,18 @@ export class TransactionPages {
 
   /** The open transaction comes again from its beginning. */
   startOver(): void {
-    if (this.#commit === undefined) return;
+    if (this.#transaction === undefined) return;
     const dropped = this.#records.length - this.#whole;
     this.#records.length = this.#whole;
     this.#bytes -= this.#sizes.splice(this.#whole).reduce((sum, size) => sum + size, 0);
     this.#schemas.length = this.#whole;
     this.count -= dropped;
-    this.#repeated = { commit: this.#commit, count: this.#given };
-    this.#commit = undefined;
+    this.#repeated = { transaction: this.#transaction, count: this.#given };
+    this.#transaction = undefined;
   }
 
-  #isRepeated(commit: bigint): boolean {
-    return this.#repeated?.commit === commit && this.#open <= this.#repeated.count;
+  #isRepeated(transaction: string | bigint): boolean {
+    return this.#repeated?.transaction === transaction && this.#open <= this.#repeated.count;
   }
 
   #makeRoom(size: number): void {
@@ -170,21 +186,26 @@ export class TransactionPages {
   #give(count: number, isMarked: boolean): void {
     const records = this.#records.splice(0, count);
     const bytes = this.#sizes.splice(0, count).reduce((sum, size) => sum + size, 0);
-    const [schema = CHANGE_SCHEMA, ...others] = new Set(this.#schemas.splice(0, count));
     this.#bytes -= bytes;
     this.#whole = Math.max(0, this.#whole - count);
-    const hasMark = isMarked && this.#options.marks;
+    const { log, marks } = this.#options;
+    const [schema = log.schema, ...others] = new Set(this.#schemas.splice(0, count));
+    const position = isMarked && marks ? this.#position : undefined;
     this.ready.push(
       Page.ofRecords(records, {
         bytes,
         // Of the rows of several tables in one page nothing is known.
-        schema: others.length === 0 ? schema : CHANGE_SCHEMA,
-        ...(hasMark ? { bookmark: bookmarkOf(this.#position) } : {}),
+        schema: others.length === 0 ? schema : log.schema,
+        ...(position === undefined ? {} : { bookmark: log.bookmarkOf(position) }),
       }),
     );
-    if (hasMark) this.#marked = this.#position;
-    else if (this.#commit !== undefined) this.#given += count;
+    if (position !== undefined) this.#marked = position;
+    else if (this.#transaction !== undefined) this.#given += count;
   }
+}
+
+function isBehind<P>(log: ChangeLog<P>, one: P | undefined, other: P | undefined): boolean {
+  return other !== undefined && (one === undefined || log.isAfter(other, one));
 }
 
 function disorder(what: string): ConnectorError {
