@@ -11,6 +11,7 @@ import { httpSink } from './http/index.ts';
 import { jsonlSink, jsonlSource } from './jsonl/index.ts';
 import { kafkaSink, kafkaSource } from './kafka/index.ts';
 import { mongodbSink, mongodbSource } from './mongodb/index.ts';
+import { mysqlCdcSource } from './mysql-cdc/index.ts';
 import { mysqlSink, mysqlSource } from './mysql/index.ts';
 import { natsSink, natsSource } from './nats/index.ts';
 import { parquetSink, parquetSource } from './parquet/index.ts';
@@ -41,6 +42,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   kafkaSource,
   mongodbSource,
   mysqlSource,
+  mysqlCdcSource,
   natsSource,
   parquetSource,
   postgresSource,

@@ -28,6 +28,8 @@ export interface SourceFixture {
   readonly lanes?: readonly string[];
   /** The `batch_size`s that are tried; 1, 5 and 7 unless given. */
   readonly batchSizes?: readonly number[];
+  /** Fields that count within one read: one that goes on from a bookmark counts anew. */
+  readonly ofOneRead?: readonly string[];
   /** Sources whose bookmark may stand before the end of its page. */
   readonly overlap?: Overlap;
   /** Changes the data set of this config and returns the records it then holds. */

@@ -18,7 +18,7 @@ export interface MariadbServer {
 }
 
 export type MariadbOrReason =
-  | { readonly start: () => Promise<MariadbServer>; readonly reason?: undefined }
+  | { readonly start: (options?: readonly string[]) => Promise<MariadbServer>; readonly reason?: undefined }
   | { readonly reason: string; readonly start?: undefined };
 
 /** Throws instead where `HEADGATE_REQUIRE_SERVERS` asks for it. */
@@ -28,7 +28,7 @@ export function mariadbOrReason(): MariadbOrReason {
   const binary = ['mariadbd', '/usr/sbin/mariadbd'].find(
     (name) => spawnSync(name, ['--version']).status === 0,
   );
-  if (binary !== undefined) return { start: () => startMariadb(binary) };
+  if (binary !== undefined) return { start: (options) => startMariadb(binary, options) };
   const reason = 'no MariaDB: set HEADGATE_TEST_MYSQL_URL, or install mariadb-server';
   const required = (process.env['HEADGATE_REQUIRE_SERVERS'] ?? '').split(',');
   if (required.includes('mariadb'))
@@ -39,7 +39,10 @@ export function mariadbOrReason(): MariadbOrReason {
 export const PASSWORD = 'Tr0ub4dor%26';
 
 /** The settings make it small; what it promises about durability stays as it is. */
-async function startMariadb(binary: string): Promise<MariadbServer> {
+async function startMariadb(
+  binary: string,
+  more: readonly string[] = [],
+): Promise<MariadbServer> {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-mariadb-'));
   const user = userInfo().username;
   // A server that starts removes the temporary tables of others from a folder that they share.
@@ -68,6 +71,7 @@ async function startMariadb(binary: string): Promise<MariadbServer> {
       '--innodb-buffer-pool-size=64M',
       '--innodb-log-file-size=64M',
       '--max-connections=300',
+      ...more,
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   );

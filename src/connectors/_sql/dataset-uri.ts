@@ -1,5 +1,5 @@
 /**
- * `<url>?query=<sql>`, `<url>?table=<name>` or `<url>?publication=<name>`; user, password and
+ * `<url>?query=<sql>`, `<url>?table=<name>`, `<url>?tables=<names>` or `<url>?publication=<name>`; user, password and
  * options are removed from the address.
  */
 export function datasetUri(
@@ -7,12 +7,15 @@ export function datasetUri(
   detail:
     | { readonly query: string }
     | { readonly table: string }
+    | { readonly tables: readonly string[] }
     | { readonly publication: string },
   defaultPort: number,
 ): string {
   const address = bareAddress(url, defaultPort);
   if ('query' in detail) return `${address}?query=${detail.query}`;
   if ('table' in detail) return `${address}?table=${detail.table}`;
+  if ('tables' in detail)
+    return detail.tables.length === 0 ? address : `${address}?tables=${detail.tables.join(',')}`;
   return `${address}?publication=${detail.publication}`;
 }
 
