@@ -18,7 +18,10 @@ export interface MariadbServer {
 }
 
 export type MariadbOrReason =
-  | { readonly start: (options?: readonly string[]) => Promise<MariadbServer>; readonly reason?: undefined }
+  | {
+      readonly start: (options?: readonly string[]) => Promise<MariadbServer>;
+      readonly reason?: undefined;
+    }
   | { readonly reason: string; readonly start?: undefined };
 
 /** Throws instead where `HEADGATE_REQUIRE_SERVERS` asks for it. */
@@ -39,10 +42,7 @@ export function mariadbOrReason(): MariadbOrReason {
 export const PASSWORD = 'Tr0ub4dor%26';
 
 /** The settings make it small; what it promises about durability stays as it is. */
-async function startMariadb(
-  binary: string,
-  more: readonly string[] = [],
-): Promise<MariadbServer> {
+async function startMariadb(binary: string, more: readonly string[] = []): Promise<MariadbServer> {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-mariadb-'));
   const user = userInfo().username;
   // A server that starts removes the temporary tables of others from a folder that they share.
