@@ -61,7 +61,7 @@ export function withoutTokens(query: string): { readonly sql: string; readonly c
   return { sql, count: tokens.length };
 }
 
-function parentField(token: string, { parent }: Pick<SourceContext, 'parent'>): JsonValue {
+export function parentField(token: string, { parent }: Pick<SourceContext, 'parent'>): JsonValue {
   if (parent === undefined)
     throw new ConnectorError(
       'missing',
