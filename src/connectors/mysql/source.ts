@@ -14,7 +14,7 @@ import type { MysqlSourceConfig } from './config.ts';
 import { serverTime } from './read/literals.ts';
 import { compileQuery } from './read/query.ts';
 import { openReader, type Reader } from './read/reader.ts';
-import { exactColumn, type MysqlColumn } from './types/result-types.ts';
+import { exactColumn, type MysqlColumn } from '../_mysql/result-types.ts';
 
 export async function openMysqlSource(
   config: MysqlSourceConfig,

@@ -2,7 +2,7 @@ import type { SourceContext } from '../../../kit/context.ts';
 import type { ResultColumn, ResultShape } from '../../../kit/source.ts';
 import { holdsFor } from '../../../kit/typed-values.ts';
 import type { MysqlSourceConfig } from '../config.ts';
-import type { MysqlColumn } from '../types/result-types.ts';
+import type { MysqlColumn } from '../../_mysql/result-types.ts';
 import { compileQuery } from './query.ts';
 import { openReader } from './reader.ts';
 

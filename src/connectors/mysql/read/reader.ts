@@ -6,7 +6,7 @@ import { untilAborted } from '../../../lib/sql/until-aborted.ts';
 import { refuseEqualNames } from '../../_sql/equal-names.ts';
 import type { BigNumbers } from '../../_sql/value-decoders.ts';
 import { withinSecs } from '../../_sql/within-secs.ts';
-import { columnOf, type ColumnInfo, type MysqlColumn } from '../types/result-types.ts';
+import { columnOf, type ColumnInfo, type MysqlColumn } from '../../_mysql/result-types.ts';
 import { refuseNoRows } from './query.ts';
 import { startResult, type RunningResult } from './result.ts';
 

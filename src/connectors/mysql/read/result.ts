@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import type { Connection } from 'mysql2';
 import { RowFrames } from './row-frames.ts';
-import type { MysqlColumn } from '../types/result-types.ts';
+import type { MysqlColumn } from '../../_mysql/result-types.ts';
 
 /** With this many unread bytes, reading from the server is paused. */
 const HIGH_WATER = 512 * 1024;

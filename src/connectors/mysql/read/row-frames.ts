@@ -4,7 +4,7 @@
  */
 import { ConnectorError } from '../../../lib/errors.ts';
 import { FRAME_HEAD } from '../../_sql/copy-text/frames.ts';
-import type { MysqlColumn } from '../types/result-types.ts';
+import type { MysqlColumn } from '../../_mysql/result-types.ts';
 
 const TAB = 9;
 const NEWLINE = 10;

@@ -3,7 +3,7 @@ import type { RecordType } from '../../../kit/record-schema.ts';
 import type { ColumnType } from '../../../kit/sink.ts';
 import { backticked } from '../../../lib/sql/mysql-address.ts';
 import type { NewColumn } from '../../_sql/driver.ts';
-import { SYSTEM } from '../types/result-types.ts';
+import { SYSTEM } from '../../_mysql/result-types.ts';
 
 /** For fields of which only values are known. */
 export const MYSQL_TYPES: Readonly<Record<ColumnType, string>> = {

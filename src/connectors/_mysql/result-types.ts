@@ -1,9 +1,9 @@
 /** The columns of a result: their logical types, and how the text of their values is read. */
-import type { RecordField, RecordType } from '../../../kit/record-schema.ts';
-import type { JsonValue } from '../../../lib/text/json.ts';
-import type { FieldForm } from '../../../fast/copy-text/copy-text-writer.ts';
-import type { TextColumn } from '../../_sql/copy-text/text-pages.ts';
-import { integer, isNotCompact, jsonDecoder, type BigNumbers } from '../../_sql/value-decoders.ts';
+import type { RecordField, RecordType } from '../../kit/record-schema.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import type { FieldForm } from '../../fast/copy-text/copy-text-writer.ts';
+import type { TextColumn } from '../_sql/copy-text/text-pages.ts';
+import { integer, isNotCompact, jsonDecoder, type BigNumbers } from '../_sql/value-decoders.ts';
 
 export const SYSTEM = 'mysql';
 
