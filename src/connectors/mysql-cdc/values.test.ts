@@ -4,8 +4,9 @@ import { difference } from '../../conformance/source/difference.ts';
 import { LoggedTable, TABLE } from '../../../test/conformance/fixtures/logged-table.ts';
 import { sourceContext, testEnv } from '../../../test/fakes/env.ts';
 import { mariadbOrReason } from '../../../test/servers/mariadb.ts';
-import { readLog } from '../../../test/support/read-log.ts';
+import { readLog, type ReadLog } from '../../../test/support/read-log.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
+import type { RecordField } from '../../kit/record-schema.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { mysqlSource } from '../mysql/index.ts';
@@ -171,23 +172,33 @@ function insertion(row: Values): string {
   return `INSERT INTO ${TABLE} (${names.join(', ')}) VALUES (${Object.values(row).join(', ')})`;
 }
 
-async function queried(server: LoggedTable, what = '*'): Promise<JsonObject[]> {
+interface Queried {
+  readonly rows: readonly JsonObject[];
+  readonly fields: readonly RecordField[];
+}
+
+async function queried(server: LoggedTable): Promise<Queried> {
   const checked = check(mysqlSource.config, {
     connection_url: server.databaseUrl,
-    query: `SELECT ${what} FROM ${TABLE} ORDER BY id`,
+    query: `SELECT * FROM ${TABLE} ORDER BY id`,
     json_big_numbers: 'string',
   });
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
   const source = await mysqlSource.open(checked.value, sourceContext({ env: testEnv() }));
-  const found: JsonObject[] = [];
+  const rows: JsonObject[] = [];
+  let fields: readonly RecordField[] = [];
   try {
-    for await (const page of source.pages({ lane: RECORDS_LANE }))
-      found.push(...structuredClone(page.records() as JsonObject[]));
+    for await (const page of source.pages({ lane: RECORDS_LANE })) {
+      rows.push(...structuredClone(page.records() as JsonObject[]));
+      fields = page.schema?.fields ?? [];
+    }
   } finally {
     await source.close();
   }
-  return found;
+  return { rows, fields };
 }
+
+const afterOf = ({ after }: JsonObject) => after as JsonObject;
 
 describe.skipIf(reason !== undefined)(`values ${reason ?? ''}`, () => {
   let server: LoggedTable;
@@ -201,14 +212,18 @@ describe.skipIf(reason !== undefined)(`values ${reason ?? ''}`, () => {
     for (const row of ROWS) await server.client.query(insertion(row));
   };
 
-  const equalsQuery = async (images: readonly JsonObject[], what = '*'): Promise<void> => {
-    const rows = await queried(server, what);
+  const equalsQuery = async (changes: ReadLog): Promise<void> => {
+    const { rows, fields } = await queried(server);
+    const images = changes.records.map(afterOf);
     expect(images).toHaveLength(rows.length);
     for (const [index, row] of rows.entries())
       expect(
         difference(structuredClone(images[index]), row, { fieldOrder: true }),
         `row ${index + 1}`,
       ).toBeUndefined();
+    for (const { schema, count } of changes.pages)
+      for (const name of count === 0 ? [] : ['before', 'after'])
+        expect(schema?.fields.find((field) => field.name === name)?.inside).toEqual(fields);
   };
 
   test('of every type are those that a query gives, inserted, updated and deleted', async () => {
@@ -216,10 +231,10 @@ describe.skipIf(reason !== undefined)(`values ${reason ?? ''}`, () => {
     await fill();
     const count = ROWS.length;
     const inserted = await readLog(server.url, { start, count });
-    await equalsQuery(inserted.records.map(({ after }) => after as JsonObject));
+    await equalsQuery(inserted);
     await server.client.query(`UPDATE ${TABLE} SET id = id + 100`);
     const updated = await readLog(server.url, { bookmark: inserted.bookmark, count });
-    await equalsQuery(updated.records.map(({ after }) => after as JsonObject));
+    await equalsQuery(updated);
     expect(updated.records.map(({ before }) => before)).toEqual(
       inserted.records.map(({ after }) => after),
     );
@@ -237,8 +252,7 @@ describe.skipIf(reason !== undefined)(`values ${reason ?? ''}`, () => {
     try {
       const start = await server.renew(COLUMNS);
       await fill();
-      const { records } = await readLog(server.url, { start, count: ROWS.length });
-      await equalsQuery(records.map(({ after }) => after as JsonObject));
+      await equalsQuery(await readLog(server.url, { start, count: ROWS.length }));
       const [events] = await server.client.query(
         `SHOW BINLOG EVENTS IN '${start.file}' FROM ${start.pos}`,
       );

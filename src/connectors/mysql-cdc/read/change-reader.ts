@@ -1,5 +1,4 @@
 /** Turns the events of the log into pages of transactions. */
-import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { Log } from '../../../lib/log.ts';
 import { AppError, ConnectorError } from '../../../lib/errors.ts';
 import type { TransactionPages } from '../../_cdc/transaction-pages.ts';
@@ -46,7 +45,8 @@ export class ChangeReader {
   constructor(options: ChangeReaderOptions) {
     this.#options = options;
     this.#filter = new TableFilter(options.config);
-    this.#tables = new Tables(options.questions, options.log);
+    const { questions, log, config } = options;
+    this.#tables = new Tables({ questions, log, tellsSchemas: config.emit_schema_changes });
   }
 
   /** When the last event was logged. */
@@ -150,16 +150,12 @@ export class ChangeReader {
 
   #add(
     change: Change,
-    { frame }: LogTable,
+    { frame, changes }: LogTable,
     { event, size }: { readonly event: Pick<LogEvent, 'end' | 'timeMs'>; readonly size: number },
   ): void {
     this.#changes += 1;
     const record = this.#told(changeRecord(change, this.#placeOf(event)));
-    this.#options.pages.add(record, frame + size, this.#schema);
-  }
-
-  get #schema(): RecordSchema {
-    return changeSchema(this.#options.config.emit_schema_changes);
+    this.#options.pages.add(record, frame + size, changes);
   }
 
   /** All records have the same fields. */
@@ -217,7 +213,7 @@ export class ChangeReader {
     this.#options.pages.add(
       schemaRecord(change, this.#placeOf(event)),
       sql.length + STATEMENT_BYTES,
-      this.#schema,
+      changeSchema(true),
     );
   }
 

@@ -4,6 +4,8 @@
  */
 import type { Connection, PrepareStatementInfo } from 'mysql2';
 import { backticked } from '../../../lib/sql/mysql-address.ts';
+import type { RecordField } from '../../../kit/record-schema.ts';
+import { columnOf, type ColumnInfo } from '../../_mysql/result-types.ts';
 import type { TableName } from './table-map.ts';
 
 export interface ColumnHint {
@@ -15,20 +17,12 @@ export interface ColumnHint {
   readonly isFilled: boolean;
   /** Types that MariaDB logs as bytes: `uuid`, `inet4`, `inet6`. */
   readonly extended: string | undefined;
+  /** As records of the source `mysql` have it. */
+  readonly field: RecordField;
 }
 
 export type ColumnHints = ReadonlyMap<string, ColumnHint>;
 
-interface ColumnInfo {
-  readonly name: string;
-  readonly columnType: number;
-  readonly columnLength: number;
-  readonly flags: number;
-  readonly extendedTypeName?: string;
-  readonly extendedFormat?: string;
-}
-
-const TINY = 1;
 const ZEROFILL = 64;
 
 export async function askHints(
@@ -47,10 +41,12 @@ export async function askHints(
 }
 
 function hintOf(info: ColumnInfo): ColumnHint {
+  const { field, value } = columnOf(info, 'string');
   return {
-    isTruth: info.columnType === TINY && info.columnLength === 1,
-    isJson: info.extendedFormat === 'json',
+    isTruth: value === 'truth',
+    isJson: field.type.kind === 'json',
     isFilled: (info.flags & ZEROFILL) !== 0,
     extended: info.extendedTypeName,
+    field,
   };
 }

@@ -1,5 +1,5 @@
 /** Changes as records: `{op, schema, table, lsn, txid, ts_ms, before, after}`. */
-import type { RecordField, RecordSchema } from '../../../kit/record-schema.ts';
+import { mapFields, type RecordField, type RecordSchema } from '../../../kit/record-schema.ts';
 import type { JsonObject } from '../../../lib/text/json.ts';
 import type { BinlogPosition } from './position.ts';
 import type { TableName } from './table-map.ts';
@@ -24,6 +24,13 @@ const WITH_STATEMENTS: RecordSchema = Object.freeze({
 
 export function changeSchema(tellsSchemas: boolean): RecordSchema {
   return tellsSchemas ? WITH_STATEMENTS : ROWS_SCHEMA;
+}
+
+/** Of changes of one table. */
+export function tableSchema(tellsSchemas: boolean, columns: readonly RecordField[]): RecordSchema {
+  return mapFields(changeSchema(tellsSchemas), (field) =>
+    field.name === 'before' || field.name === 'after' ? { ...field, inside: columns } : field,
+  );
 }
 
 /** Bytes of the names and punctuation of a record, besides those of its table. */

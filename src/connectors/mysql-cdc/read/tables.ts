@@ -1,10 +1,12 @@
 /** The tables that the log describes, with what reads their rows. */
+import type { RecordField, RecordSchema } from '../../../kit/record-schema.ts';
 import type { Log } from '../../../lib/log.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { Charsets } from '../values/charsets.ts';
 import type { ColumnHints } from './column-hints.ts';
+import { columnField } from './column-fields.ts';
 import { collationsOf, valueReader } from './column-values.ts';
-import { frameBytes } from './records.ts';
+import { frameBytes, tableSchema } from './records.ts';
 import type { RowColumns } from './rows.ts';
 import {
   readTableMap,
@@ -18,6 +20,8 @@ export interface LogTable extends RowColumns {
   readonly name: TableName;
   /** Bytes that a record has besides its values. */
   readonly frame: number;
+  /** Of the records of its changes. */
+  readonly changes: RecordSchema;
 }
 
 /** What has to be asked of the server. */
@@ -32,16 +36,26 @@ interface Described {
   readonly table: LogTable | undefined;
 }
 
+export interface TablesOptions {
+  readonly questions: TableQuestions;
+  readonly log: Log;
+  /** Whether records tell statements, too. */
+  readonly tellsSchemas: boolean;
+}
+
 export class Tables {
   readonly #described = new Map<number, Described>();
   readonly #shapes = new Map<string, string>();
   readonly #hints = new Map<string, ColumnHints>();
+  readonly #schemas = new Map<string, RecordSchema>();
   readonly #questions: TableQuestions;
   readonly #log: Log;
+  readonly #tellsSchemas: boolean;
 
-  constructor(questions: TableQuestions, log: Log) {
+  constructor({ questions, log, tellsSchemas }: TablesOptions) {
     this.#questions = questions;
     this.#log = log;
+    this.#tellsSchemas = tellsSchemas;
   }
 
   /** Numbers of tables are given anew in each file; what the server says may have changed. */
@@ -82,8 +96,18 @@ export class Tables {
     const charsets = await this.#questions.charsets(collationsOf(columns));
     const names = columns.map((column) => column.name);
     const readers = columns.map((column) => valueReader(column, hints.get(column.name), charsets));
-    const found = { name, names, readers, frame: frameBytes(name, names) };
+    const fields = columns.map((column) => columnField(column, hints.get(column.name), charsets));
+    const changes = this.#schemaOf(fields);
+    const found = { name, names, readers, changes, frame: frameBytes(name, names) };
     this.#described.set(id, { body: Buffer.from(body), table: found });
+  }
+
+  /** The same object for the same fields: sinks look at a schema once. */
+  #schemaOf(fields: readonly RecordField[]): RecordSchema {
+    const key = JSON.stringify(fields);
+    const schema = this.#schemas.get(key) ?? tableSchema(this.#tellsSchemas, fields);
+    this.#schemas.set(key, schema);
+    return schema;
   }
 
   async #hintsOf(name: TableName): Promise<ColumnHints> {
