@@ -23,6 +23,7 @@ import { redisSink, redisSource } from './redis/index.ts';
 import { restSource } from './rest/index.ts';
 import { s3Sink, s3Source } from './s3/index.ts';
 import { sftpSink, sftpSource } from './sftp/index.ts';
+import { singerSource } from './singer/index.ts';
 import { sqliteSink, sqliteSource } from './sqlite/index.ts';
 import { sqsSink, sqsSource } from './sqs/index.ts';
 import { stdoutSink } from './stdout/index.ts';
@@ -54,6 +55,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   restSource,
   s3Source,
   sftpSource,
+  singerSource,
   sqliteSource,
   sqsSource,
   webhookSource,

@@ -1,0 +1,59 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+import type { SourceContext } from '../../kit/context.ts';
+import type { ProbeFinding } from '../../kit/probe.ts';
+import { isObject, type JsonObject } from '../../lib/text/json.ts';
+import type { SingerSourceConfig } from './config.ts';
+
+/** Looks at the program and the catalog, and starts nothing. */
+export function probeTap(
+  { executable, stream, catalog }: SingerSourceConfig,
+  { env }: SourceContext,
+): ProbeFinding[] {
+  return [probeExecutable(executable, env), probeStream(stream, catalog)];
+}
+
+function probeExecutable(executable: string, env: SourceContext['env']): ProbeFinding {
+  const name = 'tap_executable';
+  const places = executable.includes('/')
+    ? [resolve(env.cwd, executable)]
+    : (env.variables['PATH'] ?? '')
+        .split(delimiter)
+        .filter((folder) => folder !== '')
+        .map((folder) => join(folder, executable));
+  return places.some(isProgram)
+    ? { name, status: 'pass' }
+    : {
+        name,
+        status: 'fail',
+        reason: `there is no program \`${executable}\``,
+        hint: 'install it, and see that its folder is on the PATH of this process, or give its path',
+      };
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function probeStream(stream: string, catalog: JsonObject | undefined): ProbeFinding {
+  const name = 'stream_in_catalog';
+  if (catalog === undefined)
+    return { name, status: 'skip', reason: 'the config has no `catalog`: the tap decides' };
+  const streams = Array.isArray(catalog['streams']) ? catalog['streams'] : [];
+  const names = streams.flatMap((one) =>
+    isObject(one) ? [one['stream'], one['tap_stream_id']] : [],
+  );
+  return names.includes(stream)
+    ? { name, status: 'pass' }
+    : {
+        name,
+        status: 'fail',
+        reason: `the catalog has no stream \`${stream}\``,
+        hint: `run the tap with \`--discover\`, and select the stream in its catalog`,
+      };
+}

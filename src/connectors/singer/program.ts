@@ -1,0 +1,224 @@
+/** A program of somebody else: its files, its lines and its end. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { PartContext } from '../../kit/context.ts';
+import { variableRefusal } from '../../lib/access.ts';
+import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { filesRoot } from '../../lib/files/file-access.ts';
+import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+
+/** How long a program may take to end once it is asked to. */
+const TERM_MS = 400;
+const LAST_ERRORS_MS = 1000;
+/** Letters of a line that are taken before it has ended. */
+const MOST_LINE = 128 * 1024 * 1024;
+/** What of a line of its standard error is logged. */
+const MOST_LOGGED = 2000;
+/** Which every program needs to find others and its files, whatever documents may read. */
+const ALWAYS = new Set(['PATH', 'HOME', 'LANG', 'LC_ALL', 'TMPDIR', 'TZ']);
+
+export interface ProgramStart {
+  readonly executable: string;
+  /** Given the paths of the files. */
+  readonly args: (pathOf: (name: string) => string) => readonly string[];
+  readonly files: Readonly<Record<string, JsonValue>>;
+  readonly idleTimeoutSecs?: number | undefined;
+}
+
+export class Program {
+  readonly #start: ProgramStart;
+  readonly #context: PartContext;
+  readonly #folder: string;
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<{ readonly code: number | null; readonly signal: string | null }>;
+  #idle: NodeJS.Timeout | undefined;
+  #killer: NodeJS.Timeout | undefined;
+  #fault: ConnectorError | undefined;
+  #isStopped = false;
+  #lastWords = '';
+  readonly #onAbort = (): void => void this.stop();
+
+  constructor(start: ProgramStart, context: PartContext) {
+    refuseBesideRoot(start.executable);
+    this.#start = start;
+    this.#context = context;
+    this.#folder = mkdtempSync(join(tmpdir(), 'headgate-singer-'));
+    const pathOf = (name: string): string => join(this.#folder, `${name}.json`);
+    try {
+      for (const [name, value] of Object.entries(start.files))
+        writeFileSync(pathOf(name), stringifyJson(value), { mode: 0o600 });
+      this.#child = spawn(start.executable, start.args(pathOf), {
+        cwd: context.env.cwd,
+        env: variablesFor(context),
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+    } catch (error) {
+      this.#removeFiles();
+      throw this.#startFailure(error);
+    }
+    this.#ended = this.#watchEnd();
+    this.#logErrors();
+    this.#watchSilence();
+    context.signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  /** Lines of its standard output. Throws where it failed; ends early when it was stopped. */
+  async *lines(): AsyncGenerator<string> {
+    const { signal } = this.#context;
+    let rest = '';
+    try {
+      this.#child.stdout?.setEncoding('utf8');
+      for await (const chunk of this.#child.stdout ?? []) {
+        // While the sink takes its time, nobody hears the program.
+        clearTimeout(this.#idle);
+        const lines = (rest + String(chunk)).split('\n');
+        rest = lines.pop() ?? '';
+        if (rest.length > MOST_LINE) throw this.#tooLong();
+        yield* lines;
+        this.#watchSilence();
+      }
+    } catch (error) {
+      if (error instanceof ConnectorError) throw error;
+      if (!this.#isStopped) {
+        await this.#ended;
+        throw this.#fault ?? this.#startFailure(error);
+      }
+    }
+    signal.throwIfAborted();
+    if (this.#fault !== undefined) throw this.#fault;
+    if (this.#isStopped) return;
+    if (rest !== '') yield rest;
+    await this.#requireGoodEnd();
+  }
+
+  /** Ends it, and removes its files. */
+  async stop(): Promise<void> {
+    this.#context.signal.removeEventListener('abort', this.#onAbort);
+    clearTimeout(this.#idle);
+    if (!this.#isStopped) {
+      this.#isStopped = true;
+      this.#child.stdout?.destroy();
+      if (this.#child.exitCode === null && this.#child.signalCode === null) {
+        this.#child.kill('SIGTERM');
+        this.#killer = setTimeout(() => this.#child.kill('SIGKILL'), TERM_MS);
+      }
+    }
+    await this.#ended;
+    clearTimeout(this.#killer);
+    this.#removeFiles();
+  }
+
+  #watchEnd(): Promise<{ code: number | null; signal: string | null }> {
+    return new Promise((resolve) => {
+      this.#child.once('exit', (code, signal) => resolve({ code, signal }));
+      this.#child.once('error', (error) => {
+        this.#fault ??= this.#startFailure(error);
+        resolve({ code: null, signal: null });
+      });
+    });
+  }
+
+  async #requireGoodEnd(): Promise<void> {
+    const { code, signal } = await this.#ended;
+    await this.#lastErrors();
+    if (this.#fault !== undefined) throw this.#fault;
+    if (code === 0) return;
+    const how =
+      code === null ? `was ended by ${signal ?? 'the system'}` : `ended with code ${code}`;
+    const words = this.#lastWords === '' ? '' : `: ${this.#lastWords}`;
+    throw new ConnectorError(
+      'refused',
+      `the program \`${this.#start.executable}\` ${how}${words}`,
+      {
+        hint: 'the log has what it wrote to its standard error',
+      },
+    );
+  }
+
+  /** A program that it started may hold its standard error open: that is not waited for long. */
+  async #lastErrors(): Promise<void> {
+    const { stderr } = this.#child;
+    if (stderr === null || stderr.closed) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    stderr.once('close', resolve);
+    const timer = setTimeout(resolve, LAST_ERRORS_MS);
+    await promise;
+    clearTimeout(timer);
+  }
+
+  #logErrors(): void {
+    const { log } = this.#context.env;
+    let rest = '';
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (rest + text).split('\n');
+      rest = (lines.pop() ?? '').slice(-MOST_LOGGED);
+      for (const line of lines) {
+        if (line.trim() === '') continue;
+        this.#lastWords = line.slice(0, MOST_LOGGED);
+        log.info(this.#lastWords, { program: this.#start.executable });
+      }
+    });
+  }
+
+  #watchSilence(): void {
+    const { idleTimeoutSecs: seconds } = this.#start;
+    if (seconds === undefined || this.#isStopped) return;
+    this.#idle = setTimeout(() => this.#tooQuiet(seconds), seconds * 1000);
+  }
+
+  #tooLong(): ConnectorError {
+    return new ConnectorError(
+      'data',
+      `the program \`${this.#start.executable}\` wrote a line of more than ${MOST_LINE} characters`,
+    );
+  }
+
+  #tooQuiet(seconds: number): void {
+    this.#fault ??= new ConnectorError(
+      'timeout',
+      `the program \`${this.#start.executable}\` wrote nothing for ${seconds} s`,
+      { hint: 'see its log, or raise `idle_timeout_secs`' },
+    );
+    void this.stop();
+  }
+
+  #startFailure(error: unknown): ConnectorError {
+    const { executable } = this.#start;
+    const isMissing = error instanceof Error && Reflect.get(error, 'code') === 'ENOENT';
+    return isMissing
+      ? new ConnectorError('missing', `there is no program \`${executable}\``, {
+          hint: 'install it, and see that its folder is on the PATH of this process, or give its path',
+          cause: error,
+        })
+      : new ConnectorError('refused', `cannot run \`${executable}\`: ${messageOf(error)}`, {
+          cause: error,
+        });
+  }
+
+  #removeFiles(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** Nothing keeps a program to a folder. */
+function refuseBesideRoot(executable: string): void {
+  if (filesRoot() === undefined) return;
+  throw new ConnectorError(
+    'refused',
+    `the program \`${executable}\` may not be started: this server keeps documents to one folder, and programs cannot be kept to it`,
+    { hint: 'run the document on the command line, or on a server without `--data-root`' },
+  );
+}
+
+/** What documents may read of the environment, the program may. */
+function variablesFor({ env }: PartContext): NodeJS.ProcessEnv {
+  const { variables, variableAccess } = env;
+  if (variableAccess === undefined) return { ...variables };
+  return Object.fromEntries(
+    Object.entries(variables).filter(
+      ([name]) => ALWAYS.has(name) || variableRefusal(name, variableAccess) === undefined,
+    ),
+  );
+}
