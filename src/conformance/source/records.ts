@@ -58,6 +58,8 @@ const schema: SourceClause = {
       const name = laneName(lane);
       const { pages: seen } = await subject.whole(lane);
       const own = seen[0]?.page.schema;
+      // A page that only names its rows tells nothing of their values.
+      if (own === undefined && isLarge(subject, lane)) continue;
       assertSame([schemaOf(own)], [schemaOf(expected)], `the schema in the lane ${name}`);
       for (const { page, records: held } of seen) {
         assertThat(page.schema === own, `the lane ${name} has more than one schema`);

@@ -100,6 +100,13 @@ export interface SqlDriver {
    * form back in the rows of a change. `isTyped`: the schema of the page says the type of the field.
    */
   readonly take?: (record: JsonObject, field: string, isTyped: boolean) => JsonValue;
+  /**
+   * What of the schema of a page counts, where records hold more than that; all of it when absent.
+   */
+  readonly schemaFor?: (
+    schema: RecordSchema | undefined,
+    records: readonly JsonValue[],
+  ) => RecordSchema | undefined;
   /** What a column does to values that it does not hold exactly; `undefined` where it holds all. */
   readonly roundingOf: (column: LiveColumn, type: RecordType | undefined) => Rounding | undefined;
   /** Creates the table unless it exists by now. `records` are the first ones for it. */

@@ -71,9 +71,11 @@ export function createSqlSink(
     if (passed !== undefined)
       return { written: page.count, rejected: [], ...noted(passed.unknown, passed.rounded) };
     const records = page.records();
+    const schema =
+      driver.schemaFor === undefined ? page.schema : driver.schemaFor(page.schema, records);
     const plan = planPage(records, mapping, spec);
     const result = settle(records.length, plan.rejected, partial);
-    const live = await table.columnsFor(plan, page.schema);
+    const live = await table.columnsFor(plan, schema);
     // Deletions need no table.
     const rows =
       live === undefined
@@ -84,7 +86,7 @@ export function createSqlSink(
             key,
             rules: driver.names,
             take: driver.take,
-            schema: page.schema,
+            schema,
           });
     const rounded =
       rows === undefined || rows.finished
@@ -92,7 +94,7 @@ export function createSqlSink(
         : roundedFields(rows.writes, {
             of: driver.roundingOf,
             policy: config.on_rounding,
-            typeOf: ({ name }) => fieldOf(page.schema, name)?.type,
+            typeOf: ({ name }) => fieldOf(schema, name)?.type,
           });
     if (rows !== undefined && rows.skipped > 0) {
       log.warn('records without any known column were skipped', {
@@ -108,7 +110,7 @@ export function createSqlSink(
       const change = {
         ...(rows ?? NO_ROWS),
         table: table.target,
-        schema: page.schema,
+        schema,
         hold,
         loggedFor,
         ...(commit === undefined ? {} : { commit }),

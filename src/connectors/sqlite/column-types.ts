@@ -18,6 +18,7 @@ export function declaredType(
   { name, type, field }: NewColumn,
   records: readonly JsonValue[],
 ): string {
+  if (field?.native?.system === 'sqlite') return spelledType(field.native.name);
   if (field !== undefined) return typeFor(field.type, type);
   const own = records.filter(
     (record): record is JsonObject => isObject(record) && hasField(record, name),
@@ -30,8 +31,14 @@ export function declaredType(
   const [first] = read;
   if (first === undefined || read.length < own.length)
     return holdsNumbers(own, name) ? numberType(own, name, type) : SQLITE_TYPES[type];
-  // Only in a STRICT table does ANY mean any value. A type is written without quotes.
-  return first.toUpperCase() === 'ANY' || !/^[\w ]*(?:\([\d, ]*\))?$/.test(first) ? ANY : first;
+  return spelledType(first);
+}
+
+/** Only in a STRICT table does ANY mean any value. A type is written without quotes. */
+function spelledType(declared: string): string {
+  return declared.toUpperCase() === 'ANY' || !/^[\w ]*(?:\([\d, ]*\))?$/.test(declared)
+    ? ANY
+    : declared;
 }
 
 export function isReal(declared: string): boolean {

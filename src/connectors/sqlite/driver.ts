@@ -50,6 +50,7 @@ import { rowsOfPage } from '../../fast/sqlite/row-blocks.ts';
 import { roundingOf } from './rounding.ts';
 import { declaredType, isReal } from './column-types.ts';
 import { readColumns, SQLITE_TYPES } from './schema.ts';
+import { withoutStored } from './stored-types.ts';
 import { writeLockOf } from './write-lock.ts';
 import { sqliteFieldValue, toSqlite } from '../../lib/sql/sqlite-values.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
@@ -84,6 +85,7 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
   return {
     names: NAMES,
     roundingOf,
+    schemaFor: withoutStored(),
     columns: (table) => run(`reading the columns of \`${table}\``, () => readColumns(db, table)),
     // A stage has said the type: the value is no longer the one that was read.
     take: (record, field, isTyped) =>

@@ -5,7 +5,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { UNKNOWN_SCHEMA } from '../../kit/record-schema.ts';
 import { check } from '../../kit/schema.ts';
+import { schemaText } from '../../kit/type-text.ts';
+import { fieldFault } from '../../kit/typed-values.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { readAll } from '../../../test/fakes/read-all.ts';
@@ -52,6 +55,28 @@ describe('the sqlite source', () => {
     await expect(records({ query: 'SELECT 1 AS a; SELECT 2 AS b' })).rejects.toThrow(
       'the query holds more than one statement',
     );
+  });
+
+  test('columns have types as long as all of their values are of the declared one', async () => {
+    const loose = new DatabaseSync(join(folder, 'loose.db'));
+    loose.exec(`CREATE TABLE t (id INTEGER PRIMARY KEY, r REAL, f DOUBLE PRECISION, b BLOB, ok BOOL, t TEXT, n NUMERIC, d DATE);
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4)
+      INSERT INTO t SELECT i, i, i, x'00ff', i % 2, i, i, i FROM n;
+      UPDATE t SET f = 'many', b = 'text' WHERE id = 3; UPDATE t SET r = NULL WHERE id = 4`);
+    loose.close();
+    const config = {
+      database_url: 'loose.db',
+      query: 'SELECT *, id + 1 AS e FROM t',
+      batch_size: 2,
+    };
+    const pages = await read(config);
+    expect(pages.map(({ schema }) => schemaText(schema ?? UNKNOWN_SCHEMA))).toEqual([
+      'id: int64, r: float64, f: float64, b: binary, ok: bool, …',
+      'id: int64, r: float64, ok: bool, …',
+    ]);
+    for (const page of pages)
+      for (const record of page.records())
+        expect(fieldFault(record as JsonObject, page.schema ?? UNKNOWN_SCHEMA)).toBeUndefined();
   });
 
   test('two columns of one name are refused instead of losing one', async () => {

@@ -22,6 +22,7 @@ import {
   type PreparedQuery,
 } from './query.ts';
 import { describeColumns } from './schema.ts';
+import { StoredTypes } from './stored-types.ts';
 
 export function openSqliteSource(config: SqliteSourceConfig, context: SourceContext): Source {
   const db = openSqlite(config.database_url, { mode: 'ro', cwd: context.env.cwd });
@@ -92,9 +93,11 @@ async function* readPages(
   { statement, values }: PreparedQuery,
   { config, context, request }: Reading,
 ): AsyncGenerator<Page, void> {
+  const types = new StoredTypes(statement.columns());
   const pager = createPager({
     bounds: pageBounds(config.batch_size, context.pageBytes),
     limit: request.limit,
+    schema: () => types.schema,
   });
   const toRecord = recordReader(statement);
   const rows = iterate(statement, values);
@@ -102,6 +105,7 @@ async function* readPages(
     context.signal.throwIfAborted();
     const row = nextRow(rows);
     if (row === undefined) break;
+    types.see(row);
     const record = toRecord(row);
     if (!pager.add(record, encodedSize(record))) continue;
     yield pager.take();

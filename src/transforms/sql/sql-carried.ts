@@ -26,8 +26,7 @@ export class CarriedValues {
     return records.map((record, index) => {
       const numbered = { ...record };
       for (const name of this.#names)
-        if ((record[name] ?? null) !== null && Object.hasOwn(record, name))
-          setField(numbered, name, index);
+        if (Object.hasOwn(record, name)) setField(numbered, name, index);
       return numbered;
     });
   }
