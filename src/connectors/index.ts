@@ -11,6 +11,7 @@ import { graphqlSource } from './graphql/index.ts';
 import { httpSink } from './http/index.ts';
 import { jsonlSink, jsonlSource } from './jsonl/index.ts';
 import { kafkaSink, kafkaSource } from './kafka/index.ts';
+import { kinesisSink, kinesisSource } from './kinesis/index.ts';
 import { mongodbSink, mongodbSource } from './mongodb/index.ts';
 import { mysqlCdcSource } from './mysql-cdc/index.ts';
 import { mysqlSink, mysqlSource } from './mysql/index.ts';
@@ -43,6 +44,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   graphqlSource,
   jsonlSource,
   kafkaSource,
+  kinesisSource,
   mongodbSource,
   mysqlSource,
   mysqlCdcSource,
@@ -75,6 +77,7 @@ export const SINKS: readonly SinkDefinition[] = [
   httpSink,
   jsonlSink,
   kafkaSink,
+  kinesisSink,
   mongodbSink,
   mysqlSink,
   natsSink,
