@@ -14,6 +14,7 @@ import { dlqInspectCommand } from './dlq-inspect.ts';
 import { dlqReplayCommand } from './dlq-replay.ts';
 import { doctorCommand } from './doctor.ts';
 import { explainCommand } from './explain.ts';
+import { fixCommand } from './fix.ts';
 import { fmtCommand } from './fmt.ts';
 import { historyCommand } from './history.ts';
 import { initCommand } from './init.ts';
@@ -70,6 +71,7 @@ export const COMMANDS: readonly Command[] = [
   maskingCommand,
   doctorCommand,
   runCommand,
+  fixCommand,
   verifyCommand,
   rollbackCommand,
   stateListCommand,

@@ -1,5 +1,6 @@
 /** From a file to a plan, the way every command that works on a document goes. */
 import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
 import type { Binding } from '../../document/params/bind-params.ts';
 import { hasField, isObject, stringifyJson } from '../../lib/text/json.ts';
 import type { Parts } from '../../kit/parts.ts';
@@ -11,6 +12,7 @@ import {
   loadWithSecrets,
   type FileOptions,
 } from '../../document/load.ts';
+import type { ReadFile } from '../../document/text/file-text.ts';
 import { canonicalPaths, localFiles } from '../../document/text/local-file.ts';
 import type { Plan } from '../../plan/plan.ts';
 import { planDocument } from '../../plan/plan-document.ts';
@@ -46,6 +48,8 @@ export interface LoadRequest {
   readonly fromEnv?: boolean;
   /** Folder of a file state store, for documents that name none. */
   readonly statePath?: string | undefined;
+  /** A text that stands for that of a file, which is not written yet. */
+  readonly replaced?: { readonly file: string; readonly text: string };
   /** What of it is planned, where that is not the whole. */
   readonly adapt?: (document: Document, parts: Parts) => Document;
 }
@@ -75,7 +79,7 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
   const options: FileOptions = {
     variables: env.variables,
     redactor: env.redactor,
-    readFile: localFiles(world.cwd),
+    readFile: readingFiles(world.cwd, request.replaced),
     secretManagers: parts.secrets,
     canonicalPath: canonicalPaths(world.cwd),
     ...(request.completion === undefined ? {} : completionOf(request.completion, env.variables)),
@@ -100,6 +104,13 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
   for (const warning of plan.warnings)
     reportIssue(warning, 'warning', { terminal, cwd: world.cwd, document: context.document() });
   return { file, document, plan, parts };
+}
+
+function readingFiles(cwd: string, replaced: LoadRequest['replaced']): ReadFile {
+  const read = localFiles(cwd);
+  if (replaced === undefined) return read;
+  return (file, limit) =>
+    resolve(cwd, file) === replaced.file ? Buffer.from(replaced.text) : read(file, limit);
 }
 
 /** How the document is called that consists of environment variables. */
