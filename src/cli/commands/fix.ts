@@ -1,4 +1,5 @@
 import { count, thousands } from '../../lib/text/count.ts';
+import { lineDiff } from '../../lib/text/line-diff.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import type { Look } from '../../features/fix/look.ts';
 import type { Mending, MendedRow } from '../documents/mend-document.ts';
@@ -53,9 +54,8 @@ export const fixCommand = defineCommand({
     const isChanged = mending.after !== mending.before;
     const isApplied = options.apply && isChanged;
     if (isApplied) await replaceFile(mending.file, mending.after);
-    const { lineDiff } = await import('../../features/fix/edit-document.ts');
     const { worstOf } = await import('../../features/fix/propose.ts');
-    const diff = isChanged ? lineDiff(mending.before, mending.after) : [];
+    const diff = isChanged ? lineDiff(mending.before.split('\n'), mending.after.split('\n')) : [];
     const report = { mending, diff, isApplied, worst: (look: Look) => worstOf(look.faults, SHOWN) };
     if (options.output === 'json') context.terminal.json(document(context, report));
     else print(context, report);
