@@ -8,6 +8,7 @@ import { conformanceCommand } from './conformance.ts';
 import { contractCommand } from './contract.ts';
 import { demoCommand } from './demo.ts';
 import { deployCommand } from './deploy.ts';
+import { devCommand } from './dev.ts';
 import { discoverCommand } from './discover.ts';
 import { dlqDiscardCommand } from './dlq-discard.ts';
 import { dlqInspectCommand } from './dlq-inspect.ts';
@@ -66,6 +67,7 @@ export const COMMANDS: readonly Command[] = [
   explainCommand,
   planCommand,
   previewCommand,
+  devCommand,
   testCommand,
   contractCommand,
   maskingCommand,

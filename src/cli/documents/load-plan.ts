@@ -50,6 +50,8 @@ export interface LoadRequest {
   readonly statePath?: string | undefined;
   /** A text that stands for that of a file, which is not written yet. */
   readonly replaced?: { readonly file: string; readonly text: string };
+  /** Hears which files were read: the document, and what it extends, includes or quotes. */
+  readonly onFile?: (file: string) => void;
   /** What of it is planned, where that is not the whole. */
   readonly adapt?: (document: Document, parts: Parts) => Document;
 }
@@ -79,7 +81,7 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
   const options: FileOptions = {
     variables: env.variables,
     redactor: env.redactor,
-    readFile: readingFiles(world.cwd, request.replaced),
+    readFile: readingFiles(world.cwd, request),
     secretManagers: parts.secrets,
     canonicalPath: canonicalPaths(world.cwd),
     ...(request.completion === undefined ? {} : completionOf(request.completion, env.variables)),
@@ -106,11 +108,14 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
   return { file, document, plan, parts };
 }
 
-function readingFiles(cwd: string, replaced: LoadRequest['replaced']): ReadFile {
+function readingFiles(cwd: string, { replaced, onFile }: LoadRequest): ReadFile {
   const read = localFiles(cwd);
-  if (replaced === undefined) return read;
-  return (file, limit) =>
-    resolve(cwd, file) === replaced.file ? Buffer.from(replaced.text) : read(file, limit);
+  if (replaced === undefined && onFile === undefined) return read;
+  return (file, limit) => {
+    const absolute = resolve(cwd, file);
+    onFile?.(absolute);
+    return absolute === replaced?.file ? Buffer.from(replaced.text) : read(file, limit);
+  };
 }
 
 /** How the document is called that consists of environment variables. */
