@@ -83,40 +83,42 @@ const startPosition = () =>
       'Where a run without a bookmark begins: at the end of the log (`current`), with its first file (`earliest`), at a place in a file (`file_pos`), or behind transactions (`gtid_set`).',
   });
 
-export const mysqlCdcConfig = z.lazy(() => fields);
-
-const fields = z.strictObject({
-  connection_url: connectionUrl(),
-  server_id: integer({ min: 1, max: LARGEST_ID }).meta({
-    description:
-      'Number of this reader, which no server and no other reader of the log has: the server ends a reader when another one comes with its number.',
-    examples: [5001],
+export const mysqlCdcConfig = z.lazy(() =>
+  z.strictObject({
+    connection_url: connectionUrl(),
+    server_id: integer({ min: 1, max: LARGEST_ID }).meta({
+      description:
+        'Number of this reader, which no server and no other reader of the log has: the server ends a reader when another one comes with its number.',
+      examples: [5001],
+    }),
+    include_tables: tables(
+      'Tables to read, as `db.table`; empty: all but those of the server itself.',
+    ),
+    exclude_tables: tables(
+      'Tables to leave out, as `db.table`; without effect where `include_tables` names any.',
+    ),
+    start_position: startPosition(),
+    include_columns: nullAsAbsent(boolean().default(true)).meta({
+      description: 'Whether records hold the row as it was before the change (`before`).',
+    }),
+    emit_schema_changes: nullAsAbsent(boolean().default(false)).meta({
+      description:
+        'Whether statements that change tables are records, too: `op` is `ddl`, and `ddl` their text.',
+    }),
+    tls: tlsFields(
+      'Encryption; unset: as `ssl-mode` of the address says, which is none by default.',
+    ),
+    idle_timeout: nullAsAbsent(number({ min: 0.001, max: LONGEST }).default(30)).meta({
+      description: 'Seconds without a change after which the run ends.',
+    }),
+    max_staged_records: optional(integer({ min: 1 })).meta({
+      description:
+        'Longest transaction: a longer one ends the run before any of it is written. Unset: large transactions are written in parts, as they come.',
+    }),
+    batch_size: batchSize().meta({
+      description:
+        'Records a page holds at most. A page ends with a transaction where that is possible; 0 means one single page, at the end of the run.',
+    }),
   }),
-  include_tables: tables(
-    'Tables to read, as `db.table`; empty: all but those of the server itself.',
-  ),
-  exclude_tables: tables(
-    'Tables to leave out, as `db.table`; without effect where `include_tables` names any.',
-  ),
-  start_position: startPosition(),
-  include_columns: nullAsAbsent(boolean().default(true)).meta({
-    description: 'Whether records hold the row as it was before the change (`before`).',
-  }),
-  emit_schema_changes: nullAsAbsent(boolean().default(false)).meta({
-    description:
-      'Whether statements that change tables are records, too: `op` is `ddl`, and `ddl` their text.',
-  }),
-  tls: tlsFields('Encryption; unset: as `ssl-mode` of the address says, which is none by default.'),
-  idle_timeout: nullAsAbsent(number({ min: 0.001, max: LONGEST }).default(30)).meta({
-    description: 'Seconds without a change after which the run ends.',
-  }),
-  max_staged_records: optional(integer({ min: 1 })).meta({
-    description:
-      'Longest transaction: a longer one ends the run before any of it is written. Unset: large transactions are written in parts, as they come.',
-  }),
-  batch_size: batchSize().meta({
-    description:
-      'Records a page holds at most. A page ends with a transaction where that is possible; 0 means one single page, at the end of the run.',
-  }),
-});
-export type MysqlCdcConfig = z.output<typeof fields>;
+);
+export type MysqlCdcConfig = z.output<typeof mysqlCdcConfig>;
