@@ -4,7 +4,7 @@ import type { JsonValue } from '../../../lib/text/json.ts';
 import { isNotCompact, jsonDecoder } from '../../_sql/value-decoders.ts';
 import { inet4Text, inet6Text, uuidText } from '../values/addresses.ts';
 import type { Charsets, TextReader } from '../values/charsets.ts';
-import { readDecimal } from '../values/decimals.ts';
+import { decimalShape, readDecimal } from '../values/decimals.ts';
 import { readJson } from '../values/json-binary.ts';
 import { readDate, readDatetime, readTime, readTimestamp, readYear } from '../values/times.ts';
 import type { ByteReader } from './byte-reader.ts';
@@ -34,7 +34,7 @@ export function valueReader(
     case TYPE.double:
       return (from) => from.take(8).readDoubleLE(0);
     case TYPE.decimal: {
-      const shape = { precision: meta & 0xff, scale: meta >> 8, isFilled: hint?.isFilled === true };
+      const shape = decimalShape(meta & 0xff, meta >> 8, hint?.isFilled);
       return (from) => readDecimal(from, shape);
     }
     case TYPE.year:

@@ -11,7 +11,7 @@ export interface BinlogPosition {
 export const FIRST_POS = 4;
 
 export function isAfter(one: BinlogPosition, other: BinlogPosition): boolean {
-  const files = fileNumber(one.file) - fileNumber(other.file);
+  const files = one.file === other.file ? 0 : fileNumber(one.file) - fileNumber(other.file);
   return files === 0 ? one.pos > other.pos : files > 0;
 }
 

@@ -5,7 +5,7 @@
 import { JSON_NULL } from '../../../lib/text/json-literal.ts';
 import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { ByteReader } from '../read/byte-reader.ts';
-import { readDecimal } from './decimals.ts';
+import { decimalShape, readDecimal } from './decimals.ts';
 import { packedDate, packedDatetime, packedTime } from './times.ts';
 
 const KIND = {
@@ -145,10 +145,11 @@ function opaqueAt(bytes: Buffer): JsonValue {
   const from = new ByteReader(bytes, 1);
   const data = from.take(lengthOf(from));
   switch (type) {
-    case TYPE.decimal: {
-      const shape = { precision: data.readUInt8(0), scale: data.readUInt8(1), isFilled: false };
-      return readDecimal(new ByteReader(data, 2), shape);
-    }
+    case TYPE.decimal:
+      return readDecimal(
+        new ByteReader(data, 2),
+        decimalShape(data.readUInt8(0), data.readUInt8(1)),
+      );
     case TYPE.time:
       return packedTime(data.readBigInt64LE(0));
     case TYPE.date:
