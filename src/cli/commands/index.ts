@@ -18,6 +18,7 @@ import { explainCommand } from './explain.ts';
 import { fixCommand } from './fix.ts';
 import { fmtCommand } from './fmt.ts';
 import { historyCommand } from './history.ts';
+import { importCommand } from './import.ts';
 import { initCommand } from './init.ts';
 import { lintCommand } from './lint.ts';
 import { listCommand } from './list.ts';
@@ -61,6 +62,7 @@ import { verifyCommand } from './verify.ts';
 /** Every command, in the order in which help lists them. */
 export const COMMANDS: readonly Command[] = [
   initCommand,
+  importCommand,
   discoverCommand,
   validateCommand,
   lintCommand,
