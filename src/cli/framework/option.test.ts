@@ -42,6 +42,13 @@ describe('the value of an option', () => {
     expect(read(none)).toBe(3);
   });
 
+  it('is all that can be counted where there is no bound, and more is asked for', () => {
+    const many = integerOption({ value: 'N', min: 1, description: '' });
+    const given = flags('limit', '100000000000000000000');
+    expect(many.read(givenFor('limit', many, given, {}))).toBe(Number.MAX_SAFE_INTEGER);
+    expect(() => read(given)).toThrow('--limit must be a whole number from 1 to 9');
+  });
+
   it('comes from the other variable where the first is not set or empty', () => {
     const policy = textOption({ value: 'P', env: ['OURS', 'FIRST', 'SECOND'], description: '' });
     const of = (variables: Record<string, string>) => givenFor('policy', policy, none, variables);

@@ -88,6 +88,8 @@ export function integerOption<D extends number | undefined = undefined>(
   return valued(about, (text, from) => {
     const number = Number(parseWhole(text.trim()) ?? Number.NaN);
     if (number >= min && number <= max) return number;
+    // Where nobody has set a bound, more than can be counted is no other wish than all.
+    if (about.max === undefined && number > max) return max;
     const range = about.max === undefined ? `of at least ${min}` : `from ${min} to ${max}`;
     throw usageError(`${from} must be a whole number ${range}, got ${JSON.stringify(text)}`);
   });

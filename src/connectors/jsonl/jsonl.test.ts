@@ -108,6 +108,16 @@ describe('the jsonl source', () => {
     );
   });
 
+  it('says that values are nested too deeply', async () => {
+    await writeFile(
+      join(folder, 'deep.jsonl'),
+      `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}\n`,
+    );
+    expect((await failureOf(readAll({ path: 'deep.jsonl' }))).message).toBe(
+      'line 1 of deep.jsonl has values in values that are nested too deeply to be read',
+    );
+  });
+
   it('says that a number is too large, and that a path is none', async () => {
     await writeFile(join(folder, 'n.jsonl'), '1\n{"a":1e400}\n');
     expect((await failureOf(readAll({ path: 'n.jsonl' }))).message).toBe(

@@ -113,6 +113,9 @@ function spelledNumber(
 /** Why a text could not be parsed, as far as it may be told: never with a piece of the text. */
 export function jsonFault(error: unknown): string {
   if (error instanceof NumberRange) return 'has a number beyond the range of numbers';
+  // The only one that a parser throws: the stack is at its end.
+  if (error instanceof RangeError)
+    return 'has values in values that are nested too deeply to be read';
   const position = error instanceof Error ? /position \d+/.exec(error.message)?.[0] : undefined;
   return `is not JSON${position === undefined ? '' : ` (at ${position})`}`;
 }
