@@ -24,15 +24,19 @@ export type MariadbOrReason =
     }
   | { readonly reason: string; readonly start?: undefined };
 
-/** Throws instead where `HEADGATE_REQUIRE_SERVERS` asks for it. */
-export function mariadbOrReason(): MariadbOrReason {
+/**
+ * Throws instead where `HEADGATE_REQUIRE_SERVERS` asks for it. `isOwn`: with options that a server of
+ * somebody else does not have, and for what is not to be done to one.
+ */
+export function mariadbOrReason({ isOwn = false } = {}): MariadbOrReason {
   const url = process.env['HEADGATE_TEST_MYSQL_URL'];
-  if (url !== undefined) return { start: async () => ({ url, stop: async () => {} }) };
+  if (url !== undefined && !isOwn) return { start: async () => ({ url, stop: async () => {} }) };
   const binary = ['mariadbd', '/usr/sbin/mariadbd'].find(
     (name) => spawnSync(name, ['--version']).status === 0,
   );
   if (binary !== undefined) return { start: (options) => startMariadb(binary, options) };
-  const reason = 'no MariaDB: set HEADGATE_TEST_MYSQL_URL, or install mariadb-server';
+  const named = isOwn ? '' : 'set HEADGATE_TEST_MYSQL_URL, or ';
+  const reason = `no MariaDB: ${named}install mariadb-server`;
   const required = (process.env['HEADGATE_REQUIRE_SERVERS'] ?? '').split(',');
   if (required.includes('mariadb'))
     throw new Error(`HEADGATE_REQUIRE_SERVERS names mariadb, but there is ${reason}`);

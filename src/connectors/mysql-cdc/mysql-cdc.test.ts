@@ -17,7 +17,7 @@ import { lockedPosition } from './anchor.ts';
 import type { MysqlCdcConfig } from './config.ts';
 import { mysqlCdcSource } from './index.ts';
 
-const { reason } = mariadbOrReason();
+const { reason } = mariadbOrReason({ isOwn: true });
 
 let server: LoggedTable;
 beforeAll(async () => {
@@ -500,6 +500,24 @@ describe.skipIf(reason !== undefined)('the wire', () => {
     });
     await run(`INSERT INTO ${TABLE} VALUES (1, 'a')`);
     expect(ids((await second).records)).toEqual([1]);
+  });
+
+  test('is not taken from a reader by the doctor', async () => {
+    const start = await server.renew(SMALL);
+    const reading = readLog(server.url, { start, count: 1 });
+    await eventually(async () => {
+      const [rows] = await server.client.query('SHOW PROCESSLIST');
+      if (!JSON.stringify(rows).includes('Binlog Dump')) throw new Error('nobody reads yet');
+    });
+    expect(await probed()).toContainEqual(['replication', 'pass']);
+    await run(`INSERT INTO ${TABLE} VALUES (1, 'a')`);
+    expect(ids((await reading).records)).toEqual([1]);
+  });
+
+  test('is encrypted where it has to be, or not used', async () => {
+    await expect(
+      readLog(server.url, { count: 1, config: { tls: { mode: 'require' } } }),
+    ).rejects.toMatchObject({ kind: 'refused' });
   });
 
   test('is left to the server where pages are taken slowly', async () => {

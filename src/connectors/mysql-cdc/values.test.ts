@@ -11,7 +11,7 @@ import { check } from '../../kit/schema.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { mysqlSource } from '../mysql/index.ts';
 
-const { reason } = mariadbOrReason();
+const { reason } = mariadbOrReason({ isOwn: true });
 
 const COLUMNS = `id int PRIMARY KEY,
   tiny tinyint, year_ year, tinyu tinyint unsigned, truth tinyint(1), small smallint, smallu smallint unsigned,

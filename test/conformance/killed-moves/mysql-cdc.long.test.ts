@@ -26,7 +26,7 @@ const LONG = { timeout: 900_000 };
 /** More than a page. */
 const LARGE = 25;
 const PAGE = 10;
-const { reason } = mariadbOrReason();
+const { reason } = mariadbOrReason({ isOwn: true });
 
 let server: LoggedTable;
 let postgres: PostgresServer;
