@@ -228,7 +228,7 @@ function closingQuote(text: string, from: number): number {
   return text.length;
 }
 
-const NAME = /^[\p{L}_][\p{L}\p{N}_ .,:;\-/()#%€$&+*']{0,63}$/u;
+const NAME = /^[\p{L}_][\p{L}\p{N}_ .,:;\-/()#%\u20ac$&+*']{0,63}$/u;
 
 /** Columns may be called by years. */
 const YEAR = /^(?:19|20)\d\d$/;
@@ -269,7 +269,7 @@ function judgeHeader(
 
 /** A number in any usual spelling, a date, or a truth value. */
 function isValue(cell: string): boolean {
-  if (/^[+-]?[\d.,  ]*\d[%€$]?$/.test(cell)) return true;
+  if (/^[+-]?[\d., \u00a0\u202f]*\d[%\u20ac$]?$/.test(cell)) return true;
   if (/^(true|false)$/i.test(cell)) return true;
   const day = cell.slice(0, 10);
   return /^\d{4}-\d{2}-\d{2}/.test(cell)
