@@ -100,6 +100,14 @@ describe('fix', () => {
     ]);
   });
 
+  it('goes on with what a wrong delimiter has hidden', async () => {
+    write('in.csv', 'id;n\n1;2\n2;N/A\n');
+    expect(await mended(document(', columns: { id: int64, n: int64 }'))).toEqual([
+      '{"id":1,"n":2}',
+      '{"id":2,"n":null}',
+    ]);
+  });
+
   it('leaves a document alone that works, and one for which nothing helps', async () => {
     write('in.csv', 'id,n\n1,2\n');
     write('d.yaml', document(''));

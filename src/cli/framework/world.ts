@@ -48,7 +48,8 @@ export function processWorld(): World {
     clock: systemClock,
     ids: uuidIds,
     fetch: globalThis.fetch,
-    ...(process.stdin.isTTY && process.stderr.isTTY
+    // A terminal without a width cannot show a question.
+    ...(process.stdin.isTTY && process.stderr.isTTY && process.stderr.columns > 0
       ? { prompts: async () => (await import('./terminal-prompts.ts')).terminalPrompts() }
       : {}),
     onSignal: (listener) => {

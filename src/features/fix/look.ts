@@ -154,7 +154,8 @@ function faultOf(
 /** Fewer records that cannot go on, or more fields where one was all that was found. */
 export function isBetter(now: Look, before: Look): boolean {
   if ((now.fatal === undefined) !== (before.fatal === undefined)) return now.fatal === undefined;
+  // What was hidden in one column may have faults of its own.
   if (now.fields.length !== before.fields.length && before.fields.length <= 1)
-    return now.fields.length > before.fields.length && now.faults.length <= before.faults.length;
+    return now.fields.length > before.fields.length;
   return now.faults.length < before.faults.length;
 }
