@@ -24,7 +24,7 @@ import { redisSink, redisSource } from './redis/index.ts';
 import { restSource } from './rest/index.ts';
 import { s3Sink, s3Source } from './s3/index.ts';
 import { sftpSink, sftpSource } from './sftp/index.ts';
-import { singerSource } from './singer/index.ts';
+import { singerSink, singerSource } from './singer/index.ts';
 import { sqliteSink, sqliteSource } from './sqlite/index.ts';
 import { sqsSink, sqsSource } from './sqs/index.ts';
 import { stdoutSink } from './stdout/index.ts';
@@ -87,6 +87,7 @@ export const SINKS: readonly SinkDefinition[] = [
   redisSink,
   s3Sink,
   sftpSink,
+  singerSink,
   sqliteSink,
   sqsSink,
   stdoutSink,

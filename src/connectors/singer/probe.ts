@@ -1,20 +1,28 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import type { SourceContext } from '../../kit/context.ts';
+import type { PartContext } from '../../kit/context.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { isObject, type JsonObject } from '../../lib/text/json.ts';
 import type { SingerSourceConfig } from './config.ts';
+import type { SingerSinkConfig } from './sink-config.ts';
 
 /** Looks at the program and the catalog, and starts nothing. */
 export function probeTap(
   { executable, stream, catalog }: SingerSourceConfig,
-  { env }: SourceContext,
+  { env }: PartContext,
 ): ProbeFinding[] {
-  return [probeExecutable(executable, env), probeStream(stream, catalog)];
+  return [probeExecutable('tap_executable', executable, env), probeStream(stream, catalog)];
 }
 
-function probeExecutable(executable: string, env: SourceContext['env']): ProbeFinding {
-  const name = 'tap_executable';
+/** Looks at the program, and starts nothing. */
+export function probeTarget(
+  { target_command: command }: SingerSinkConfig,
+  { env }: PartContext,
+): ProbeFinding[] {
+  return [probeExecutable('target_executable', command, env)];
+}
+
+function probeExecutable(name: string, executable: string, env: PartContext['env']): ProbeFinding {
   const places = executable.includes('/')
     ? [resolve(env.cwd, executable)]
     : (env.variables['PATH'] ?? '')

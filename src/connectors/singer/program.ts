@@ -25,6 +25,12 @@ export interface ProgramStart {
   readonly args: (pathOf: (name: string) => string) => readonly string[];
   readonly files: Readonly<Record<string, JsonValue>>;
   readonly idleTimeoutSecs?: number | undefined;
+  /** Whether it is written to. */
+  readonly hasInput?: true;
+  /** Environment variables besides those that it inherits. */
+  readonly variables?: Readonly<Record<string, string>>;
+  /** Whether it sees those that documents may read; it does unless this is false. */
+  readonly inherits?: boolean;
 }
 
 export class Program {
@@ -51,13 +57,15 @@ export class Program {
         writeFileSync(pathOf(name), stringifyJson(value), { mode: 0o600 });
       this.#child = spawn(start.executable, start.args(pathOf), {
         cwd: context.env.cwd,
-        env: variablesFor(context),
-        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...(start.inherits === false ? {} : variablesFor(context)), ...start.variables },
+        stdio: [start.hasInput === true ? 'pipe' : 'ignore', 'pipe', 'pipe'],
       });
     } catch (error) {
       this.#removeFiles();
       throw this.#startFailure(error);
     }
+    // Writers hear of it by their callbacks.
+    this.#child.stdin?.on('error', () => {});
     this.#ended = this.#watchEnd();
     this.#logErrors();
     this.#watchSilence();
@@ -91,6 +99,22 @@ export class Program {
     if (this.#isStopped) return;
     if (rest !== '') yield rest;
     await this.#requireGoodEnd();
+  }
+
+  /** Resolves when the system has taken it; rejects when the program does not read any more. */
+  write(text: string): Promise<void> {
+    const { stdin } = this.#child;
+    return new Promise((resolve, reject) => {
+      if (stdin === null) return reject(new Error('cannot happen: the program is not written to'));
+      stdin.write(text, (error) => {
+        if (error === undefined || error === null) resolve();
+        else reject(error);
+      });
+    });
+  }
+
+  endInput(): void {
+    this.#child.stdin?.end();
   }
 
   /** Ends it, and removes its files. */

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-export function installProgram(folder: string, module: 'tap'): string {
+export function installProgram(folder: string, module: 'tap' | 'target' | 'silent-target'): string {
   const path = join(folder, module);
   const script = resolve(import.meta.dirname, `${module}.mjs`);
   writeFileSync(path, `#!/bin/sh\nexec '${process.execPath}' '${script}' "$@"\n`, { mode: 0o755 });
