@@ -12,7 +12,7 @@ import { tableName } from '../types/quote.ts';
 import { columnLine, liveColumns } from './columns.ts';
 import { encoderOf } from './encode.ts';
 import { InsertLoader } from './insert.ts';
-import { INSERT_SETTINGS, type Loader, type Rows } from './loading.ts';
+import { FILLS_DEFAULTS, INSERT_SETTINGS, type Loader, type Rows } from './loading.ts';
 import { roundingOf } from './rounding.ts';
 
 const DEFAULT_COMMIT_BYTES = 64 * 1024 * 1024;
@@ -36,7 +36,7 @@ class ClickhouseDriver implements SqlDriver {
   readonly #encoders = new Map<string, (value: JsonValue) => string>();
   #facts: Promise<ServerFacts> | undefined;
   #loader: Promise<Loader> | undefined;
-  #collected: Rows = { columns: [], lines: [], bytes: 0 };
+  #collected: readonly Rows[] = [];
   #failure: { readonly error: unknown } | undefined;
   #isClosed = false;
 
@@ -76,22 +76,23 @@ class ClickhouseDriver implements SqlDriver {
   async apply({ writes, hold }: TableChange): Promise<void> {
     requireOpen(this.#isClosed);
     if (this.#failure !== undefined) throw this.#failure.error;
-    const rows = this.#encoded(writes);
-    if (!this.#collects || hold === undefined) return this.#load(rows);
+    const parts = this.#encoded(writes);
+    if (!this.#collects || hold === undefined) return this.#loadAll(parts);
     const { commit_rows: most = Infinity, commit_bytes: bytes = DEFAULT_COMMIT_BYTES } =
       this.#config;
-    this.#collected = joined(this.#collected, rows);
-    if (this.#collected.lines.length >= most || this.#collected.bytes >= bytes)
+    this.#collected = await this.#joined([...this.#collected, ...parts]);
+    const size = (of: (rows: Rows) => number): number =>
+      this.#collected.reduce((sum, rows) => sum + of(rows), 0);
+    if (size(({ lines }) => lines.length) >= most || size((rows) => rows.bytes) >= bytes)
       await this.#commit();
   }
 
   async #commit(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure.error;
-    const rows = this.#collected;
-    this.#collected = { columns: [], lines: [], bytes: 0 };
-    if (rows.lines.length === 0) return;
+    const parts = this.#collected;
+    this.#collected = [];
     try {
-      await this.#load(rows, Infinity);
+      for (const rows of parts) await this.#load(rows, Infinity);
     } catch (error) {
       this.#failure = { error };
       throw error;
@@ -115,16 +116,42 @@ class ClickhouseDriver implements SqlDriver {
     }
   }
 
+  async #loadAll(parts: readonly Rows[]): Promise<void> {
+    for (const rows of await this.#joined(parts)) await this.#load(rows);
+  }
+
+  /**
+   * Rows that fill other columns are one INSERT too where the server fills in the defaults of columns
+   * that a row lacks. Old servers fill in zeros.
+   */
+  async #joined(parts: readonly Rows[]): Promise<readonly Rows[]> {
+    if (parts.length < 2) return parts;
+    const facts = await this.#serverFacts();
+    const all: Rows[] = [];
+    for (const rows of parts) {
+      const last = all.at(-1);
+      const fits =
+        facts.takes(FILLS_DEFAULTS) || (last !== undefined && haveSameColumns(last, rows));
+      if (last === undefined || !fits) all.push(rows);
+      else all[all.length - 1] = joined(last, rows);
+    }
+    return all;
+  }
+
   /** In parts of `batch_size`; what was collected goes at once. */
   async #load(rows: Rows, most = this.#config.batch_size): Promise<void> {
     this.#loader ??= this.#openLoader();
     const loader = await this.#loader;
     const { columns, lines } = rows;
-    if (most === 0 || lines.length <= most) return loader.load(rows);
-    for (let from = 0; from < lines.length; from += most) {
-      const some = lines.slice(from, from + most);
+    const step = most === 0 ? lines.length : most;
+    for (let from = 0; from < lines.length; from += step) {
+      const some = from === 0 && step >= lines.length ? lines : lines.slice(from, from + step);
       const bytes = some.reduce((sum, line) => sum + line.length, 0);
-      await loader.load({ columns, lines: some, bytes });
+      await loader.load({ columns, lines: some, bytes }).catch((error: unknown) => {
+        throw error instanceof ClickhouseError && error.row !== undefined && most !== Infinity
+          ? withRefusedRow(error, from + error.row)
+          : error;
+      });
     }
   }
 
@@ -136,9 +163,8 @@ class ClickhouseDriver implements SqlDriver {
     return (await import('./staging.ts')).openStagedLoader(loading, staging);
   }
 
-  #encoded(writes: readonly RowSet[]): Rows {
-    let all: Rows = { columns: [], lines: [], bytes: 0 };
-    for (const { columns, rows } of writes) {
+  #encoded(writes: readonly RowSet[]): Rows[] {
+    return writes.map(({ columns, rows }) => {
       const fields = columns.map((column) => this.#fieldOf(column));
       const lines = rows.map((row, index) => {
         try {
@@ -147,10 +173,8 @@ class ClickhouseDriver implements SqlDriver {
           throw withRefusedRow(error, index);
         }
       });
-      const bytes = lines.reduce((sum, line) => sum + line.length, 0);
-      all = joined(all, { columns, lines, bytes });
-    }
-    return all;
+      return { columns, lines, bytes: lines.reduce((sum, line) => sum + line.length, 0) };
+    });
   }
 
   #fieldOf({ name, sqlType }: LiveColumn): (value: JsonValue) => string {
@@ -186,9 +210,14 @@ function unsupported(): Promise<never> {
   return Promise.reject(new Error('cannot happen: this sink only appends rows'));
 }
 
-/** A row that lacks a column has its default. */
+function haveSameColumns({ columns }: Rows, other: Rows): boolean {
+  return (
+    columns.length === other.columns.length &&
+    columns.every(({ name }, at) => name === other.columns[at]?.name)
+  );
+}
+
 function joined(one: Rows, other: Rows): Rows {
-  if (one.lines.length === 0) return other;
   const names = new Set(one.columns.map(({ name }) => name));
   const more = other.columns.filter(({ name }) => !names.has(name));
   return {

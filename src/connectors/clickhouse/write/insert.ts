@@ -1,7 +1,5 @@
 /** Rows as JSON behind an INSERT. */
 import { ConnectorError } from '../../../lib/errors.ts';
-import { withRefusedRow } from '../../_sql/refused-row.ts';
-import { ClickhouseError } from '../errors.ts';
 import type { ServerFacts, Settings } from '../link.ts';
 import { backticked, tableName } from '../types/quote.ts';
 import { dedupSettings, readingSettings, type Loader, type Loading, type Rows } from './loading.ts';
@@ -27,13 +25,7 @@ export class InsertLoader implements Loader {
     const names = columns.map(({ name }) => backticked(name)).join(', ');
     const head = `INSERT INTO ${tableName(config.table)} (${names}) FORMAT JSONEachRow\n`;
     const settings = this.#settings(lines.length);
-    try {
-      await link.run({ text: head + lines.join('\n'), settings, isRepeatable: false });
-    } catch (error) {
-      throw error instanceof ClickhouseError && error.row !== undefined
-        ? withRefusedRow(error, error.row)
-        : error;
-    }
+    await link.run({ text: head + lines.join('\n'), settings, isRepeatable: false });
   }
 
   #settings(rows: number): Settings {

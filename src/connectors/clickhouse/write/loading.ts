@@ -23,11 +23,13 @@ export interface Loading {
   readonly facts: ServerFacts;
 }
 
+export const FILLS_DEFAULTS = 'input_format_defaults_for_omitted_fields';
+
 /** What the server does with values; each is told where the server and the user allow it. */
 const READING: Settings = {
   date_time_input_format: 'best_effort',
   input_format_null_as_default: 0,
-  input_format_defaults_for_omitted_fields: 1,
+  [FILLS_DEFAULTS]: 1,
   input_format_skip_unknown_fields: 0,
 };
 
