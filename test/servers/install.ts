@@ -2,7 +2,7 @@
  * Builds or fetches the servers that tests need and that are no package: MinIO and an emulator of
  * Google Cloud Storage from the Go module proxy (a few minutes, needs `go`), Apache Kafka, a
  * server for MongoDB's protocol, ElasticMQ and DynamoDB Local from Maven Central (seconds, needs
- * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where it is named RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
+ * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where they are named chdb from PyPI (needs `python3`) and RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,6 +11,8 @@ import { join } from 'node:path';
 import {
   AZURITE_FOLDER,
   AZURITE_VERSION,
+  CHDB_FOLDER,
+  CHDB_VERSION,
   DYNAMODB_FOLDER,
   ELASTICMQ_FOLDER,
   GO_SERVERS,
@@ -102,6 +104,17 @@ function fetchPackage(name: string, version: string, folder: string): void {
   renameSync(part, folder);
 }
 
+/** 530 MB, so only where it is named. */
+function installChdb(): void {
+  if (existsSync(CHDB_FOLDER)) return;
+  console.log('fetching chdb');
+  const part = `${CHDB_FOLDER}.part`;
+  rmSync(part, { recursive: true, force: true });
+  const options = ['-q', '--no-deps', '--target', part, `chdb-core==${CHDB_VERSION}`];
+  execFileSync('python3', ['-m', 'pip', 'install', ...options], { stdio: 'inherit' });
+  renameSync(part, CHDB_FOLDER);
+}
+
 const isInstalled = (program: string): boolean =>
   spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 
@@ -116,6 +129,7 @@ if (wants('elasticmq')) installElasticmq();
 if (wants('dynamodb-local')) installDynamodb();
 if (wants('azurite')) fetchPackage('azurite', AZURITE_VERSION, AZURITE_FOLDER);
 if (wants('kinesalite')) fetchPackage('kinesalite', KINESALITE_VERSION, KINESALITE_FOLDER);
+if (asked.includes('chdb')) installChdb();
 if (asked.includes('rabbitmq-server') && !isInstalled('rabbitmq-server'))
   execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'rabbitmq-server'], {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },

@@ -22,6 +22,9 @@ export const DYNAMODB_FOLDER = join(SERVERS_FOLDER, 'dynamodb-local-2.5.4');
 export const KINESALITE_VERSION = '3.3.3';
 export const KINESALITE_FOLDER = join(SERVERS_FOLDER, `kinesalite-${KINESALITE_VERSION}`);
 
+export const CHDB_VERSION = '26.9.0';
+export const CHDB_FOLDER = join(SERVERS_FOLDER, `chdb-${CHDB_VERSION}`);
+
 export const AZURITE_VERSION = '3.37.0';
 export const AZURITE_FOLDER = join(SERVERS_FOLDER, `azurite-${AZURITE_VERSION}`);
 
@@ -35,6 +38,7 @@ export const GO_SERVERS = {
 const FETCHED_SERVERS = {
   kafka: KAFKA_FOLDER,
   'mongo-java-server': join(MONGO_FOLDER, 'Serve.class'),
+  chdb: join(CHDB_FOLDER, 'chdb'),
   azurite: join(AZURITE_FOLDER, 'node_modules/azurite/dist/src/blob/main.js'),
   elasticmq: ELASTICMQ_FOLDER,
   'dynamodb-local': DYNAMODB_FOLDER,

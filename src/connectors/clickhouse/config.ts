@@ -89,7 +89,7 @@ export type ClickhouseSourceConfig = z.output<typeof clickhouseSourceConfig>;
 const staging = () =>
   z.strictObject({
     location: text()
-      .regex(/^(?:s3|gs):\/\/[^/\s]+(?:\/\S*)?$/, 'is no place of objects')
+      .regex(/^(?:s3|gs):\/\/[^/\s*?{}]+(?:\/[^*?{}]*)?$/, 'is no place of objects')
       .meta({
         description: 'Bucket and prefix of the objects.',
         examples: ['s3://lake/staging', 'gs://lake/staging'],

@@ -30,6 +30,7 @@ const READING: Settings = {
   date_time_input_format: 'best_effort',
   input_format_null_as_default: 0,
   [FILLS_DEFAULTS]: 1,
+  input_format_json_named_tuples_as_objects: 0,
   input_format_skip_unknown_fields: 0,
 };
 

@@ -2,6 +2,7 @@
 import { promisify } from 'node:util';
 import { gzip, zstdCompress } from 'node:zlib';
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
+import type { AwsLogin } from '../../../lib/aws/client-settings.ts';
 import { openGcs } from '../../../lib/objects/gcs-objects.ts';
 import type { ObjectStore } from '../../../lib/objects/object-store.ts';
 import { openS3 } from '../../../lib/objects/s3-objects.ts';
@@ -155,15 +156,12 @@ function openStore(staging: Staging, { context }: Loading): Promise<ObjectStore>
   const requests = { attempts: 1, requestMs: REQUEST_MS, run: runRequests(context) };
   if (scheme === 'gs' && id === undefined)
     return openGcs({ bucket, endpoint, auth: undefined }, requests);
+  const login: AwsLogin | undefined =
+    id === undefined || secret === undefined
+      ? undefined
+      : { type: 'keys', keys: { accessKeyId: id, secretAccessKey: secret } };
   return openS3(
-    {
-      bucket,
-      region,
-      endpoint: endpoint ?? (scheme === 'gs' ? GCS : undefined),
-      ...(id === undefined || secret === undefined
-        ? {}
-        : { keys: { accessKeyId: id, secretAccessKey: secret } }),
-    },
+    { bucket, region, endpoint: endpoint ?? (scheme === 'gs' ? GCS : undefined), login },
     requests,
   );
 }
