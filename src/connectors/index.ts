@@ -4,6 +4,7 @@ import { azureBlobSink, azureBlobSource } from './azure-blob/index.ts';
 import { clickhouseSink, clickhouseSource } from './clickhouse/index.ts';
 import { csvSink, csvSource } from './csv/index.ts';
 import { duckdbSink, duckdbSource } from './duckdb/index.ts';
+import { dynamodbSink, dynamodbSource } from './dynamodb/index.ts';
 import { elasticsearchSink, elasticsearchSource } from './elasticsearch/index.ts';
 import { fileSink, fileSource } from './file/index.ts';
 import { gcsSink, gcsSource } from './gcs/index.ts';
@@ -38,6 +39,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   clickhouseSource,
   csvSource,
   duckdbSource,
+  dynamodbSource,
   elasticsearchSource,
   fileSource,
   gcsSource,
@@ -71,6 +73,7 @@ export const SINKS: readonly SinkDefinition[] = [
   clickhouseSink,
   csvSink,
   duckdbSink,
+  dynamodbSink,
   elasticsearchSink,
   fileSink,
   gcsSink,
