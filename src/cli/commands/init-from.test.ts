@@ -208,6 +208,12 @@ const AWKWARD: readonly Awkward[] = [
     ],
   },
   {
+    name: 'a column of different values that is no key, as one is empty',
+    content: 'code,n\na,1\nb,1\nc,1\n,1\n',
+    says: ['# Key: no field of the sample has a value of its own in each record.'],
+    records: ['a', 'b', 'c', ''].map((code) => ({ code, n: 1 })),
+  },
+  {
     name: 'one column',
     content: 'email\na@x.example\nb@x.example\n',
     says: ['path: data.csv'],
