@@ -225,8 +225,8 @@ test('numbers of no known type that only pass through keep how they are written'
 });
 
 test.each([
-  ['SELECT b.id FROM batch b NATURAL JOIN r', [{ id: 7 }]],
-  ['SELECT b.id FROM batch b JOIN r USING (doc)', [{ id: 7 }]],
+  ['SELECT b.id, b.doc FROM batch b NATURAL JOIN r', [{ id: 7, doc: { city: 'Bergen' } }]],
+  ['SELECT b.id, b.doc FROM batch b JOIN r USING (doc)', [{ id: 7, doc: { city: 'Bergen' } }]],
   [
     "SELECT id, doc, to_json(batch)->>'$.doc.city' AS c FROM batch",
     [{ id: 7, doc: { city: 'Bergen' }, c: 'Bergen' }],
