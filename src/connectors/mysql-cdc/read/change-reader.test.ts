@@ -67,8 +67,8 @@ class Log {
   }
 
   /** `orders(id int unsigned, year_ year)`; the fields behind the types are those of MySQL. */
-  table(isNamed = true) {
-    const names = isNamed ? '04 09 02 6964 05 796561725f'.replaceAll(' ', '') : '';
+  table(isNamed = true, first = '6964') {
+    const names = isNamed ? `04 09 02 ${first} 05 796561725f`.replaceAll(' ', '') : '';
     const body = `0700000000000000 0473686f7000 066f726465727300 02 030d 00 00 01 01 80 ${names}`;
     return this.event(19, Buffer.from(body.replaceAll(' ', ''), 'hex'));
   }
@@ -167,6 +167,23 @@ describe('the log of a MySQL', () => {
     await log.query('ALTER TABLE orders ADD more int');
     const { pos } = log;
     expect(given()).toEqual({ ids: [], bookmark: { file: 'binlog.000001', pos } });
+  });
+
+  test('may give the number of a table to another shape of it', async () => {
+    await startFile();
+    await log.gtid(1);
+    await log.query('BEGIN');
+    await log.table();
+    await log.insert(1);
+    await log.table(true, '7869');
+    await log.insert(2);
+    await log.commit();
+    pages.giveWhole();
+    const found = pages.ready.flatMap((page) => page.records() as JsonObject[]);
+    expect(found.map(({ after }) => after)).toEqual([
+      { id: 1, year_: 2024 },
+      { xi: 2, year_: 2024 },
+    ]);
   });
 
   test('has checksums, which are compared', async () => {

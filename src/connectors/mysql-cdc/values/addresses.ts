@@ -1,6 +1,9 @@
 /** Values of the types `uuid`, `inet4` and `inet6` of MariaDB, which the log holds as bytes. */
 
-/** Most versions of UUIDs are stored with their node first, so that they are in order of time. */
+/**
+ * Most versions of UUIDs are stored with their node first, so that they are in order of time; servers
+ * log them as they are written, or as they are stored.
+ */
 export function uuidText(bytes: Buffer): string {
   const isSwapped = ((bytes[6] ?? 0) & -(bytes[8] ?? 0) & 0x80) !== 0;
   const hex = bytes.toString('hex');
