@@ -7,6 +7,7 @@ type Item = DefaultTheme.SidebarItem;
 /** Pages of the guide in the order in which they are met. Those that are not named come last. */
 const GUIDE = [
   'README',
+  'first-hour',
   'many-moves',
   'dead-letters',
   'testing',
