@@ -195,6 +195,16 @@ describe('a server that fails', () => {
     await expect(read()).rejects.toThrow(/the result ends in the middle/);
   });
 
+  it('is not read again behind rows that were given when the connection breaks', async () => {
+    let asked = 0;
+    answering(() => {
+      asked += 1;
+      return { breaks: true, body: result(['[1]', '[2]'], '') };
+    });
+    await expect(read({ batch_size: 1 })).rejects.toMatchObject({ kind: 'connection' });
+    expect(asked).toBe(1);
+  });
+
   it('is believed when it writes its error into the result', async () => {
     answering(() => ({
       body: result(
