@@ -47,7 +47,7 @@ interface ReadOptions {
 /** To the end: after a short silence, unless the config says otherwise. */
 async function read(config: JsonObject = {}, options: ReadOptions = {}) {
   const { bookmark: from, env = testEnv(), afterPage } = options;
-  const quick = { poll_interval_ms: 200, idle_termination_secs: 0.5 };
+  const quick = { poll_interval_ms: 200, idle_termination_secs: 0.3 };
   const source = await kinesisSource.open(
     parsed(kinesisSource, { ...quick, ...config }),
     sourceContext({ env }),
@@ -75,7 +75,7 @@ describe('the source', () => {
     await put(server.url, stream, ['4'], 'b');
     fake.merge(stream, SHARD(1), SHARD(2));
     await put(server.url, stream, ['5']);
-    const { data, bookmark } = await read({ include_closed: true });
+    const { data, bookmark } = await read({ include_closed: true, records_per_request: 1 });
     expect([data.slice(0, 2), new Set(data.slice(2, 4)), data.slice(4)]).toEqual([
       [1, 2],
       new Set([3, 4]),
@@ -92,7 +92,7 @@ describe('the source', () => {
     await put(server.url, stream, ['1', '2']);
     let split = false;
     const first = await read(
-      {},
+      { idle_termination_secs: 3 },
       {
         afterPage: async () => {
           if (split) return;

@@ -126,7 +126,8 @@ export class KinesisSource implements Source {
     const from = clock.elapsedMs();
     const record = await this.#again(() => reader.next(waitMs));
     if (record !== undefined) return record;
-    this.#idleMs += Math.max(1, Math.min(waitMs, clock.elapsedMs() - from));
+    // The time that an answer takes is no silence.
+    if (reader.isQuiet) this.#idleMs += Math.max(1, Math.min(waitMs, clock.elapsedMs() - from));
     return this.#idleMs >= idleMs || reader.hasEnded ? 'end' : 'pause';
   }
 

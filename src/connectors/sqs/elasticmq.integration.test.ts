@@ -11,9 +11,9 @@ const LONG = 120_000;
 const [, service] = services;
 const missing = service?.missing ?? (service === undefined ? 'no service' : undefined);
 
-/** Reads to the end, and acknowledges so many pages. */
-async function read(queue: string, acknowledged: number): Promise<JsonValue[]> {
-  const config = { queue_url: queue, ...loginFields, batch_size: 5, idle_timeout_secs: 2 };
+/** Reads so many messages, and acknowledges so many pages. */
+async function read(queue: string, most: number, acknowledged: number): Promise<JsonValue[]> {
+  const config = { queue_url: queue, ...loginFields, batch_size: 5, max_messages: most };
   const checked = check(sqsSource.config, { ...config, wait_time_seconds: 1 });
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
   const source = await sqsSource.open(checked.value, sourceContext());
@@ -41,10 +41,10 @@ describe.skipIf(missing !== undefined)(`ElasticMQ ${missing ?? ''}`, { timeout: 
     const queue = await makeQueue(service?.url() ?? '');
     const all = Array.from({ length: 23 }, (_, id) => id);
     await send(queue, all.map(String));
-    const first = await read(queue, 2);
+    const first = await read(queue, 23, 2);
     expect(sorted(first)).toEqual(all);
     expect(await messagesIn(queue)).toBe(13);
-    const second = await read(queue, Infinity);
+    const second = await read(queue, 13, Infinity);
     expect(sorted(second)).toEqual(sorted(first.slice(10)));
     expect(await messagesIn(queue)).toBe(0);
   });

@@ -207,7 +207,7 @@ describe('the source', () => {
     );
     const source = await opened({
       queue_url: fifo,
-      idle_timeout_secs: 1,
+      max_messages: 3,
       batch_size: 0,
       wait_time_seconds: 0,
     });

@@ -17,6 +17,8 @@ interface ShardState {
   waiting: number;
   hasEnded: boolean;
   behindMs: number | undefined;
+  /** Whether its last answer had no records. */
+  isQuiet: boolean;
   /** When it is asked again, in milliseconds of the clock. */
   dueMs: number;
 }
@@ -104,6 +106,11 @@ export class ShardReader<R> {
     return !this.#options.follows && [...this.#states.values()].every((one) => one.hasEnded);
   }
 
+  /** Whether every shard has said that it has nothing more. */
+  get isQuiet(): boolean {
+    return [...this.#states.values()].every(({ isQuiet, hasEnded }) => isQuiet || hasEnded);
+  }
+
   /** Of the shard that is most behind; `undefined` as long as not every one has told. */
   get behindMs(): number | undefined {
     let most = 0;
@@ -126,6 +133,7 @@ export class ShardReader<R> {
       waiting: 0,
       hasEnded: position === 'end',
       behindMs: undefined,
+      isQuiet: false,
       dueMs: 0,
     });
   }
@@ -194,6 +202,7 @@ export class ShardReader<R> {
       state.fetched = { type: 'after_sequence_number', sequence: last.sequence };
     state.waiting += records.length;
     state.behindMs = behindMs;
+    state.isQuiet = last === undefined;
     state.iterator = next;
     const now = context.env.clock.elapsedMs();
     const isBehind = behindMs === undefined ? records.length > 0 : behindMs > 0;
