@@ -154,16 +154,20 @@ export function withField(schema: RecordSchema, field: RecordField): RecordSchem
   return { ...schema, fields };
 }
 
-/** The listed fields get a type. Where other fields may occur, they are added to the known ones. */
+/**
+ * The listed fields get a type, and may be null if they might before or `toNull` says so. Where other
+ * fields may occur, they are added to the known ones.
+ */
 export function withTypes(
   schema: RecordSchema,
   names: readonly string[],
   type: RecordType,
+  { toNull = false }: { readonly toNull?: boolean } = {},
 ): RecordSchema {
   return names.reduce((changed, name) => {
     const before = fieldOf(changed, name);
     if (before === undefined && schema.others !== true) return changed;
-    return withField(changed, { name, type, nullable: before?.nullable ?? true });
+    return withField(changed, { name, type, nullable: toNull || (before?.nullable ?? true) });
   }, schema);
 }
 

@@ -72,7 +72,8 @@ export const cast = defineTransform<z.infer<typeof schema>>({
     // A value that cannot be converted keeps its type.
     if (onError === 'skip') return forgetFields(input, Object.keys(fields));
     return Object.entries(fields).reduce(
-      (known, [name, type]) => withTypes(known, [name], TYPES[type]),
+      (known, [name, type]) =>
+        withTypes(known, [name], TYPES[type], { toNull: onError === 'null' }),
       input,
     );
   },
