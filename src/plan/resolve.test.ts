@@ -37,6 +37,21 @@ describe('run-time tokens', () => {
     },
   );
 
+  test.each<[string, JsonValue]>([
+    ['database_url', 'sqlite:${u.v}.db'],
+    ['database_url', 'sqlite:data/${u.v}/x.db?mode=rwc'],
+    ['database', 'data/${u.v}/x.duckdb'],
+    ['object_keys', ['in/${u.v}/a.csv']],
+    ['prefix', 'in/${u.v}/'],
+    ['base_url', 'https://api.example/v1/${u.v}'],
+  ])('nor out of the folder of a database, a bucket or an address: %s %j', (key, text) => {
+    const fillWith = (value: string) => () =>
+      fillConfig({ [key]: text }, out(value), { base: 'x.config' });
+    for (const value of ['x/../../y', '/../y', 'a/../../y', '%2e%2E/y', '..?x=/y'])
+      expect(fillWith(value)).toThrow('leads out of its folder');
+    expect(fillWith('a..b/c')).not.toThrow();
+  });
+
   test('two dots in a name stay in the folder', () => {
     expect(fillConfig({ path: 'o/../${u.v}.csv' }, out('a..b/c'), { base: 'x' })).toEqual({
       path: 'o/../a..b/c.csv',

@@ -64,12 +64,14 @@ export function fillConfig(
   return filled;
 }
 
-/** Texts that name files, or what an address stands for. */
-const PLACE = /(^|\.)(path|pattern|url)$/;
+/** Texts that name files, databases that are files, objects, or what an address stands for. */
+const PLACE =
+  /(^|\.)(\w*path|pattern|glob|prefix|object_keys|file|database|endpoint|\w*url)(\[\d+\])?$/;
 
-/** How many steps of a path go up. */
+/** How many steps of a path or address go up; addresses know two spellings of a dot. */
 function climbs(path: string): number {
-  return path.split(/[/\\]/).filter((step) => step === '..').length;
+  const steps = path.replaceAll(/%2e/gi, '.').split(/[/\\:?#]/);
+  return steps.filter((step) => step === '..').length;
 }
 
 class Filler {
