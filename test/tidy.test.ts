@@ -60,6 +60,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'kit',
     'lib',
   ],
+  // What an editor asks of documents; nothing runs.
+  lsp: ['features', 'engine', 'plan', 'blocks', 'document', 'kit', 'lib'],
   server: [
     'mcp',
     'features',
@@ -79,6 +81,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'client',
     'conformance',
     'packages',
+    'lsp',
     'mcp',
     'features',
     'triggers',

@@ -8,6 +8,7 @@ type Item = DefaultTheme.SidebarItem;
 const GUIDE = [
   'README',
   'first-hour',
+  'editors',
   'many-moves',
   'dead-letters',
   'testing',

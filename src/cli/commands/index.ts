@@ -23,6 +23,7 @@ import { initCommand } from './init.ts';
 import { lintCommand } from './lint.ts';
 import { listCommand } from './list.ts';
 import { maskingCommand } from './masking.ts';
+import { lspCommand } from './lsp.ts';
 import { mcpCommand } from './mcp.ts';
 import { newConnectorCommand } from './new-connector.ts';
 import { notifyTestCommand } from './notify-test.ts';
@@ -110,6 +111,7 @@ export const COMMANDS: readonly Command[] = [
   logsCommand,
   cancelCommand,
   rerunCommand,
+  lspCommand,
   mcpCommand,
   schedulesCommand,
   clusterStatusCommand,
