@@ -46,7 +46,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('preparing', () => {
-  it('sets the version of package, lock file and chart, and of nothing else', () => {
+  it('sets the version of package, lock file, chart and extension, and of nothing else', () => {
     prepare(folder, '99.1.0', '2026-01-31');
     const manifest = JSON.parse(text('package.json')) as { version: string };
     const lock = JSON.parse(text('package-lock.json')) as {
@@ -60,6 +60,7 @@ describe('preparing', () => {
       '99.1.0',
     ]);
     expect({ ...lock.packages, '': 0 }).toEqual({ ...before.packages, '': 0 });
+    expect(JSON.parse(text('editors/vscode/package.json'))).toMatchObject({ version: '99.1.0' });
     expect(text('deploy/helm/headgate/Chart.yaml')).toMatch(
       /^version: 99\.1\.0\nappVersion: 99\.1\.0$/m,
     );

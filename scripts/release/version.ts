@@ -5,6 +5,7 @@ export const VERSION_PLACES: Readonly<Record<string, RegExp>> = {
   'package.json': /(?<="version": ")[^"]+(?=")/,
   // The first two are of the package itself.
   'package-lock.json': /(?<=^ {2}(?: {4})?"version": ")[^"]+(?=")/gm,
+  'editors/vscode/package.json': /(?<=^ {2}"version": ")[^"]+(?=")/m,
   'deploy/helm/headgate/Chart.yaml': /(?<=^(?:version|appVersion): ).+$/gm,
 };
 const OF_PACKAGE_ITSELF = 2;

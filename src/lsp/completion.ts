@@ -10,6 +10,7 @@ import { cursorAt, type Cursor } from './cursor.ts';
 import { keysAt } from './document-tree.ts';
 import { declared, namesFor, openToken } from './names.ts';
 import { aboutType, fieldInfo, nodesAt, type SchemaNode } from './schema-at.ts';
+import { formatOf } from './text-format.ts';
 
 interface Offer {
   readonly label: string;
@@ -27,7 +28,7 @@ export function completionsAt(
   const text = document.getText();
   const cursor = cursorAt(text, offset);
   if (cursor === undefined) return [];
-  const isJson = document.languageId === 'json';
+  const isJson = formatOf(document) === 'json';
   const token = cursor.role === 'value' ? openToken(cursor.typed) : undefined;
   if (token !== undefined) {
     const names = [...declared(cursor.tree, token.names).keys()].map(nameOffer);

@@ -1,5 +1,5 @@
 /** A language server for documents (Language Server Protocol), over a pair of streams. */
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TextDocumentSyncKind, TextDocuments, TextEdit } from 'vscode-languageserver';
 import { createConnection } from 'vscode-languageserver/node';
@@ -19,6 +19,7 @@ import { definitionAt } from './definition.ts';
 import { diagnosticsOf } from './diagnostics.ts';
 import { hoverAt } from './hover.ts';
 import type { SchemaNode } from './schema-at.ts';
+import { formatOf } from './text-format.ts';
 
 /** How long a text must rest before it is checked. */
 const REST_MS = 200;
@@ -93,11 +94,6 @@ function formatted(
     if (error instanceof ConfigError) return [];
     throw error;
   }
-}
-
-function formatOf({ uri, languageId }: TextDocument): Format {
-  const extension = extname(uri).toLowerCase();
-  return extension === '.json' || (extension === '' && languageId === 'json') ? 'json' : 'yaml';
 }
 
 /** A text that is not saved yet stands in the folder in which the editor was started. */

@@ -74,7 +74,7 @@ async function open(name: string, marked: string): Promise<{ uri: string; positi
   await connection.sendNotification('textDocument/didOpen', {
     textDocument: {
       uri,
-      languageId: name.endsWith('.json') ? 'json' : 'yaml',
+      languageId: name.endsWith('.json') ? 'headgate-json' : 'headgate-yaml',
       version: 1,
       text,
     },
@@ -255,6 +255,9 @@ it('completes the names of presets, logins, rows and variables', async () => {
     'folder',
   ]);
   expect(await at('    source: { type: rest, config: { auth: { ref: |')).toEqual(['crm']);
+  // What follows a quote that is still open is not lost.
+  const above = 'matrix:\n  - sink: { ref: "|\npipeline:\n  sinks: { lake: { type: stdout } }\n';
+  expect(labels(await complete(above))).toEqual(['lake']);
   // The settings are those of the preset.
   expect(await at('    sink: { ref: out, config: { |')).toContain('write_mode');
 });
