@@ -95,11 +95,11 @@ export interface Adoption {
   readonly limit: number;
 }
 
-export type Admission =
-  | { readonly type: 'admitted' }
+export type Admission = { readonly type: 'admitted' } | Repetition;
+
+export type Repetition =
   /** The key was used before for the same request; `run` is undefined when that run is gone. */
-  | { readonly type: 'replay'; readonly run: StoredRun | undefined }
-  | { readonly type: 'mismatch' };
+  { readonly type: 'replay'; readonly run: StoredRun | undefined } | { readonly type: 'mismatch' };
 
 export interface RunEnding extends Pick<StoredRun, 'records_written' | 'invocations' | 'error'> {
   readonly status: 'completed' | 'failed' | 'cancelled';
@@ -138,6 +138,8 @@ export interface RunStore {
    * submission is erased with the run.
    */
   admit(run: StoredRun, options: AdmitOptions): Promise<Admission>;
+  /** What `admit` would answer to a key that is held; undefined when it is free. Stores nothing. */
+  repeated(claim: Claim): Promise<Repetition | undefined>;
   /** Undefined when there is no such run, or none is stored of it any more. */
   getSubmission(runId: string): Promise<StoredSubmission | undefined>;
   getRun(runId: string): Promise<StoredRun | undefined>;

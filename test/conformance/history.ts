@@ -250,6 +250,20 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         expect(await history.getRun('b')).toBeUndefined();
       });
 
+      it('says who holds a key without storing anything', async () => {
+        const history = await open();
+        expect(await history.repeated(claim())).toBeUndefined();
+        await history.admit(aRun('a', { idempotency_key: 'k' }), { claim: claim() });
+        expect(await history.repeated(claim())).toMatchObject({
+          type: 'replay',
+          run: { run_id: 'a' },
+        });
+        expect(await history.repeated(claim({ fingerprint: 'g' }))).toEqual({ type: 'mismatch' });
+        expect(await history.repeated(claim({ key: 'other' }))).toBeUndefined();
+        expect(await history.repeated(claim({ expired_at_or_before: at(10) }))).toBeUndefined();
+        expect((await history.listRuns({ limit: 10 })).runs).toHaveLength(1);
+      });
+
       it('lets one of several simultaneous claims win', async () => {
         const history = await open();
         const all = await Promise.all(

@@ -10,10 +10,12 @@ import type {
   AdmitOptions,
   AdoptedRun,
   Adoption,
+  Claim,
   History,
   Instance,
   PurgeBounds,
   Purged,
+  Repetition,
   RunEnding,
   RunFence,
   StoredLogPage,
@@ -68,11 +70,8 @@ export class MemoryHistory implements History {
   async admit(run: StoredRun, options: AdmitOptions): Promise<Admission> {
     const { claim, submission } = options;
     if (claim !== undefined) {
-      const held = this.#claims.get(claim.key);
-      if (held !== undefined && held.claimed_at > claim.expired_at_or_before) {
-        if (held.fingerprint !== claim.fingerprint) return { type: 'mismatch' };
-        return { type: 'replay', run: this.#runs.get(held.run_id) };
-      }
+      const repetition = this.#repetition(claim);
+      if (repetition !== undefined) return repetition;
       this.#claims.set(claim.key, {
         run_id: run.run_id,
         fingerprint: claim.fingerprint,
@@ -84,6 +83,17 @@ export class MemoryHistory implements History {
     if (submission !== undefined) this.#submissions.put(run.run_id, submission);
     for (const record of options.audits ?? []) this.#keepAudit(record);
     return { type: 'admitted' };
+  }
+
+  async repeated(claim: Claim): Promise<Repetition | undefined> {
+    return this.#repetition(claim);
+  }
+
+  #repetition(claim: Claim): Repetition | undefined {
+    const held = this.#claims.get(claim.key);
+    if (held === undefined || held.claimed_at <= claim.expired_at_or_before) return undefined;
+    if (held.fingerprint !== claim.fingerprint) return { type: 'mismatch' };
+    return { type: 'replay', run: this.#runs.get(held.run_id) };
   }
 
   async getSubmission(runId: string): Promise<StoredSubmission | undefined> {

@@ -7,9 +7,11 @@ import type {
   AdmitOptions,
   AdoptedRun,
   Adoption,
+  Claim,
   Instance,
   PurgeBounds,
   Purged,
+  Repetition,
   RunEnding,
   RunFence,
   RunLogLine,
@@ -23,7 +25,7 @@ import type { ClusterStore, OpenedHistory } from '../cluster.ts';
 import { Conditions } from './conditions.ts';
 import { finishRun, NOT_COMPLETED, startRun, UNFINISHED } from './run-statements.ts';
 import { instanceOf, runOf, text } from './rows.ts';
-import { admission } from './sql-admission.ts';
+import { admission, HOLDER, repetitionOf } from './sql-admission.ts';
 import { insertAudit, listAudit } from './sql-audit.ts';
 import { SqlCatalog } from './sql-catalog.ts';
 import { adoption, FAIL_EXPIRED, FAIL_RUNS_OF, failure, renewal } from './sql-leases.ts';
@@ -72,6 +74,12 @@ export class SqlHistory implements OpenedHistory {
     return this.#store.change(() => admission(this.#store.dialect, run, options), {
       touches: claim === undefined ? [run.run_id] : [run.run_id, `key ${claim.key}`],
     });
+  }
+
+  async repeated(claim: Claim): Promise<Repetition | undefined> {
+    const [holder] = await this.#store.read(HOLDER, [claim.key]);
+    const isHeld = holder !== undefined && text(holder['claimed_at']) > claim.expired_at_or_before;
+    return isHeld ? repetitionOf(holder, claim) : undefined;
   }
 
   async getRun(runId: string): Promise<StoredRun | undefined> {

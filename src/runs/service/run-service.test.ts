@@ -171,6 +171,23 @@ describe('submitting', () => {
     await expect(service.submit()).resolves.toBeDefined();
   });
 
+  it('answers a repetition although the queue is full', async () => {
+    const service = await testService();
+    const first = await service.submit({ idempotency_key: 'k' });
+    await service.submit();
+    await service.submit();
+    expect(await service.submit({ idempotency_key: 'k' })).toBe(first);
+    expect(await refusalOf(service.submit({ idempotency_key: 'k', name: 'x' }))).toMatchObject({
+      code: 'conflict',
+    });
+    expect(await refusalOf(service.submit({ idempotency_key: 'new' }))).toMatchObject({
+      code: 'queue_full',
+    });
+    expect(await service.measured('svc_serve_idempotency_hits_total')).toEqual([
+      'svc_serve_idempotency_hits_total 1',
+    ]);
+  });
+
   it('gives the place in the queue back whatever ends a submission early', async () => {
     const service = await testService({
       limits: { maxQueued: 0 },

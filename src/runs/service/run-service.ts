@@ -1,6 +1,12 @@
 /** The control plane's runs: submitted, listed, followed, cancelled, and drained at the end. */
 import type { ClusterStore } from '../../history/cluster.ts';
-import { NOBODY, type History, type Instance, type StoredRun } from '../../history/history.ts';
+import {
+  NOBODY,
+  type History,
+  type Instance,
+  type Repetition,
+  type StoredRun,
+} from '../../history/history.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { doctorFailure, type DoctorReport } from '../../wire/doctor.ts';
@@ -260,18 +266,19 @@ class Service implements RunService {
     how.onPrepared?.(summary);
     checkSettings(submission, this.#options.callbacks);
     if (this.cluster !== undefined) refuseWithheld(how);
+    const actions = [{ action: SUBMIT, caller }, ...(how.actions ?? [])];
+    const asked: Preparation = { submission, configHash, summary, base, report: null };
+    const known = await this.#repeatedWhenFull(asked, how, actions);
+    if (known !== undefined) return receiptOf(known);
     const place = this.#live.reserve();
     try {
       const report =
         submission.doctor_first === true
           ? await this.#preflight({ ...submission, bound }, base)
           : null;
-      const preparation: Preparation = { submission, configHash, summary, base, report };
+      const preparation: Preparation = { ...asked, report };
       const fresh = this.#newRun(preparation, how);
-      const repeated = await this.#admit(fresh, preparation, [
-        { action: SUBMIT, caller },
-        ...(how.actions ?? []),
-      ]);
+      const repeated = await this.#admit(fresh, preparation, actions);
       if (repeated === undefined) this.#enter(fresh, preparation, place);
       else place.release();
       how.onAdmitted?.(repeated === undefined ? 'new' : 'repeated');
@@ -417,26 +424,38 @@ class Service implements RunService {
     const admission = await this.#health.ask((history) =>
       history.admit(run, { audits, submission, ...(claim === undefined ? {} : { claim }) }),
     );
-    switch (admission.type) {
-      case 'admitted':
-        return undefined;
-      case 'mismatch':
-        throw new RefusedError(
-          'conflict',
-          'the idempotency key was used before for another request',
-          { hint: 'use a new key' },
-        );
-      case 'replay':
-        if (admission.run === undefined)
-          throw new RefusedError('not_found', 'the run of this idempotency key is gone');
-        this.#options.env.metrics.inc(idempotencyHits, {});
-        for (const { action, caller } of actions)
-          if (action !== SUBMIT)
-            await this.audit.record(actionOf(caller, action, admission.run.run_id));
-        return admission.run;
-      default:
-        return admission satisfies never;
-    }
+    return admission.type === 'admitted' ? undefined : this.#repeat(admission, actions);
+  }
+
+  /** A repetition needs no place in the queue. */
+  async #repeatedWhenFull(
+    preparation: Preparation,
+    how: How,
+    actions: readonly SubmittingAction[],
+  ): Promise<StoredRun | undefined> {
+    if (!this.#live.full || preparation.submission.idempotency_key == null) return undefined;
+    const { claim } = this.#newRun(preparation, how);
+    const repetition = claim && (await this.#health.ask((history) => history.repeated(claim)));
+    if (repetition === undefined) return undefined;
+    const run = await this.#repeat(repetition, actions);
+    how.onAdmitted?.('repeated');
+    return run;
+  }
+
+  async #repeat(repetition: Repetition, actions: readonly SubmittingAction[]): Promise<StoredRun> {
+    if (repetition.type === 'mismatch')
+      throw new RefusedError(
+        'conflict',
+        'the idempotency key was used before for another request',
+        { hint: 'use a new key' },
+      );
+    const { run } = repetition;
+    if (run === undefined)
+      throw new RefusedError('not_found', 'the run of this idempotency key is gone');
+    this.#options.env.metrics.inc(idempotencyHits, {});
+    for (const { action, caller } of actions)
+      if (action !== SUBMIT) await this.audit.record(actionOf(caller, action, run.run_id));
+    return run;
   }
 
   #enter(fresh: NewRun, preparation: Preparation, place: ReturnType<LiveRuns['reserve']>): void {
