@@ -35,11 +35,11 @@ export function editorSchema(parts: Parts, grammar: Grammar): JsonSchema {
     anyOf: [{ required }, { required: ['extends'] }],
     title: 'Headgate pipeline document',
     $defs: {
-      source: partSchema(parts.sources.all, 'partial'),
-      sink: partSchema(parts.sinks.all, 'partial'),
-      transform: partSchema(parts.transforms.all, 'whole'),
-      state: partSchema(parts.states.all, 'whole'),
-      credential: partSchema(parts.credentials.all, 'whole'),
+      ...partSchemas('source', parts.sources.all, 'partial'),
+      ...partSchemas('sink', parts.sinks.all, 'partial'),
+      ...partSchemas('transform', parts.transforms.all, 'whole'),
+      ...partSchemas('state', parts.states.all, 'whole'),
+      ...partSchemas('credential', parts.credentials.all, 'whole'),
     },
   };
 }
@@ -78,17 +78,31 @@ function namesPart({ properties }: JsonSchema): boolean {
  * One condition a type, so that an editor shows the settings of the type that stands there. Rows
  * complete the sources and sinks they start from, so that nothing is required of one that stands
  * alone.
+ *
+ * The settings of each type are schemas of their own, two references away: validators that compile a
+ * schema to a function (Ajv) put a referenced schema that itself refers to nothing into the function
+ * around it, and one function for all types has more variables than the stack has room for.
  */
-function partSchema(definitions: readonly Typed[], config: 'whole' | 'partial'): object {
+function partSchemas(
+  kind: Kind,
+  definitions: readonly Typed[],
+  config: 'whole' | 'partial',
+): Record<string, object> {
   const names = ({ type, aliases = [] }: Typed): string[] => [type, ...aliases];
-  return {
+  const nameOf = ({ type }: Typed): string => `${kind}_${type.replaceAll(/\W/g, '_')}`;
+  const choice = {
     properties: { type: { enum: definitions.flatMap(names) } },
     allOf: definitions.map((one) => ({
       if: { properties: { type: { enum: names(one) } }, required: ['type'] },
       // oxlint-disable-next-line unicorn/no-thenable -- the keyword of JSON Schema
-      then: { description: one.description, properties: { config: configSchema(one, config) } },
+      then: { description: one.description, $ref: `#/$defs/${nameOf(one)}` },
     })),
   };
+  const settings = definitions.flatMap((one) => [
+    [nameOf(one), { properties: { config: { $ref: `#/$defs/${nameOf(one)}_config` } } }] as const,
+    [`${nameOf(one)}_config`, configSchema(one, config)] as const,
+  ]);
+  return { [kind]: choice, ...Object.fromEntries(settings) };
 }
 
 function configSchema({ config }: Typed, completeness: 'whole' | 'partial'): object {
