@@ -81,4 +81,14 @@ describe('fmt', () => {
     expect(await run('fmt', '--check', 'messy.yaml')).toEqual({ code: 0, stdout: '', stderr: '' });
     expect(printed.stdout).toContain('# input');
   });
+
+  it('finds nothing to change in the documents that come with the program', async () => {
+    const folder = join(import.meta.dirname, '../../examples');
+    const documents = readdirSync(folder).filter((name) => /\.(ya?ml|json)$/.test(name));
+    expect(await run('fmt', '--check', ...documents.map((name) => join(folder, name)))).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    });
+  });
 });
