@@ -52,6 +52,7 @@ export class PoolWorker implements JobHolder {
   #isDropping = false;
   #isSlow = false;
   #isSpent = false;
+  #endedBy: ProcessEnd['signal'];
   #killTimer: NodeJS.Timeout | undefined;
 
   constructor(options: PoolWorkerOptions) {
@@ -82,6 +83,14 @@ export class PoolWorker implements JobHolder {
   /** Whether it got as far as taking jobs. */
   get wasReady(): boolean {
     return this.#wasReady;
+  }
+
+  /**
+   * A signal to the whole process group ended it before its first line could say that the server
+   * decides: nothing is wrong with it.
+   */
+  get wasInterrupted(): boolean {
+    return !this.#wasReady && (this.#endedBy === 'SIGTERM' || this.#endedBy === 'SIGINT');
   }
 
   /**
@@ -252,6 +261,7 @@ export class PoolWorker implements JobHolder {
     if (this.#ended) return;
     this.#ended = true;
     this.#ready = false;
+    this.#endedBy = end.signal;
     const reason = this.#crash.sentence(end);
     this.#giveBack();
     this.#settle({ type: 'crashed', reason, why: this.#crash.cause(this.#wasReady) });

@@ -1,4 +1,7 @@
 import { fork } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
@@ -278,6 +281,27 @@ describe('isolation', () => {
 });
 
 describe('the signals of a terminal', () => {
+  it('do not fail a job whose worker they ended before its first line', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-worker-'));
+    const entry = join(folder, 'entry.mjs');
+    const mark = JSON.stringify(join(folder, 'was-here'));
+    writeFileSync(
+      entry,
+      `import { existsSync, writeFileSync } from 'node:fs';
+      if (existsSync(${mark})) await import(${JSON.stringify(ENTRY)});
+      else {
+        writeFileSync(${mark}, '');
+        process.kill(process.pid, 'SIGTERM');
+      }`,
+    );
+    try {
+      const { end } = await whole(pool({ entry, spares: 0 }), 'quick');
+      expect(end).toMatchObject({ type: 'finished' });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   it('do not end a worker: the server decides', async () => {
     const worker = fork(ENTRY, [], { execArgv: [], serialization: 'advanced', stdio: 'ignore' });
     const heard: { type: string }[] = [];

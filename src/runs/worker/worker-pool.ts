@@ -211,7 +211,7 @@ class WorkerPool implements JobExecutor {
     const fatal = fatalLines(tail);
     if (fatal !== '')
       log.at('headgate::worker').debug('a worker process ended', { reason, stderr: fatal });
-    if (!worker.wasReady) {
+    if (!worker.wasReady && !worker.wasInterrupted) {
       log.at('headgate::worker').error('a worker process could not start', { reason });
       this.#waiting.shift()?.settle({ type: 'crashed', reason, why: 'not_started' });
       this.#unfit = this.#waiting.length === 0;
