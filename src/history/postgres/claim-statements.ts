@@ -7,9 +7,15 @@ export const TIME_IN = `to_char(clock_timestamp() AT TIME ZONE 'UTC' + ?::float8
 export const NOW = TIME_IN.replace('?', '0');
 
 const UNCLAIMED = `status = 'queued' AND owner = ''`;
+/**
+ * The same, written so that no index answers it. A planner that takes the queue for short, because
+ * nobody has analyzed the table since it grew, would otherwise read all of it for each run.
+ */
+const STILL_UNCLAIMED = `status || owner = 'queued'`;
+const NAME = `COALESCE(name, '')`;
 /** Of the first run in the order of names that fulfils the condition; none where there is none. */
-const FIRST_NAME = (lap: string, condition: string): string =>
-  `(SELECT COALESCE(name, '') AS name, ${lap} AS lap FROM svc_serve_runs WHERE ${UNCLAIMED} AND ${condition} ORDER BY COALESCE(name, '') LIMIT 1)`;
+const firstName = (lap: 1 | 2, condition: string): string =>
+  `(SELECT ${NAME} AS name, ${lap} AS lap FROM svc_serve_runs WHERE ${UNCLAIMED} AND ${condition} ORDER BY ${NAME} LIMIT 1)`;
 /** Its end was asked for: it never starts. */
 const STARTS = 'CASE WHEN r.cancel_requested = 0 THEN';
 /** What the server that took a run needs of it; the shards of a run are given its submission. */
@@ -18,28 +24,31 @@ export const WITH_SUBMISSIONS = `SELECT c.*, s.content, s.document_hash, d.conte
   LEFT JOIN svc_serve_texts d ON d.hash = s.document_hash LEFT JOIN svc_serve_texts b ON b.hash = s.base_hash`;
 
 /**
- * The names are found by jumping from one to the next in the index, however many runs each has: from
- * the one behind the name that had the last turn to the end, and then from the beginning to that
- * name. More are looked at than taken, because other servers may be taking the first ones.
+ * The names are found by jumping from one to the next in the index, however many runs each has: in
+ * the first lap from the one behind the name that had the last turn to the end, in the second from
+ * the beginning to that name. More are looked at than taken, because other servers may be taking the
+ * first ones. What it reads grows with the runs that are asked for, never with the queue.
  */
 export const CLAIM = `WITH RECURSIVE asked (behind, most) AS (SELECT ?::text, ?::integer), names (name, lap, n) AS (
     SELECT f.name, f.lap, 1 FROM asked, LATERAL (
-      ${FIRST_NAME('1', `COALESCE(name, '') > asked.behind`)} UNION ALL ${FIRST_NAME('2', `COALESCE(name, '') <= asked.behind`)}
+      ${firstName(1, `${NAME} > asked.behind`)} UNION ALL ${firstName(2, `${NAME} <= asked.behind`)}
       ORDER BY lap LIMIT 1) AS f
     UNION ALL
     SELECT f.name, f.lap, names.n + 1 FROM names, asked, LATERAL (
-      ${FIRST_NAME('names.lap', `COALESCE(name, '') > names.name AND (names.lap = 1 OR COALESCE(name, '') <= asked.behind)`)}
-      UNION ALL ${FIRST_NAME('2', `names.lap = 1 AND COALESCE(name, '') <= asked.behind`)}
+      ${firstName(1, `names.lap = 1 AND ${NAME} > names.name`)}
+      UNION ALL ${firstName(2, `names.lap = 1 AND ${NAME} <= asked.behind`)}
+      UNION ALL ${firstName(2, `names.lap = 2 AND ${NAME} > names.name AND ${NAME} <= asked.behind`)}
       ORDER BY lap LIMIT 1) AS f
     WHERE names.n < asked.most * 2
-  ), candidates AS (
+  ), candidates AS MATERIALIZED (
     SELECT c.run_id, c.turn, names.n FROM names CROSS JOIN LATERAL (
       SELECT run_id, row_number() OVER (ORDER BY submitted_at, run_id) AS turn FROM (
         SELECT run_id, submitted_at FROM svc_serve_runs WHERE ${UNCLAIMED} AND COALESCE(svc_serve_runs.name, '') = names.name
         ORDER BY submitted_at, run_id LIMIT (SELECT most * 2 FROM asked)) AS oldest) AS c
   ), taken AS MATERIALIZED (
-    SELECT r.run_id, c.turn, c.n FROM candidates c JOIN svc_serve_runs r ON r.run_id = c.run_id
-    WHERE r.status = 'queued' AND r.owner = '' ORDER BY c.turn, c.n LIMIT (SELECT most FROM asked) FOR UPDATE OF r SKIP LOCKED
+    SELECT held.run_id, c.turn, c.n FROM (SELECT * FROM candidates ORDER BY turn, n) AS c CROSS JOIN LATERAL (
+      SELECT run_id FROM svc_serve_runs WHERE run_id = c.run_id AND ${STILL_UNCLAIMED} FOR UPDATE SKIP LOCKED) AS held
+    LIMIT (SELECT most FROM asked)
   ), claimed AS (
     UPDATE svc_serve_runs r SET owner = ?, claims = r.claims + 1, lease_until = ${TIME_IN},
       status = ${STARTS} 'running' ELSE r.status END, started_at = ${STARTS} ${NOW} ELSE r.started_at END
