@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
 import { aRun } from '../../../test/conformance/history.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
@@ -6,6 +7,7 @@ import { freshDatabase } from '../../../test/servers/postgres.ts';
 import type { ClaimRequest, ClusterStore, OpenedHistory } from '../cluster.ts';
 import { NOBODY, type Instance, type RunEnding, type StoredRun } from '../history.ts';
 import { openHistory } from '../open.ts';
+import { CLAIM } from './claim-statements.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 
 const database = await freshDatabase();
@@ -73,6 +75,25 @@ const instance = (id: string): Instance => ({
   in_flight: 1,
 });
 
+/** Pages of tables and indexes that a claim of four runs looks at. */
+async function blocksReadBy(client: Client): Promise<number> {
+  let count = 0;
+  const claim = CLAIM.replaceAll('?', () => `$${(count += 1)}`);
+  await client.query('BEGIN');
+  const { rows } = await client.query<{ 'QUERY PLAN': readonly Explained[] }>(
+    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${claim}`,
+    ['p2', 4, 'me', 1000],
+  );
+  await client.query('ROLLBACK');
+  const plan = rows[0]?.['QUERY PLAN'][0]?.Plan;
+  if (plan === undefined) throw new Error('PostgreSQL explained nothing');
+  return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+}
+
+interface Explained {
+  readonly Plan: { readonly 'Shared Hit Blocks': number; readonly 'Shared Read Blocks': number };
+}
+
 describe('the queue of a cluster', () => {
   it('gives each of many runs to one of several servers that claim at the same time', async () => {
     const servers = await openBy(4);
@@ -122,6 +143,29 @@ describe('the queue of a cluster', () => {
     expect(idsOf(next)).toEqual(['many-11']);
     const wrapped = await one.cluster.claimRuns(by('me', { limit: 1, behind: 'some' }));
     expect(idsOf(wrapped)).toEqual(['few-2']);
+  });
+
+  it('reads no more of a long queue than of a short one', async () => {
+    const one = await openOne();
+    const client = new Client({ connectionString: database.url });
+    await client.connect();
+    try {
+      await client.query(`SET search_path TO cluster_${schemas}`);
+      // The planner takes the queue for short from now on.
+      await client.query('ALTER TABLE svc_serve_runs SET (autovacuum_enabled = off)');
+      await client.query('ANALYZE svc_serve_runs');
+      for (let n = 10; n < 15; n += 1) await queue(one, `few-${n}`, { name: `p${n % 5}` });
+      const short = await blocksReadBy(client);
+      await client.query(
+        `INSERT INTO svc_serve_runs (run_id, name, labels, status, submitted_at, records_written, invocations, attempt, owner, lease_until, cancel_requested)
+         SELECT 'many-' || n, 'p' || n % 5, '{}', 'queued', '2026-08-01T00:00:00.000Z', 0, '[]', 0, '', '', 0 FROM generate_series(1, 3000) AS n`,
+      );
+      const long = await blocksReadBy(client);
+      // It finds twice as many candidates as it may take of each name.
+      expect(long).toBeLessThan(short + 300);
+    } finally {
+      await client.end();
+    }
   });
 
   it('does not start a run whose end was asked for', async () => {
