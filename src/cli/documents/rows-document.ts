@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { parseDocument } from 'yaml';
 import type { Format } from '../../document/parse/parse.ts';
+import { rowId, shortName } from '../../document/text/row-names.ts';
 import type { Discovered } from '../../kit/source.ts';
 import {
   isObject,
@@ -28,7 +29,7 @@ export function rowsDocument({ text, format, found, preset }: RowsRequest): stri
   const ids = new Set<string>();
   const names = found.map(({ name }) => shortName(name));
   const matrix = found.map((one): JsonObject => {
-    const id = idOf(one.name, ids);
+    const id = rowId(one.name, ids);
     const short = shortName(one.name);
     // Tables of one name in two schemas must not end in one table.
     const isUnique = names.indexOf(short) === names.lastIndexOf(short);
@@ -45,20 +46,6 @@ export function rowsDocument({ text, format, found, preset }: RowsRequest): stri
   const document = parseDocument(text);
   document.set('matrix', document.createNode(matrix));
   return document.toString({ lineWidth: 0 });
-}
-
-/** Without the schema or stream that it belongs to. */
-function shortName(name: string): string {
-  return name.split('.').at(-1) ?? name;
-}
-
-/** Letters, digits, `_` and `-`, once each. */
-function idOf(name: string, taken: Set<string>): string {
-  const plain = name.replaceAll(/[^\w-]+/g, '_').replaceAll(/^_+|_+$/g, '') || 'row';
-  let id = plain;
-  for (let n = 2; taken.has(id); n += 1) id = `${plain}_${n}`;
-  taken.add(id);
-  return id;
 }
 
 /** Undefined where the sink needs none, or says itself where its rows go. */

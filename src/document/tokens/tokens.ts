@@ -130,6 +130,11 @@ export function marksInJson(text: string): string {
   return text.replaceAll('$\\u0000', LITERAL_DOLLAR);
 }
 
+/** What an author writes for a text that may hold `${` and means no token by it. */
+export function withEscapes(text: string): string {
+  return text.split('${').join('$${');
+}
+
 export type Token =
   | { readonly kind: 'now'; readonly name: string }
   /** `${prefix:rest}`, resolved at load. */

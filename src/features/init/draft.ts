@@ -1,5 +1,7 @@
 /** A document to start from, in pieces: each with what was found and what says so. */
 import { stringify } from 'yaml';
+import { commentLines } from '../../document/text/comment-lines.ts';
+import { withEscapes } from '../../document/tokens/tokens.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 
 /** A setting and the evidence that stands behind it. */
@@ -48,7 +50,7 @@ export interface Draft {
 /** YAML, with the evidence as comments. */
 export function documentOf(draft: Draft): string {
   return [
-    ...comments(draft.about, ''),
+    ...commentLines(draft.about, ''),
     'version: 1',
     `name: ${flow(draft.name)}`,
     '',
@@ -56,7 +58,7 @@ export function documentOf(draft: Draft): string {
     ...sourceLines(draft.source),
     ...transformLines(draft.transforms),
     '',
-    ...comments(draft.advice, '  '),
+    ...commentLines(draft.advice, '  '),
     '  sink:',
     `    type: ${draft.sink.type}`,
     ...block('config', draft.sink.config, '    '),
@@ -81,14 +83,14 @@ function sourceLines({ type, settings, columns }: DraftSource): string[] {
     `    type: ${type}`,
     '    config:',
     ...settings.filter((setting) => !isLast(setting)).flatMap(settingLines),
-    ...comments(
+    ...commentLines(
       texts.map(({ name, because }) => `${name}: text (${because})`),
       '      ',
     ),
     ...(typed.length === 0 ? [] : ['      # The types of the others, and what says so.']),
     ...(typed.length === 0 ? [] : ['      columns:']),
     ...typed.flatMap(({ name, type: written = '', because }) => [
-      ...comments([because], '        '),
+      ...commentLines([because], '        '),
       `        ${flow(name)}: ${flow(written)}`,
     ]),
     ...settings.filter(isLast).flatMap(settingLines),
@@ -97,7 +99,7 @@ function sourceLines({ type, settings, columns }: DraftSource): string[] {
 
 function settingLines({ key, value, because }: Setting): string[] {
   return [
-    ...(because === undefined ? [] : comments([because], '      ')),
+    ...(because === undefined ? [] : commentLines([because], '      ')),
     ...block(key, value, '      '),
   ];
 }
@@ -109,7 +111,7 @@ function transformLines(transforms: Draft['transforms']): string[] {
     '  # What happens to every record, in this order.',
     '  transforms:',
     ...transforms.flatMap(({ type, config, because }) => [
-      ...comments([because], '    '),
+      ...commentLines([because], '    '),
       `    - type: ${type}`,
       ...block('config', config, '      '),
     ]),
@@ -164,13 +166,5 @@ function escaped(value: JsonValue): JsonValue {
   );
 }
 
-function withEscapes(text: string): string {
-  return text.split('${').join('$${');
-}
-
 /** Written by `init` itself, for addresses that hold a password. */
 const ENV_TOKEN = /^\$\{env:HEADGATE_(?:FROM|TO)_URL\}$/;
-
-function comments(sentences: readonly string[], indent: string): string[] {
-  return sentences.map((sentence) => `${indent}# ${sentence.replaceAll(/[\p{Cc}\s]+/gu, ' ')}`);
-}
