@@ -3,7 +3,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Client } from 'pg';
 import { parse } from 'yaml';
+import { freshDatabase } from '../../../test/servers/postgres.ts';
 import { testWiring, testWorld } from '../../../test/support/cli.ts';
 import { parts } from '../../parts.ts';
 import { runCli } from '../framework/run-cli.ts';
@@ -79,7 +81,7 @@ hooks: { end: [] }
     };
     const cursor = (column: string): object => {
       return {
-        replication: { type: 'incremental', column, initial_value: '1970-01-01T00:00:00Z' },
+        replication: { type: 'incremental', column, initial_value: '0001-01-01T00:00:00Z' },
       };
     };
     expect(document).toEqual({
@@ -89,7 +91,11 @@ hooks: { end: [] }
         source: { type: 'postgres', config: { connection_url: '${env:SHOP}' } },
         sink: {
           type: 'postgres',
-          config: { connection_url: '${env:WAREHOUSE}', column_mapping: 'auto_map' },
+          config: {
+            connection_url: '${env:WAREHOUSE}',
+            schema: 'copy',
+            column_mapping: 'auto_map',
+          },
         },
         state: { type: 'file', config: { path: '.headgate/state' } },
       },
@@ -100,22 +106,22 @@ hooks: { end: [] }
             query: 'SELECT "id", "total", "updated_at" FROM "public"."orders" WHERE total > 0',
             ...cursor('updated_at'),
           },
-          { table_name: 'copy.public_orders', write_mode: 'upsert', key: ['id'] },
+          { table_name: 'public_orders', write_mode: 'upsert', key: ['id'] },
         ),
         row(
           'countries',
           { query: 'SELECT * FROM "public"."countries"' },
-          { table_name: 'copy.public_countries', write_mode: 'overwrite' },
+          { table_name: 'public_countries', write_mode: 'overwrite' },
         ),
         row(
           'events',
-          { query: 'SELECT * FROM "public"."events"', ...cursor('at') },
-          { table_name: 'copy.public_events', write_mode: 'append' },
+          { query: 'SELECT * FROM "public"."events"' },
+          { table_name: 'public_events', write_mode: 'append' },
         ),
         row(
           'daily',
           { query: 'SELECT 1 AS id' },
-          { table_name: 'copy.daily', write_mode: 'upsert', key: ['id'] },
+          { table_name: 'daily', write_mode: 'upsert', key: ['id'] },
         ),
       ],
     });
@@ -201,8 +207,13 @@ schedules:
     db.close();
     const done = await cli(['import', '.']);
     expect(done.err).toContain('not imported: tickets: there is no counterpart of `tap-zendesk`');
-    const document = parse(read('shop.headgate.yaml')) as { schedule: unknown; matrix: unknown[] };
+    const document = parse(read('shop.headgate.yaml')) as {
+      schedule: unknown;
+      pipeline: { sink: unknown };
+      matrix: unknown[];
+    };
     expect(document.schedule).toEqual({ cron: '0 0 * * *' });
+    expect(document.pipeline.sink).toMatchObject({ config: { schema: 'tap_postgres' } });
     expect(document.matrix).toEqual([
       {
         id: 'orders',
@@ -235,7 +246,70 @@ schedules:
   });
 });
 
+it('documents of one name get names of their own, and no file is replaced by another', async () => {
+  write(
+    'meltano.yml',
+    `plugins:
+  extractors: [{ name: tap-postgres, select: [a-b.*] }, { name: tap-mysql, select: [a-b.*] }]
+  loaders: [{ name: target-jsonl }]
+schedules:
+  - { name: daily, extractor: tap-postgres, loader: target-jsonl }
+  - { name: Daily, extractor: tap-mysql, loader: target-jsonl }
+`,
+  );
+  expect((await cli(['import', '.'])).code).toBe(0);
+  expect(parse(read('daily.headgate.yaml'))).toMatchObject({
+    name: 'daily',
+    pipeline: { source: { type: 'postgres' } },
+  });
+  expect(parse(read('Daily-2.headgate.yaml'))).toMatchObject({
+    name: 'Daily-2',
+    pipeline: { source: { type: 'mysql' } },
+  });
+});
+
 describe('dlt', () => {
+  it('goes on in the table that dlt wrote, and reads everything where that is another one', async () => {
+    const database = await freshDatabase();
+    const { url } = database;
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    try {
+      await client.query(`CREATE TABLE orders (id int, at date);
+        INSERT INTO orders VALUES (1, '2026-01-01'), (2, '2026-01-02'), (3, '2026-01-03');
+        CREATE SCHEMA copy; CREATE TABLE copy.orders AS SELECT * FROM orders WHERE id < 3;
+        ALTER TABLE copy.orders ADD PRIMARY KEY (id)`);
+      const state = (type: string): string =>
+        JSON.stringify({
+          pipeline_name: type,
+          destination_type: type,
+          dataset_name: 'copy',
+          sources: {
+            s: { resources: { orders: { incremental: { at: { last_value: '2026-01-02' } } } } },
+          },
+        });
+      const columns = { id: { primary_key: true } };
+      const table = { write_disposition: 'merge', resource: 'orders', columns };
+      for (const type of ['postgres', 'duckdb']) {
+        write(`${type}/state.json`, state(type));
+        write(`${type}/schemas/s.schema.json`, JSON.stringify({ tables: { orders: table } }));
+        const done = await cli(['import', type, '--from', 'postgres://db/shop']);
+        expect(done.err).toContain(`wrote ${type}.headgate.yaml`);
+        const variables = { SOURCE_URL: url, DESTINATION_URL: url };
+        const run = await cli(['run', `${type}.headgate.yaml`], variables);
+        expect([run.code, run.err + run.out]).toEqual([
+          0,
+          expect.stringContaining(`${type === 'duckdb' ? 3 : 2} records written`),
+        ]);
+      }
+      const { rows } = await client.query('SELECT id FROM copy.orders ORDER BY id');
+      expect(rows).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
+    } finally {
+      await client.end();
+      await database.drop();
+    }
+  });
+
   it('the tables that a pipeline loaded are rows, which go on behind the stored value', async () => {
     write(
       'shop/state.json',

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import type { ImportedMove } from '../../features/import/imported-move.ts';
 import { AppError } from '../../lib/errors.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 import { count } from '../../lib/text/count.ts';
@@ -64,7 +63,7 @@ export const importCommand = defineCommand({
   ],
   async run(context, { options, positionals: [project = ''] }) {
     const { terminal, world, env } = context;
-    const { readProject } = await import('../../features/import/read-project.ts');
+    const { fileStem, readProject } = await import('../../features/import/read-project.ts');
     const { importedDocument, notesOf } =
       await import('../../features/import/imported-document.ts');
     const place = path.resolve(world.cwd, project);
@@ -74,7 +73,7 @@ export const importCommand = defineCommand({
     const files = found.moves.map((move) => {
       return {
         move,
-        file: path.join(folder, fileNameOf(move)),
+        file: path.join(folder, `${fileStem(move.name)}.headgate.yaml`),
         text: importedDocument(move, about),
       };
     });
@@ -98,10 +97,6 @@ export const importCommand = defineCommand({
     return EXIT.ok;
   },
 });
-
-function fileNameOf({ name }: ImportedMove): string {
-  return `${name.replaceAll(/[^\w.-]+/g, '-').replaceAll(/^[.-]+/g, '') || 'imported'}.headgate.yaml`;
-}
 
 function refuseToOverwrite(file: string, force: boolean, cwd: string): void {
   if (force || !existsSync(file)) return;

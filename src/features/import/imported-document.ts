@@ -1,35 +1,64 @@
 /** From what another tool moves to a document of ours. */
-import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { stringify } from 'yaml';
+import { commentLines } from '../../document/text/comment-lines.ts';
+import { rowId } from '../../document/text/row-names.ts';
+import { rewriteTokens, withEscapes } from '../../document/tokens/tokens.ts';
 import { AppError } from '../../lib/errors.ts';
-import type { JsonObject } from '../../lib/text/json.ts';
-import type { ImportedMove, ImportedStream, ImportedSystem } from './imported-move.ts';
+import { backticked } from '../../lib/sql/mysql-address.ts';
+import { quoteName } from '../../lib/sql/sql-name.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import type { Cursor, ImportedMove, ImportedStream, ImportedSystem } from './imported-move.ts';
+import { importedSinks, type ImportedSink } from './imported-sinks.ts';
+import { placeOf, type Part } from './imported-part.ts';
 
-/** Before every value of a column of times. */
-const BEGINNING = '1970-01-01T00:00:00Z';
-
-interface Part {
-  readonly type: string;
-  readonly config: JsonObject;
+/** A stream with its sink, and where it goes on. */
+interface Row {
+  readonly stream: ImportedStream;
+  readonly from: ImportedSystem;
+  readonly sink: ImportedSink;
+  /** Without the position where that is of no use. */
+  readonly cursor: Cursor | undefined;
 }
 
 /** YAML. What is left to do stands in comments at the top. */
 export function importedDocument(move: ImportedMove, about: string): string {
+  const document = documentOf(move);
   const notes = notesOf(move);
-  const variables = Object.entries(move.variables).map(([name, holds]) => `${name}: ${holds}`);
+  const variables = variablesOf(document, { ...move.from.variables, ...move.to.variables });
   const lines = [
     about,
     ...(variables.length === 0 ? [] : ['', 'It reads these variables:', ...variables]),
     ...(notes.length === 0 ? [] : ['', 'Not carried over:', ...notes.map((note) => `- ${note}`)]),
   ];
-  const head = lines.map((line) => `# ${line}`.trimEnd()).join('\n');
-  return `${head}\n${stringify(documentOf(move), { lineWidth: 0, singleQuote: true })}`;
+  const text = stringify(document, { lineWidth: 0, singleQuote: true });
+  return `${commentLines(lines).join('\n')}\n${text}`;
 }
 
 /** What was not carried over, each with what to do. */
 export function notesOf(move: ImportedMove): readonly string[] {
-  return [...move.notes, ...move.streams.flatMap((stream) => cursorNotes(stream, move.from))];
+  return [
+    ...move.notes,
+    ...rowsOf(move).flatMap((row) => [...row.sink.notes, ...cursorNotes(row)]),
+  ];
+}
+
+function rowsOf({ streams, from, to }: ImportedMove): readonly Row[] {
+  const sinks = importedSinks(streams, to);
+  return streams.flatMap((stream, at): Row[] => {
+    const sink = sinks[at];
+    if (sink === undefined) return [];
+    const isElsewhere = sink.isElsewhere || stream.elsewhere !== undefined;
+    const cursor =
+      stream.cursor === undefined || !isElsewhere
+        ? stream.cursor
+        : {
+            ...stream.cursor,
+            value: undefined,
+            isNumber: stream.cursor.isNumber ?? isNumber(stream.cursor.value),
+          };
+    return [{ stream, from, sink, cursor }];
+  });
 }
 
 function documentOf(move: ImportedMove): JsonObject {
@@ -38,21 +67,27 @@ function documentOf(move: ImportedMove): JsonObject {
     throw new AppError('bad_import', `${name} names no stream that can be moved`, {
       hint: 'name its streams one by one, or begin with `headgate init --from ADDRESS --discover`',
     });
-  const sources = common(streams.map((stream) => sourceOf(stream, move.from)));
-  const sinks = common(streams.map((stream) => sinkOf(stream, move.to)));
-  const ids = uniqueIds(streams);
-  const matrix = ids.map((id, at): JsonObject => {
-    return { id, source: { config: sources.own[at] ?? {} }, sink: { config: sinks.own[at] ?? {} } };
+  const rows = rowsOf(move);
+  const sources = common(rows.map(sourceOf));
+  const sinks = common(rows.map(({ sink }) => sink.part));
+  const ids = new Set<string>();
+  const matrix = streams.map((stream, at): JsonObject => {
+    return {
+      id: rowId(stream.name, ids),
+      source: { config: sources.own[at] ?? {} },
+      sink: { config: sinks.own[at] ?? {} },
+    };
   });
-  const goesOn = streams.some((stream) => canGoOn(stream, move.from));
   return {
     version: 1,
-    name,
-    ...(cron === undefined ? {} : { schedule: { cron } }),
+    name: withEscapes(name),
+    ...(cron === undefined ? {} : { schedule: { cron: withEscapes(cron) } }),
     pipeline: {
       source: sources.shared,
       sink: sinks.shared,
-      ...(goesOn ? { state: { type: 'file', config: { path: '.headgate/state' } } } : {}),
+      ...(rows.some(canGoOn)
+        ? { state: { type: 'file', config: { path: '.headgate/state' } } }
+        : {}),
     },
     ...(streams.length > 1 ? { matrix } : {}),
   };
@@ -78,59 +113,88 @@ function common(parts: readonly Part[]): { shared: JsonObject; own: readonly Jso
   };
 }
 
-function uniqueIds(streams: readonly ImportedStream[]): readonly string[] {
-  const taken = new Set<string>();
-  return streams.map(({ name }) => {
-    const plain = name.replaceAll(/[^\w-]+/g, '_').replaceAll(/^_+|_+$/g, '') || 'row';
-    let id = plain;
-    for (let n = 2; taken.has(id); n += 1) id = `${plain}_${n}`;
-    taken.add(id);
-    return id;
-  });
-}
-
-function sourceOf(stream: ImportedStream, from: ImportedSystem): Part {
+function sourceOf(row: Row): Part {
+  const { stream, from } = row;
   const { reads } = stream;
   if ('path' in reads) {
     const csv: JsonObject =
-      reads.delimiter === undefined ? {} : { csv: { delimiter: reads.delimiter } };
+      reads.delimiter === undefined ? {} : { csv: { delimiter: withEscapes(reads.delimiter) } };
     return { type: 'file', config: { path: reads.path, infer_types: true, ...csv } };
   }
-  if (from.kind === 'mongodb')
+  if (from.kind === 'mongodb') {
+    const collection = 'table' in reads ? (reads.table.at(-1) ?? '') : '';
     return {
       type: 'mongodb',
-      config: { ...placeOf(from), collection: 'table' in reads ? lastOf(reads.table) : '' },
+      config: { ...placeOf(from), collection: withEscapes(collection) },
     };
+  }
   const query = 'sql' in reads ? reads.sql : selectOf(reads, from.kind);
   return {
     type: from.kind,
-    config: { ...placeOf(from), query, ...replicationOf(stream, from) },
+    config: { ...placeOf(from), query: withEscapes(query), ...replicationOf(row) },
   };
 }
 
-function replicationOf(stream: ImportedStream, from: ImportedSystem): JsonObject {
-  if (stream.cursor === undefined || !canGoOn(stream, from)) return {};
-  const { column, value } = stream.cursor;
+function replicationOf(row: Row): JsonObject {
+  const { cursor, from } = row;
+  if (cursor === undefined || !canGoOn(row)) return {};
+  const value = typeof cursor.value === 'string' ? withEscapes(cursor.value) : cursor.value;
   return {
-    replication: { type: 'incremental', column, initial_value: value ?? BEGINNING },
+    replication: {
+      type: 'incremental',
+      column: withEscapes(cursor.column),
+      initial_value: value ?? beginning(cursor, from),
+    },
   };
+}
+
+/**
+ * Before every value of the column. MySQL compares a number with a column of any type, and a text
+ * with a column of numbers as if it were its first digits; PostgreSQL refuses what does not fit.
+ */
+function beginning(cursor: Cursor, { kind }: ImportedSystem): JsonValue {
+  if (kind === 'mysql') return Number.MIN_SAFE_INTEGER;
+  return cursor.isNumber === true ? -2_147_483_648 : '0001-01-01T00:00:00Z';
+}
+
+function isNumber(value: Cursor['value']): boolean {
+  return typeof value === 'number' || typeof value === 'bigint';
 }
 
 /** Which sources of tables keep a bookmark of their own. */
-function canGoOn({ cursor, reads }: ImportedStream, { kind }: ImportedSystem): boolean {
+function canGoOn({ cursor, stream: { reads }, from: { kind } }: Row): boolean {
   return cursor !== undefined && !('path' in reads) && (kind === 'postgres' || kind === 'mysql');
 }
 
-function cursorNotes(stream: ImportedStream, from: ImportedSystem): readonly string[] {
-  const { cursor, name } = stream;
-  if (cursor === undefined) return [];
-  if (!canGoOn(stream, from))
+function cursorNotes(row: Row): readonly string[] {
+  const { stream, cursor, from } = row;
+  const { name, mode, elsewhere } = stream;
+  const known = stream.cursor?.value;
+  if (!canGoOn(row)) {
+    if (cursor === undefined) return [];
+    const again =
+      mode === 'append'
+        ? ', and appended every time: `write_mode: upsert` with a `key`, or `overwrite`, keeps one of each'
+        : '';
     return [
-      `${name} is read whole in every run: \`${from.kind}\` keeps no bookmark of \`${cursor.column}\``,
+      `${name} is read whole in every run: \`${from.kind}\` keeps no bookmark of \`${cursor?.column}\`${again}`,
     ];
-  if (cursor.value !== undefined) return [];
+  }
+  const { column, value } = cursor ?? { column: '', value: undefined };
+  if (value !== undefined)
+    return mode !== 'append'
+      ? []
+      : [
+          `${name}: rows whose \`${column}\` is exactly \`${String(value)}\` are read once more and appended; where the destination has them all, raise \`initial_value\` by the smallest step`,
+        ];
+  const twice =
+    mode === 'append' ? ' and appends it to what is there; empty the destination before, or' : ';';
+  if (known !== undefined)
+    return [
+      `${name}: the stored position (\`${column}\` = \`${String(known)}\`) is not used, because ${elsewhere ?? 'records go to another place than before'}. The first run reads everything`,
+    ];
   return [
-    `${name}: how far it has come is not known, so the first run reads everything; set \`initial_value\` to the last value of \`${cursor.column}\` at the destination`,
+    `${name}: how far it has come is not known, so the first run reads everything${twice} set \`initial_value\` to the last value of \`${column}\` at the destination`,
   ];
 }
 
@@ -139,52 +203,34 @@ function selectOf(
     table,
     columns,
     where,
-  }: { readonly table: string; readonly columns?: readonly string[]; readonly where?: string },
+  }: {
+    readonly table: readonly string[];
+    readonly columns?: readonly string[];
+    readonly where?: string;
+  },
   kind: ImportedSystem['kind'],
 ): string {
-  const quote = (name: string): string => (kind === 'mysql' ? `\`${name}\`` : `"${name}"`);
+  const quote = kind === 'mysql' ? backticked : quoteName;
   const list = columns === undefined ? '*' : columns.map(quote).join(', ');
-  const named = table.split('.').map(quote).join('.');
+  const named = table.map(quote).join('.');
   return `SELECT ${list} FROM ${named}${where === undefined ? '' : ` WHERE ${where}`}`;
 }
 
-function sinkOf(stream: ImportedStream, to: ImportedSystem): Part {
-  const { writes, mode, key } = stream;
-  if (to.kind === 'files') return fileSink(writes, mode);
-  const write = { write_mode: mode, ...(mode === 'upsert' ? { key: [...key] } : {}) };
-  if (to.kind === 'mongodb')
-    return { type: 'mongodb', config: { ...placeOf(to), collection: lastOf(writes), ...write } };
-  // A file of SQLite has no schemas.
-  const table = to.kind === 'sqlite' ? lastOf(writes) : writes;
-  const columns = { column_mapping: 'auto_map' };
-  return { type: to.kind, config: { ...placeOf(to), table_name: table, ...columns, ...write } };
-}
-
-function fileSink(file: string, mode: ImportedStream['mode']): Part {
-  const append: JsonObject = mode === 'overwrite' ? {} : { append: true };
-  switch (path.extname(file.replace(/\.(?:gz|zst)$/, '')).toLowerCase()) {
-    case '.csv':
-      return { type: 'csv', config: { path: file, ...append } };
-    case '.parquet':
-      return { type: 'parquet', config: { destination: { type: 'local_path', path: file } } };
-    default:
-      return { type: 'jsonl', config: { path: file, ...append } };
-  }
-}
-
-function placeOf({ kind, address, database }: ImportedSystem): JsonObject {
-  switch (kind) {
-    case 'sqlite':
-      return { database_url: `sqlite:${address}?mode=rwc` };
-    case 'duckdb':
-      return { database: address };
-    case 'mongodb':
-      return { connection_uri: address, database: database ?? '' };
-    default:
-      return { connection_url: address };
-  }
-}
-
-export function lastOf(table: string): string {
-  return table.split('.').at(-1) ?? table;
+/** Every variable of the document, with what it has to hold. */
+function variablesOf(document: JsonValue, known: Readonly<Record<string, string>>): string[] {
+  const names = new Set<string>();
+  const visit = (value: JsonValue): void => {
+    if (typeof value === 'string')
+      rewriteTokens(value, {
+        replace: (body) => {
+          const name = /^env:([^:]+)/.exec(body)?.[1];
+          if (name !== undefined) names.add(name);
+          return '';
+        },
+        tooDeep: () => {},
+      });
+    else if (typeof value === 'object' && value !== null) Object.values(value).forEach(visit);
+  };
+  visit(document);
+  return [...names].map((name) => `${name}: ${known[name] ?? 'as the other tool reads it'}`);
 }

@@ -63,7 +63,24 @@ function readFolder(folder: string, options: ProjectOptions): Project {
 
 function readMeltano(file: string, document: JsonObject): Project {
   const states = statesOf(path.join(path.dirname(file), '.meltano/meltano.db'));
-  return { tool: 'Meltano', ...importMeltano({ document, states }) };
+  const { moves, notes } = importMeltano({ document, states });
+  return { tool: 'Meltano', moves: withOwnNames(moves), notes };
+}
+
+/** Documents of one name would share their bookmarks, and be written into one file. */
+function withOwnNames(moves: readonly ImportedMove[]): readonly ImportedMove[] {
+  const taken = new Set<string>();
+  return moves.map((move) => {
+    let { name } = move;
+    for (let n = 2; taken.has(fileStem(name).toLowerCase()); n += 1) name = `${move.name}-${n}`;
+    taken.add(fileStem(name).toLowerCase());
+    return { ...move, name };
+  });
+}
+
+/** A name as a part of the name of a file. */
+export function fileStem(name: string): string {
+  return name.replaceAll(/[^\w.-]+/g, '-').replaceAll(/^[.-]+/g, '') || 'imported';
 }
 
 /** Of the database that Meltano keeps beside a project. */
@@ -97,7 +114,9 @@ function connectionsOf({ connections, cwd }: ProjectOptions): JsonObject {
 function readMapping(file: string): JsonObject {
   let value: unknown;
   try {
-    value = parse(readFileSync(file, 'utf8'));
+    const text = readFileSync(file, 'utf8');
+    // Integers keep all their digits in JSON.
+    value = file.endsWith('.json') ? parseJson(text) : parse(text);
   } catch (error) {
     throw new AppError('unreadable_file', `${file} cannot be read: ${messageOf(error)}`);
   }

@@ -3,13 +3,22 @@
  * its documentation (Replications, Modes, Runtime variables).
  */
 import path from 'node:path';
+import { withEscapes } from '../../document/tokens/tokens.ts';
 import { AppError } from '../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
-import { addressShape, filePathOf, kindOf } from './address.ts';
-import { mappingAt, textOf } from './foreign-values.ts';
-import { lastOf } from './imported-document.ts';
+import {
+  addressShape,
+  databaseOf,
+  filePathOf,
+  isMotherduck,
+  kindOf,
+  schemeOf,
+  shapeOfAddress,
+} from './address.ts';
+import { mappingAt, nameParts, textOf } from './foreign-values.ts';
 import type {
   Cursor,
+  Destination,
   ImportedMove,
   ImportedStream,
   ImportedSystem,
@@ -25,7 +34,8 @@ export interface SlingInput {
 }
 
 interface Connection extends ImportedSystem {
-  readonly variable?: readonly [name: string, holds: string];
+  /** Where tables go whose schema is not named. */
+  readonly schema?: string;
 }
 
 /** Fields of a stream that are carried over, or say nothing about what is moved. */
@@ -74,14 +84,28 @@ export function importSling({
     streams.push(streamOf(stream, settings, { from, to, document }));
     if (settings['mode'] === 'backfill')
       notes.push(`the range of ${stream}: \`headgate backfill --from … --to …\` reads one`);
-    for (const key of Object.keys(settings))
-      if (!KNOWN.includes(key)) notes.push(`\`${key}\` of ${stream}`);
+    notes.push(...leftOut(stream, settings));
   }
   for (const key of ['hooks', 'env'])
     if (document[key] !== undefined) notes.push(`\`${key}\` of the replication`);
-  const needed = [from, to].flatMap(({ variable }) => (variable === undefined ? [] : [variable]));
+  return [{ name, from, to, streams, cron: undefined, notes }];
+}
+
+function leftOut(stream: string, settings: JsonObject): readonly string[] {
+  const unknown = Object.keys(settings).filter((key) => !KNOWN.includes(key));
+  const options = Object.keys(mappingAt(settings, 'source_options')).filter(
+    (key) => key !== 'delimiter',
+  );
+  const excluded = listOf(settings['select']).filter((one) => one.startsWith('-'));
   return [
-    { name, from, to, streams, cron: undefined, notes, variables: Object.fromEntries(needed) },
+    ...[...unknown, ...options.map((key) => `source_options.${key}`)].map(
+      (key) => `\`${key}\` of ${stream}`,
+    ),
+    ...(excluded.length === 0
+      ? []
+      : [
+          `\`select: ${excluded.join(', ')}\` of ${stream}, so these fields are moved as well: list the others in its \`query\`, or \`drop\` them`,
+        ]),
   ];
 }
 
@@ -97,30 +121,30 @@ function connectionOf(
   const given = connections[name] ?? variables[name];
   const settings: JsonObject = isObject(given) ? given : { url: given ?? null };
   const { url } = settings;
-  const type = typeof settings['type'] === 'string' ? settings['type'] : schemeOf(url);
+  const type = typeof settings['type'] === 'string' ? settings['type'] : schemeOf(textOf(url));
   const kind = type === undefined ? undefined : kindOf(type);
   if (kind === undefined) throw unknownConnection(name, role, type);
   if (kind === 'files') return { kind, address: '' };
   if (kind === 'sqlite' || kind === 'duckdb') {
-    const file = typeof url === 'string' ? url : settings['instance'];
-    return { kind, address: filePathOf(typeof file === 'string' ? file : '') };
+    const file = textOf(typeof url === 'string' ? url : settings['instance']);
+    if (isMotherduck(file)) throw unknownConnection(name, role, 'MotherDuck');
+    return { kind, address: withEscapes(filePathOf(file)) };
   }
-  const shape = typeof url === 'string' ? withoutPassword(url) : addressShape(kind, settings);
-  const database = settings['database'];
+  const shape = typeof url === 'string' ? shapeOfAddress(kind, url) : addressShape(kind, settings);
+  const database = textOf(settings['database']) || databaseOf(textOf(url));
+  const unnamed = `${name}_DATABASE`;
+  const { schema } = settings;
   return {
     kind,
     address: `\${env:${name}}`,
-    ...(kind === 'mongodb' && typeof database === 'string' ? { database } : {}),
-    variable: [name, shape],
+    ...(database === undefined
+      ? kind === 'mongodb'
+        ? { database: `\${env:${unnamed}}` }
+        : {}
+      : { database: withEscapes(database) }),
+    ...(typeof schema === 'string' ? { schema } : {}),
+    variables: { [name]: shape, [unnamed]: `the database of ${name}` },
   };
-}
-
-function schemeOf(url: JsonValue | undefined): string | undefined {
-  return typeof url === 'string' ? /^([a-z][\w+]*):/i.exec(url)?.[1] : undefined;
-}
-
-function withoutPassword(url: string): string {
-  return url.replace(/(:\/\/[^:@/]+):[^@]*@/, '$1:PASSWORD@');
 }
 
 function unknownConnection(name: string, role: string, type: string | undefined): AppError {
@@ -139,21 +163,23 @@ function unknownConnection(name: string, role: string, type: string | undefined)
 function streamOf(
   stream: string,
   settings: JsonObject,
-  { from, to, document }: { from: ImportedSystem; to: ImportedSystem; document: JsonObject },
+  { from, to, document }: { from: ImportedSystem; to: Connection; document: JsonObject },
 ): ImportedStream {
   const key = listOf(settings['primary_key']);
   const updateKey = settings['update_key'];
-  const mode = modeOf(textOf(settings['mode'], 'full-refresh'), key);
-  const names = namesOf(stream, document);
+  const given = textOf(settings['mode'], 'full-refresh');
+  const mode = modeOf(given, key);
+  const names = namesOf(stream, { document, to });
   const written = typeof settings['object'] === 'string' ? settings['object'] : names.fallback;
+  // A snapshot has everything every time.
   const cursor: Cursor | undefined =
-    typeof updateKey === 'string' && mode !== 'overwrite'
+    typeof updateKey === 'string' && mode !== 'overwrite' && given !== 'snapshot'
       ? { column: updateKey, value: undefined }
       : undefined;
   return {
     name: typeof settings['id'] === 'string' ? settings['id'] : names.short,
     reads: readsOf(stream, settings, from),
-    writes: placeOf(filled(written, names.values), to),
+    writes: writesOf(filled(written, names.values), to),
     mode,
     key,
     cursor,
@@ -167,7 +193,7 @@ function readsOf(
 ): ImportedStream['reads'] {
   if (from.kind === 'files') {
     const delimiter = mappingAt(settings, 'source_options')['delimiter'];
-    const file = filePathOf(stream);
+    const file = withEscapes(filePathOf(stream));
     return { path: file, ...(typeof delimiter === 'string' ? { delimiter } : {}) };
   }
   if (typeof settings['sql'] === 'string')
@@ -176,7 +202,7 @@ function readsOf(
   const columns = listOf(settings['select']).filter((one) => !one.startsWith('-') && one !== '*');
   const { where } = settings;
   return {
-    table: stream.replaceAll('"', ''),
+    table: nameParts(stream),
     ...(columns.length > 0 ? { columns } : {}),
     ...(typeof where === 'string' ? { where } : {}),
   };
@@ -190,10 +216,10 @@ function modeOf(mode: string, key: readonly string[]): WriteMode {
 
 function namesOf(
   stream: string,
-  document: JsonObject,
+  { document, to }: { document: JsonObject; to: Connection },
 ): { short: string; fallback: string; values: Readonly<Record<string, string>> } {
-  const table = lastOf(stream.replaceAll('"', ''));
-  const schema = stream.includes('.') ? (stream.split('.')[0] ?? '') : '';
+  const parts = nameParts(stream);
+  const table = parts.at(-1) ?? stream;
   const file = path.parse(filePathOf(stream));
   const fileName = file.name.replaceAll(/\W+/g, '_');
   const isFile =
@@ -203,16 +229,21 @@ function namesOf(
     fallback: isFile ? fileName : table,
     values: {
       stream_name: stream,
-      stream_schema: schema,
+      stream_schema: parts.length > 1 ? (parts.at(-2) ?? '') : '',
       stream_table: table,
       stream_file_name: fileName,
       stream_file_folder: path.basename(file.dir),
       stream_file_ext: file.ext.slice(1),
       source_name: textOf(document['source']),
       target_name: textOf(document['target']),
-      target_schema: 'public',
+      target_schema: to.schema ?? usualSchema(to),
     },
   };
+}
+
+function usualSchema({ kind, database }: Connection): string {
+  if (kind === 'postgres') return 'public';
+  return kind === 'sqlite' || kind === 'duckdb' ? 'main' : (database ?? '');
 }
 
 function filled(text: string, values: Readonly<Record<string, string>>): string {
@@ -222,8 +253,11 @@ function filled(text: string, values: Readonly<Record<string, string>>): string 
   );
 }
 
-function placeOf(written: string, to: ImportedSystem): string {
-  return to.kind === 'files' ? filePathOf(written) : written.replaceAll('"', '');
+function writesOf(written: string, to: Connection): Destination {
+  if (to.kind === 'files') return { path: withEscapes(filePathOf(written)) };
+  const parts = nameParts(written);
+  const [table = written, schema = to.schema] = parts.toReversed().map(withEscapes);
+  return { table, schema };
 }
 
 function listOf(value: JsonValue | undefined): readonly string[] {
