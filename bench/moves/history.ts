@@ -1,13 +1,13 @@
 /** Moves of a history in PostgreSQL: against the one in SQLite, and with many runs in it. */
-import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import type { Bench, Move } from '../move.ts';
+import type { Move } from '../move.ts';
 import type { Figure } from '../result.ts';
 import { SERIAL } from '../programs/serial.ts';
 import { startHeadgate, type Load } from '../service.ts';
 import { quantile } from '../statistics.ts';
+import { freshDatabase } from './fresh-database.ts';
 import { oneHeadgate, runMany, sleepingDocument, submittedDocument } from './service.ts';
 
 /** Repetitions of each request on a full history. */
@@ -184,16 +184,6 @@ async function fill(url: string, rows: number): Promise<void> {
     FROM generate_series(0, ${LONG_LOG_LINES - 1}) AS n`);
   await client.query('VACUUM (ANALYZE) svc_serve_runs, svc_serve_run_logs');
   await client.end();
-}
-
-/** A database of its own for each server. */
-async function freshDatabase(bench: Bench): Promise<string> {
-  const database = await bench.database();
-  const name = `history_${randomUUID().replaceAll('-', '')}`;
-  await database.execute(`CREATE DATABASE ${name}`);
-  const address = new URL(database.url);
-  address.pathname = `/${name}`;
-  return address.href;
 }
 
 export const historyMoves: readonly Move[] = [submissions, runs, lists];

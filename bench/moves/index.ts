@@ -1,5 +1,6 @@
 import type { Move } from '../move.ts';
 import { attacked } from './attacked.ts';
+import { clusterMoves } from './cluster.ts';
 import { fileMoves } from './files.ts';
 import { historyMoves } from './history.ts';
 import { jsonLinesMoves } from './json-lines.ts';
@@ -22,6 +23,7 @@ export const MOVES: readonly Move[] = [
   ...startMoves,
   ...serviceMoves,
   ...historyMoves,
+  ...clusterMoves,
   dueTogether,
   ...templateMoves,
   ...triggerMoves,

@@ -324,7 +324,7 @@ async function verifyMany(url: string, folder: string): Promise<void> {
   }
 }
 
-async function timeToFirstRow(bench: Bench, url: string, index: number): Promise<number> {
+export async function timeToFirstRow(bench: Bench, url: string, index: number): Promise<number> {
   const database = join(bench.folder, 'clock.db');
   if (index === -LATENCY_WARM_UP) new DatabaseSync(database).close();
   const output = join(bench.folder, 'clock.jsonl');
