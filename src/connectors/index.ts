@@ -9,6 +9,7 @@ import { elasticsearchSink, elasticsearchSource } from './elasticsearch/index.ts
 import { fileSink, fileSource } from './file/index.ts';
 import { gcsSink, gcsSource } from './gcs/index.ts';
 import { graphqlSource } from './graphql/index.ts';
+import { grpcSource } from './grpc/index.ts';
 import { httpSink } from './http/index.ts';
 import { jsonlSink, jsonlSource } from './jsonl/index.ts';
 import { kafkaSink, kafkaSource } from './kafka/index.ts';
@@ -44,6 +45,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   fileSource,
   gcsSource,
   graphqlSource,
+  grpcSource,
   jsonlSource,
   kafkaSource,
   kinesisSource,

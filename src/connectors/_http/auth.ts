@@ -57,22 +57,18 @@ export type LoginType = keyof typeof LOGINS;
 export const ALL_LOGINS = Object.keys(LOGINS) as readonly LoginType[];
 
 /**
- * An `auth` field: `{ref: name}` of a shared login, or `{type, config}` with one of `types`. `own`: what
- * a connector means by a type where that is something else.
+ * An `auth` field: `{ref: name}` of a shared login, or `{type, config}` with one of `types` or of
+ * `own`, the kinds that a connector adds or means otherwise.
  */
 export function auth(
   types: readonly LoginType[] = ALL_LOGINS,
-  own: Partial<Record<LoginType, () => z.ZodType<JsonObject>>> = {},
+  own: Readonly<Record<string, () => z.ZodType<JsonObject>>> = {},
 ) {
-  const variants = types.map((type) =>
+  const added = Object.keys(own).filter((type) => !types.some((one) => one === type));
+  const variants = [...types, ...added].map((type) =>
     z.strictObject({
       type: z.literal(type).meta({ description: 'Kind of login.' }),
-      config: (type === 'none'
-        ? z.preprocess((value) => value ?? {}, LOGINS.none())
-        : (own[type] ?? LOGINS[type])()
-      ).meta({
-        description: 'Fields of this kind of login.',
-      }),
+      config: fieldsOf(type, own).meta({ description: 'Fields of this kind of login.' }),
     }),
   );
   const [first, ...others] = variants;
@@ -85,6 +81,15 @@ export function auth(
     description:
       'How requests authenticate: a shared login (`ref`), or one defined here (`type` and `config`).',
   });
+}
+
+function fieldsOf(
+  type: string,
+  own: Readonly<Record<string, () => z.ZodType<JsonObject>>>,
+): z.ZodType<JsonObject> {
+  if (type === 'none') return z.preprocess((value) => value ?? {}, LOGINS.none());
+  const make = own[type] ?? LOGINS[type as LoginType];
+  return make();
 }
 
 type Context = { addIssue(issue: ReturnType<typeof finding>): void };

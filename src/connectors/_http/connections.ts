@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Env } from '../../lib/env.ts';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import { readRegular } from '../../lib/files/regular-file.ts';
-import type { TlsBlock } from './tls.ts';
+import type { ConnectionTls, TlsBlock } from './tls.ts';
 
 const PEM = /^-----BEGIN /;
 /** Timeouts of the built-in `fetch` for the connection and for the response. */
@@ -50,7 +50,29 @@ export async function openConnections(needs: ConnectionNeeds, env: Env): Promise
   return { fetch: send as unknown as typeof fetch, close: () => dispatcher.destroy() };
 }
 
-async function identityOf(tls: TlsBlock, cwd: string): Promise<object> {
+/** As `tls.connect` takes them. */
+export interface SecureOptions {
+  readonly ca?: Buffer;
+  readonly cert?: string | Buffer;
+  readonly key?: string | Buffer;
+  readonly pfx?: Buffer;
+  readonly passphrase?: string;
+  readonly minVersion?: 'TLSv1.2' | 'TLSv1.3';
+  readonly servername?: string;
+}
+
+/** Reads the files that the block names. */
+export async function secureOptions(tls: ConnectionTls, cwd: string): Promise<SecureOptions> {
+  const { ca_path: path, server_name: servername } = tls;
+  const ca = path === undefined ? undefined : await readPart(path, cwd);
+  return {
+    ...(await identityOf(tls, cwd)),
+    ...(ca === undefined ? {} : { ca }),
+    ...(servername === undefined ? {} : { servername }),
+  };
+}
+
+async function identityOf(tls: TlsBlock, cwd: string): Promise<SecureOptions> {
   const [cert, key, pfx] = await Promise.all([
     tls.client_cert === undefined ? undefined : pemOf(tls.client_cert, cwd),
     tls.client_key === undefined ? undefined : pemOf(tls.client_key, cwd),
@@ -63,7 +85,7 @@ async function identityOf(tls: TlsBlock, cwd: string): Promise<object> {
     ...(key === undefined ? {} : { key }),
     ...(pfx === undefined ? {} : { pfx }),
     ...(tls.pkcs12_password === undefined ? {} : { passphrase: tls.pkcs12_password }),
-    minVersion: `TLSv${tls.min_version}`,
+    minVersion: tls.min_version === '1.3' ? 'TLSv1.3' : 'TLSv1.2',
   };
 }
 
