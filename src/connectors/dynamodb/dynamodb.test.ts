@@ -237,6 +237,35 @@ describe('the sink', () => {
     expect(await rows()).toEqual(many(5));
   });
 
+  it('sends again what came back with its number written in another way', async () => {
+    let asked = 0;
+    server.respond((request) => {
+      if (operationOf(request) !== 'BatchWriteItem' || (asked += 1) > 1)
+        return tables.forward(request);
+      const put = { PutRequest: { Item: { id: { N: '1E+21' }, v: { S: 'a' } } } };
+      return { json: { UnprocessedItems: { [table]: [put] } } };
+    });
+    await write([{ id: 1e21, v: 'a' }]);
+    expect((await rows()).map(({ v }) => v)).toEqual(['a']);
+  });
+
+  it('looks at the condition for each record, also of those with one key', async () => {
+    const config = {
+      condition_expression: 'attribute_not_exists(id)',
+      on_condition_failure: 'skip',
+    };
+    const page = [
+      { id: 1, v: 'first' },
+      { id: 2, v: 'other' },
+      { id: 1, v: 'second' },
+    ];
+    for (const more of [{}, upsert]) {
+      const { written, skipped } = await write(page, { ...config, ...more });
+      expect([written, skipped]).toEqual(more === upsert ? [0, 3] : [2, 1]);
+      expect((await rows()).map(({ v }) => v)).toEqual(['first', 'other']);
+    }
+  });
+
   it('writes a page again whose answer was lost', async () => {
     let cut = false;
     server.respond(async (request) => {

@@ -18,11 +18,11 @@ export interface Change {
 }
 
 interface PlannedPage {
-  /** Each key is there once. */
   readonly changes: readonly Change[];
   readonly rejected: readonly Rejection[];
 }
 
+/** Each key is there once. */
 export function plannedPage(
   records: readonly JsonValue[],
   spec: KeyedSpec,
@@ -38,6 +38,22 @@ export function plannedPage(
   };
   for (const { index, record } of plan.deletes) add(index, record, true);
   for (const { index, record } of plan.upserts) add(index, record, false);
+  return { changes, rejected };
+}
+
+/** Each record by itself, in order: under a condition it depends on those before it what it does. */
+export function plannedRecords(
+  records: readonly JsonValue[],
+  spec: KeyedSpec,
+  key: readonly KeyField[],
+): PlannedPage {
+  const changes: Change[] = [];
+  const rejected: Rejection[] = [];
+  for (const [index, record] of records.entries()) {
+    const planned = plannedPage([record], spec, key);
+    changes.push(...planned.changes.map((change) => ({ ...change, index })));
+    rejected.push(...planned.rejected.map(({ error }) => ({ index, error })));
+  }
   return { changes, rejected };
 }
 

@@ -17,7 +17,7 @@ import type { RequestRetry } from '../../_http/retry.ts';
 import { expressionValues, type KeyField } from '../attributes.ts';
 import type { DynamodbSinkConfig } from '../config.ts';
 import { tableKey, tableRetry, type DynamodbLink } from '../link.ts';
-import { keyText, plannedPage, requestOf, type Change } from './changes.ts';
+import { keyText, plannedPage, plannedRecords, requestOf, type Change } from './changes.ts';
 import { keyFault } from './key-fault.ts';
 
 const MOST_REQUEST_BYTES = 16 * 1024 * 1024;
@@ -49,13 +49,14 @@ export class DynamodbSink implements Sink {
     requireOpen(this.#isClosed);
     const records = page.records();
     const key = await this.#key();
-    const { changes, rejected } = plannedPage(records, this.#spec(key), key);
+    const isConditional = this.#config.condition_expression !== undefined;
+    const plan = isConditional ? plannedRecords : plannedPage;
+    const { changes, rejected } = plan(records, this.#spec(key), key);
     // Before the first is sent: a page that fails for a record of its own leaves nothing behind.
     if (!partial) settle(records.length, rejected, false);
     const outcome: Outcome = { rejected: [...rejected], skipped: 0 };
-    if (this.#config.condition_expression === undefined)
-      await this.#writeBatches(changes, key, outcome);
-    else await this.#writeOneByOne(changes, outcome);
+    if (isConditional) await this.#writeOneByOne(changes, key, outcome);
+    else await this.#writeBatches(changes, key, outcome);
     outcome.rejected.sort((a, b) => a.index - b.index);
     const { written } = settle(records.length, outcome.rejected, partial);
     const { skipped } = outcome;
@@ -118,8 +119,16 @@ export class DynamodbSink implements Sink {
     });
   }
 
-  async #writeOneByOne(changes: readonly Change[], outcome: Outcome): Promise<void> {
-    await atOnce(changes, this.#config.concurrency, (change) => this.#writeOne(change, outcome));
+  /** Those of one key behind each other. */
+  async #writeOneByOne(
+    changes: readonly Change[],
+    key: readonly KeyField[],
+    outcome: Outcome,
+  ): Promise<void> {
+    const byKey = Map.groupBy(changes, (change) => keyText(change.key, key));
+    await atOnce(byKey.values(), this.#config.concurrency, async (some) => {
+      for (const change of some) await this.#writeOne(change, outcome);
+    });
   }
 
   #sendAll(
@@ -146,8 +155,10 @@ export class DynamodbSink implements Sink {
           keyText(put?.Item ?? gone?.Key ?? {}, key),
         ),
     );
+    const found = changes.filter((change) => left.has(keyText(change.key, key)));
+    // A key that came back in another spelling: whole items can all be written again.
     return {
-      records: changes.filter((change) => left.has(keyText(change.key, key))),
+      records: found.length < left.size ? changes : found,
       why: 'the table has no capacity for them',
     };
   }
