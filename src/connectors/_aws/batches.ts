@@ -90,6 +90,9 @@ export interface Left<T> {
   readonly kind?: 'rate_limited' | 'http_5xx';
 }
 
+/** Why a record is left of which the answer says neither that it was taken nor why not. */
+export const UNTOLD = 'the answer does not speak of them';
+
 export interface Sending {
   readonly context: Pick<PartContext, 'env' | 'signal'>;
   readonly retry: RequestRetry;

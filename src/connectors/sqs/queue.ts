@@ -1,7 +1,7 @@
 /** A queue as one of its consumers sees it: what is not deleted comes again. */
 import type { SourceContext } from '../../kit/context.ts';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
-import { atOnce, inBatches } from '../_aws/batches.ts';
+import { atOnce, inBatches, UNTOLD } from '../_aws/batches.ts';
 import { Inbox } from '../_brokers/inbox.ts';
 import type { MessageQueue } from '../_brokers/message-source.ts';
 import { isFifo, type SqsSourceConfig } from './config.ts';
@@ -16,6 +16,7 @@ const REQUESTS_AT_ONCE = 4;
 const CLOSE_MS = 800;
 
 interface BatchAnswer {
+  readonly Successful?: readonly { readonly Id: string | undefined }[] | undefined;
   readonly Failed?: readonly {
     readonly Id: string | undefined;
     readonly SenderFault: boolean | undefined;
@@ -204,16 +205,17 @@ export class SqsQueue implements MessageQueue<SqsMessage> {
   /** Throws where the service itself failed on a message: that is worth another attempt. */
   #settle(
     batch: readonly SqsMessage[],
-    { Failed: failed = [] }: BatchAnswer,
+    { Failed: failed = [], Successful: taken = [] }: BatchAnswer,
     doing: string,
     done: (message: SqsMessage) => void,
   ): void {
     const faults = new Map(failed.map((one) => [Number(one.Id), one]));
+    const told = new Set(taken.map((one) => Number(one.Id)));
     const lost = new Map<string, number>();
     for (const [index, message] of batch.entries()) {
       const fault = faults.get(index);
-      if (fault === undefined) done(message);
-      else if (fault.SenderFault === true && message.state === 'held') {
+      if (told.has(index)) done(message);
+      else if (fault?.SenderFault === true && message.state === 'held') {
         this.#held.delete(message);
         message.state = 'lost';
         const code = fault.Code ?? '';
@@ -225,9 +227,13 @@ export class SqsQueue implements MessageQueue<SqsMessage> {
         messages,
         reason,
       });
-    const busy = failed.filter(({ SenderFault: theirs }) => theirs !== true);
+    const busy = batch.flatMap((_, index) =>
+      told.has(index) || faults.get(index)?.SenderFault === true
+        ? []
+        : [faults.get(index)?.Code ?? UNTOLD],
+    );
     if (busy.length === 0) return;
-    const why = `${doing}: the service failed on ${busy.length}: ${busy[0]?.Code ?? ''}`;
+    const why = `${doing}: the service failed on ${busy.length}: ${busy[0]}`;
     throw new ConnectorError('http_5xx', why);
   }
 }

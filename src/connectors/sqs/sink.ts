@@ -18,7 +18,7 @@ import {
   stringifyJson,
   type JsonValue,
 } from '../../lib/text/json.ts';
-import { atOnce, batchRetry, inBatches, sendAll, type Left } from '../_aws/batches.ts';
+import { atOnce, batchRetry, inBatches, sendAll, UNTOLD, type Left } from '../_aws/batches.ts';
 import type { RequestRetry } from '../_http/retry.ts';
 import { isFifo, type SqsSinkConfig } from './config.ts';
 import type { SqsLink } from './link.ts';
@@ -116,20 +116,31 @@ export class SqsSink implements Sink {
   ): Promise<Left<OutMessage>> {
     const { queue_url: url } = this.#config;
     const request = { QueueUrl: url, Entries: messages.map((one, at) => this.#entryOf(one, at)) };
-    const { Failed: failed = [] } = await this.#link.ask(DOING, (client, options) =>
+    const answer = await this.#link.ask(DOING, (client, options) =>
       client.sendMessageBatch(request, options),
     );
-    const left: OutMessage[] = [];
+    const { Failed: failed = [], Successful: taken = [] } = answer;
+    const done = new Set(taken.map(({ Id: id }) => Number(id)));
     for (const { Id: id, SenderFault: isOurs, Code: code = '', Message: said = '' } of failed) {
       const message = messages[Number(id)];
-      if (message === undefined) continue;
+      if (message === undefined || isOurs !== true) continue;
       const why = excerptOf(said === '' ? code : `${code}: ${said}`, this.#context.env.redactor);
-      if (isOurs === true)
-        rejected.push({ index: message.index, error: new RecordError('Sink', why) });
-      else left.push(message);
+      rejected.push({ index: message.index, error: new RecordError('Sink', why) });
+      done.add(Number(id));
     }
-    const why = failed.find(({ SenderFault: ours }) => ours !== true)?.Code ?? '';
+    const left = messages.filter((_, at) => !done.has(at));
+    const why = failed.find(({ SenderFault: ours }) => ours !== true)?.Code ?? UNTOLD;
+    if (isFifo(url))
+      this.#tellOrder(left, messages.at(Math.max(...taken.map(({ Id }) => Number(Id)))));
     return { records: left, why, kind: /Throttl/.test(why) ? 'rate_limited' : 'http_5xx' };
+  }
+
+  /** `last`: the last message that was taken. */
+  #tellOrder([first]: readonly OutMessage[], last: OutMessage | undefined): void {
+    if (first === undefined || last === undefined || last.index < first.index) return;
+    this.#context.env.log.warn(
+      'messages of a group come behind later ones, because the service failed on them; with `batch_size: 1` they keep their order',
+    );
   }
 
   #entryOf({ body, deduplicationId }: OutMessage, at: number): SendMessageBatchRequestEntry {

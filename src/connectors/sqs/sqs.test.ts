@@ -277,6 +277,32 @@ describe('the sink', () => {
     expect(await bodiesIn(queue)).toEqual(['{"id":1}', '{"id":2}', '{"id":3}']);
   });
 
+  it('sends again what the answer does not speak of', async () => {
+    failing('SendMessageBatch', { json: {} });
+    await write([{ id: 1 }, { id: 2 }]);
+    expect(await bodiesIn(queue)).toEqual(['{"id":1}', '{"id":2}']);
+  });
+
+  it('tells where messages of a FIFO queue come behind later ones', async () => {
+    const fifo = await makeQueue(server.url, '.fifo');
+    let asked = 0;
+    server.respond(async (request) => {
+      if (operationOf(request) !== 'SendMessageBatch' || (asked += 1) > 1)
+        return fake.answer(request);
+      const { Entries: all, ...body } = request.json() as { Entries: JsonObject[] };
+      const { json } = await fake.answer({
+        ...request,
+        json: () => ({ ...body, Entries: all.slice(1) }),
+      });
+      const busy = [{ Id: '0', SenderFault: false, Code: 'InternalError' }];
+      return { json: { ...(json as object), Failed: busy } };
+    });
+    const env = testEnv({ clock: stillClock() });
+    await write([{ id: 1 }, { id: 2 }], { queue_url: fifo, message_group_id: 'g' }, { env });
+    expect(await bodiesIn(fifo)).toEqual(['{"id":2}', '{"id":1}']);
+    expect(env.lines.map(({ line }) => line).join()).toMatch(/behind later ones.*batch_size/);
+  });
+
   it('gives up after its attempts', async () => {
     server.respond(() => throttled);
     const clock = stillClock();
@@ -311,6 +337,17 @@ describe('the sink', () => {
     const { rejected } = await write([{ v: 1 }, { id: 2 }, { id: {} }], config, { partial: true });
     expect(rejected.map(({ index }) => index)).toEqual([0, 2]);
   });
+});
+
+it('the source deletes again what the answer does not speak of', async () => {
+  await send(queue, ['1', '2']);
+  const source = await opened({ batch_size: 2, idle_timeout_secs: 60 });
+  const { value } = await iterated(source).next();
+  failing('DeleteMessageBatch', { json: {} });
+  await source.acknowledge?.(value?.bookmark ?? null);
+  expect(calls('DeleteMessageBatch')).toHaveLength(2);
+  expect(await messagesIn(queue)).toBe(0);
+  await source.close();
 });
 
 describe('a config', () => {
