@@ -94,7 +94,8 @@ const sourceFields = z.lazy(() =>
         description: 'Records after which the run ends.',
       }),
       idle_termination_secs: optional(number({ min: 0, max: 31_536_000 })).meta({
-        description: 'Seconds without a record after which the run ends.',
+        description:
+          'Seconds without a record after which the run ends; a shard that says that it has more is waited for.',
       }),
       value_format: valueFormat(),
       batch_size: batchSize(),
@@ -195,7 +196,8 @@ const sinkFields = z.lazy(() =>
       description: 'Bytes of a request at most.',
     }),
     concurrency: nullAsAbsent(integer({ min: 1, max: 1000 }).default(4)).meta({
-      description: 'Requests at the same time; 1 keeps the order of records with the same key.',
+      description:
+        'Requests at the same time; 1 keeps the order of records with the same key, of which a request then has only one.',
     }),
     ...retryFields(),
   }),

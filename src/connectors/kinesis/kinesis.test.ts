@@ -192,6 +192,17 @@ describe('the source', () => {
     expect(bad).toEqual([]);
   });
 
+  it('goes on through empty answers of a shard that has more, however long they last', async () => {
+    await put(server.url, stream, ['1']);
+    let empty = 0;
+    server.respond((request) => {
+      if (operationOf(request) !== 'GetRecords' || (empty += 1) > 5) return fake.answer(request);
+      const { ShardIterator: next } = request.json() as JsonObject;
+      return { json: { Records: [], NextShardIterator: next, MillisBehindLatest: 60_000 } };
+    });
+    expect((await read({ idle_termination_secs: 0.3 })).data).toEqual([1]);
+  });
+
   it('ends with what is not JSON, and says what to do', async () => {
     await put(server.url, stream, ['no json']);
     await expect(read()).rejects.toMatchObject({
@@ -295,6 +306,42 @@ describe('the sink', () => {
     await write([{ id: 1 }, { id: 2 }, { id: 3 }]);
     expect(puts().map(({ length }) => length)).toEqual([3, 2]);
     expect(await textsIn(server.url, stream)).toEqual(['{"id":1}', '{"id":2}', '{"id":3}']);
+  });
+
+  it('with one request at a time keeps the order of a key, also where a shard had no room', async () => {
+    const busy = { ErrorCode: 'ProvisionedThroughputExceededException', ErrorMessage: 'slow' };
+    const refused = new Set<string>();
+    server.respond(async (request) => {
+      if (operationOf(request) !== 'PutRecords') return fake.answer(request);
+      const body = request.json() as { Records: { Data: string }[] };
+      // Each record is refused once, and those behind it are taken.
+      const [first, ...others] = body.Records;
+      if (first === undefined || refused.has(first.Data)) return fake.answer(request);
+      refused.add(first.Data);
+      if (others.length === 0) return { json: { FailedRecordCount: 1, Records: [busy] } };
+      const { json } = await fake.answer({
+        ...request,
+        json: () => ({ ...body, Records: others }),
+      });
+      const { Records: done } = json as { Records: JsonObject[] };
+      return { json: { FailedRecordCount: 1, Records: [busy, ...done] } };
+    });
+    const records = [1, 2, 3, 4, 5, 6].map((id) => ({ id, k: id % 2 === 0 ? 'even' : 'odd' }));
+    await write(records, { concurrency: 1, partition_key: { type: 'field', name: 'k' } });
+    const stored = (await textsIn(server.url, stream)).map((text) => Number(/\d/.exec(text)?.[0]));
+    expect(stored.filter((id) => id % 2 === 0)).toEqual([2, 4, 6]);
+    expect(stored.filter((id) => id % 2 === 1)).toEqual([1, 3, 5]);
+    expect(stored).toHaveLength(6);
+  });
+
+  it('puts again what the answer does not speak of', async () => {
+    let asked = 0;
+    server.respond((request) => {
+      if (operationOf(request) !== 'PutRecords' || (asked += 1) > 1) return fake.answer(request);
+      return { json: { FailedRecordCount: 0, Records: [] } };
+    });
+    await write([{ id: 1 }, { id: 2 }]);
+    expect(await textsIn(server.url, stream)).toEqual(['{"id":1}', '{"id":2}']);
   });
 
   it('gives up after its attempts, and tells why', async () => {

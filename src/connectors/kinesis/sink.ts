@@ -9,7 +9,7 @@ import {
 } from '../../kit/sink.ts';
 import { settle } from '../../kit/write-spec.ts';
 import { RecordError } from '../../lib/errors.ts';
-import { atOnce, batchRetry, inBatches, sendAll, type Left } from '../_aws/batches.ts';
+import { atOnce, batchRetry, inBatches, sendAll, UNTOLD, type Left } from '../_aws/batches.ts';
 import type { RequestRetry } from '../_http/retry.ts';
 import type { KinesisSinkConfig } from './config.ts';
 import type { KinesisLink } from './link.ts';
@@ -45,8 +45,11 @@ export class KinesisSink implements Sink {
     }
     // Before the first is sent: a page that fails for a record of its own leaves nothing behind.
     const result = settle(records.length, rejected, partial);
-    const { batch_size: count, max_request_bytes: most, concurrency } = this.#config;
-    const batches = inBatches(out, { count, bytes: most }, ({ bytes }) => bytes);
+    const { batch_size: count, max_request_bytes: mostBytes, concurrency } = this.#config;
+    const most = { count, bytes: mostBytes };
+    const batches = this.#inOrder(out).flatMap((some) => [
+      ...inBatches(some, most, ({ bytes }) => bytes),
+    ]);
     await atOnce(batches, concurrency, (batch) =>
       sendAll(batch, (some) => this.#put(some), {
         context: this.#context,
@@ -67,6 +70,12 @@ export class KinesisSink implements Sink {
     await this.#link.close();
   }
 
+  /** Records of one request may come behind each other, so none has two of one key. */
+  #inOrder(records: readonly OutRecord[]): readonly (readonly OutRecord[])[] {
+    const { concurrency, partition_key: key } = this.#config;
+    return concurrency > 1 || key.type === 'random' ? [records] : eachKeyOnce(records);
+  }
+
   /** Gives those that their shards had no room for. */
   async #put(records: readonly OutRecord[]): Promise<Left<OutRecord>> {
     const answer = await this.#link.ask(this.#doing, (client, options) =>
@@ -83,8 +92,20 @@ export class KinesisSink implements Sink {
       ),
     );
     const outcomes = answer.Records ?? [];
-    const left = records.filter((_, at) => outcomes[at]?.ErrorCode !== undefined);
-    const why = outcomes.find(({ ErrorCode: code }) => code !== undefined)?.ErrorCode ?? '';
+    const left = records.filter((_, at) => (outcomes[at]?.SequenceNumber ?? '') === '');
+    const why = outcomes.find(({ ErrorCode: code }) => code !== undefined)?.ErrorCode ?? UNTOLD;
     return { records: left, why, kind: /Throughput/.test(why) ? 'rate_limited' : 'http_5xx' };
   }
+}
+
+/** The first record of every key, then the second of every key that has two, and so on. */
+function eachKeyOnce(records: readonly OutRecord[]): readonly (readonly OutRecord[])[] {
+  const seen = new Map<string, number>();
+  const rounds: OutRecord[][] = [];
+  for (const record of records) {
+    const round = seen.get(record.partitionKey) ?? 0;
+    seen.set(record.partitionKey, round + 1);
+    (rounds[round] ??= []).push(record);
+  }
+  return rounds;
 }

@@ -17,7 +17,7 @@ interface ShardState {
   waiting: number;
   hasEnded: boolean;
   behindMs: number | undefined;
-  /** Whether its last answer had no records. */
+  /** Whether its last answer had no records, and said that there are none. */
   isQuiet: boolean;
   /** When it is asked again, in milliseconds of the clock. */
   dueMs: number;
@@ -202,10 +202,11 @@ export class ShardReader<R> {
       state.fetched = { type: 'after_sequence_number', sequence: last.sequence };
     state.waiting += records.length;
     state.behindMs = behindMs;
-    state.isQuiet = last === undefined;
     state.iterator = next;
     const now = context.env.clock.elapsedMs();
     const isBehind = behindMs === undefined ? records.length > 0 : behindMs > 0;
+    // An answer may be empty in the middle of a shard that has more.
+    state.isQuiet = last === undefined && !isBehind;
     state.dueMs = now + (isBehind ? LEAST_POLL_MS : pollMs);
     if (next !== undefined) return;
     state.hasEnded = true;
