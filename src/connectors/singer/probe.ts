@@ -1,9 +1,8 @@
-import { accessSync, constants, statSync } from 'node:fs';
-import { delimiter, join, resolve } from 'node:path';
 import type { PartContext } from '../../kit/context.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { isObject, type JsonObject } from '../../lib/text/json.ts';
 import type { SingerSourceConfig } from './config.ts';
+import { hasProgram } from './find-program.ts';
 import type { SingerSinkConfig } from './sink-config.ts';
 
 /** Looks at the program and the catalog, and starts nothing. */
@@ -23,13 +22,7 @@ export function probeTarget(
 }
 
 function probeExecutable(name: string, executable: string, env: PartContext['env']): ProbeFinding {
-  const places = executable.includes('/')
-    ? [resolve(env.cwd, executable)]
-    : (env.variables['PATH'] ?? '')
-        .split(delimiter)
-        .filter((folder) => folder !== '')
-        .map((folder) => join(folder, executable));
-  return places.some(isProgram)
+  return hasProgram(executable, env)
     ? { name, status: 'pass' }
     : {
         name,
@@ -37,15 +30,6 @@ function probeExecutable(name: string, executable: string, env: PartContext['env
         reason: `there is no program \`${executable}\``,
         hint: 'install it, and see that its folder is on the PATH of this process, or give its path',
       };
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
 }
 
 function probeStream(stream: string, catalog: JsonObject | undefined): ProbeFinding {

@@ -3,14 +3,17 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import type { PartContext } from '../../kit/context.ts';
 import { variableRefusal } from '../../lib/access.ts';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import { filesRoot } from '../../lib/files/file-access.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { findProgram } from './find-program.ts';
 
 /** How long a program may take to end once it is asked to. */
 const TERM_MS = 400;
+const LOOK_MS = 10;
 const LAST_ERRORS_MS = 1000;
 /** Letters of a line that are taken before it has ended. */
 const MOST_LINE = 128 * 1024 * 1024;
@@ -40,9 +43,11 @@ export class Program {
   readonly #child: ChildProcess;
   readonly #ended: Promise<{ readonly code: number | null; readonly signal: string | null }>;
   #idle: NodeJS.Timeout | undefined;
-  #killer: NodeJS.Timeout | undefined;
   #fault: ConnectorError | undefined;
   #isStopped = false;
+  #ending: Promise<void> | undefined;
+  /** Whether it has ended well. */
+  #isDone = false;
   #lastWords = '';
   readonly #onAbort = (): void => void this.stop();
 
@@ -55,7 +60,9 @@ export class Program {
     try {
       for (const [name, value] of Object.entries(start.files))
         writeFileSync(pathOf(name), stringifyJson(value), { mode: 0o600 });
-      this.#child = spawn(start.executable, start.args(pathOf), {
+      this.#child = spawn(findProgram(start.executable, context.env), start.args(pathOf), {
+        // What it starts is in its group, and ends with it.
+        detached: true,
         cwd: context.env.cwd,
         env: { ...(start.inherits === false ? {} : variablesFor(context)), ...start.variables },
         stdio: [start.hasInput === true ? 'pipe' : 'ignore', 'pipe', 'pipe'],
@@ -121,17 +128,23 @@ export class Program {
   async stop(): Promise<void> {
     this.#context.signal.removeEventListener('abort', this.#onAbort);
     clearTimeout(this.#idle);
-    if (!this.#isStopped) {
-      this.#isStopped = true;
-      this.#child.stdout?.destroy();
-      if (this.#child.exitCode === null && this.#child.signalCode === null) {
-        this.#child.kill('SIGTERM');
-        this.#killer = setTimeout(() => this.#child.kill('SIGKILL'), TERM_MS);
-      }
-    }
+    this.#isStopped = true;
+    this.#child.stdout?.destroy();
+    await (this.#ending ??= this.#endGroup());
     await this.#ended;
-    clearTimeout(this.#killer);
     this.#removeFiles();
+  }
+
+  /** Its wrapper may end before the program in it does, which then has to end, too. */
+  async #endGroup(): Promise<void> {
+    const { pid } = this.#child;
+    if (pid === undefined || this.#isDone || !signalGroup(pid, 'SIGTERM')) return;
+    const until = performance.now() + TERM_MS;
+    while (performance.now() < until) {
+      await setTimeoutAsync(LOOK_MS);
+      if (!signalGroup(pid, 0)) return;
+    }
+    signalGroup(pid, 'SIGKILL');
   }
 
   #watchEnd(): Promise<{ code: number | null; signal: string | null }> {
@@ -148,7 +161,10 @@ export class Program {
     const { code, signal } = await this.#ended;
     await this.#lastErrors();
     if (this.#fault !== undefined) throw this.#fault;
-    if (code === 0) return;
+    if (code === 0) {
+      this.#isDone = true;
+      return;
+    }
     const how =
       code === null ? `was ended by ${signal ?? 'the system'}` : `ended with code ${code}`;
     const words = this.#lastWords === '' ? '' : `: ${this.#lastWords}`;
@@ -223,6 +239,15 @@ export class Program {
 
   #removeFiles(): void {
     rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** False where no process of the group is left. */
+function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-pid, signal);
+  } catch {
+    return false;
   }
 }
 

@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { testContext, type TestContext } from '../../../test/fakes/env.ts';
+import { isGone } from '../../../test/fakes/singer/is-gone.ts';
 import { installProgram } from '../../../test/fakes/singer/install-program.ts';
 import { RECORDS_LANE, type Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
@@ -85,6 +86,36 @@ describe('the pages of a tap', () => {
       'records are not as the tap says: their types are left open',
     );
   });
+});
+
+it('a state without records behind it is a bookmark, too', async () => {
+  const { pages } = await read({ count: 10, every: 5 }, {}, { bookmark: { id: 10 } });
+  expect(pages.map((page) => [page.count, page.bookmark])).toEqual([[0, { id: 10 }]]);
+});
+
+it('what a tap has started ends with it when the read is stopped', async () => {
+  const script = join(folder, 'wrapped-tap');
+  const pidFile = join(folder, 'pid');
+  writeFileSync(script, `#!/bin/sh\nsleep 600 &\necho $! > '${pidFile}'\nwait\n`, { mode: 0o755 });
+  const stop = new AbortController();
+  const context = testContext(folder, { signal: stop.signal });
+  const reading = read({}, { executable: script }, {}, context);
+  await vi.waitFor(() => expect(readFileSync(pidFile, 'utf8')).toMatch(/\n/));
+  stop.abort(new Error('stopped'));
+  await expect(reading).rejects.toThrow('stopped');
+  expect(isGone(Number(readFileSync(pidFile, 'utf8')))).toBe(true);
+});
+
+it('secrets in the config of a tap are hidden in what it says', async () => {
+  const context = testContext(folder);
+  const tap = { fails_after: 1, says: 'the login with hunter2-secret was refused' };
+  const login = { user: 'anna', oauth: { client_secret: 'hunter2-secret' } };
+  const failure: unknown = await read({ ...tap, ...login }, {}, {}, context).catch(
+    (error: unknown) => error,
+  );
+  const shown = context.env.redactor.text(String(failure));
+  expect(shown).toContain('the login with *** was refused');
+  expect(context.env.redactor.text('anna')).toBe('anna');
 });
 
 describe('what a tap says beside its records', () => {

@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { testContext, testEnv, type TestContext } from '../../../test/fakes/env.ts';
+import { isGone } from '../../../test/fakes/singer/is-gone.ts';
 import { installProgram } from '../../../test/fakes/singer/install-program.ts';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
@@ -122,6 +123,31 @@ it('a target sees the variables that it may, and those of its config', async () 
     expect(names.join('\n')).toContain(seen);
     expect(names.join('\n')).not.toContain('SECRET_B');
   }
+});
+
+it('a target that is on the PATH is found, also where it does not inherit that', async () => {
+  const env = testEnv({ cwd: folder, variables: { PATH: `/nowhere:${folder}` } });
+  const more = { target_command: 'target', inherit_env: false };
+  const { sink, write } = await open(more, { ...testContext(folder), env, lines: env.lines });
+  await write([{ id: 1 }]);
+  await sink.finish('success');
+  await sink.close();
+  expect(written()).toEqual([{ id: 1 }]);
+});
+
+it('what a target has started ends with it when the row fails', async () => {
+  const wrapped = join(folder, 'wrapped-target');
+  const pidFile = join(folder, 'pid');
+  const lines = ['exec 3<&0', `'${target}' "$@" <&3 &`, `echo $! > '${pidFile}'`, 'wait'];
+  writeFileSync(wrapped, `#!/bin/sh\n${lines.join('\n')}\n`, { mode: 0o755 });
+  const { sink, write, context } = await open({ target_command: wrapped });
+  await write([{ id: 1 }]);
+  await vi.waitFor(() => expect(textOf(context)).toContain('INFO told'));
+  await sink.finish('failed');
+  await sink.close();
+  expect(isGone(Number(readFileSync(pidFile, 'utf8')))).toBe(true);
+  // It would take the end of its input for the end of the run.
+  expect(written()).toEqual([]);
 });
 
 it('no target is started where documents are kept to a folder', async () => {

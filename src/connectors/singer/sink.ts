@@ -4,6 +4,7 @@ import { requireOpen, type FinishReason, type Sink, type WriteResult } from '../
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, parseData, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import { Program } from './program.ts';
+import { registerSecrets } from './secrets.ts';
 import type { SingerSinkConfig } from './sink-config.ts';
 import { StreamSchema } from './stream-schema.ts';
 
@@ -122,14 +123,15 @@ export class SingerSink implements Sink {
   }
 
   #start(): Running {
-    const { target_command: executable, args, target_config: config } = this.#config;
+    const { target_command: executable, args, target_config: config, env } = this.#config;
+    registerSecrets({ config, env }, this.#context.env.redactor);
     const program = new Program(
       {
         executable,
         files: { config },
         args: (pathOf) => ['--config', pathOf('config'), ...args],
         hasInput: true,
-        variables: this.#config.env,
+        variables: env,
         inherits: this.#config.inherit_env,
       },
       this.#context,

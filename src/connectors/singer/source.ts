@@ -9,6 +9,7 @@ import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { SingerSourceConfig } from './config.ts';
 import { readMessage, type TapMessage } from './messages.ts';
 import { Program } from './program.ts';
+import { registerSecrets } from './secrets.ts';
 import { schemaOfStream } from './schema.ts';
 
 const PAGE_RECORDS = 1000;
@@ -19,6 +20,8 @@ export class SingerSource implements Source {
   readonly #bounds: PageBounds;
   #tap: Program | undefined;
   #schema: RecordSchema | undefined;
+  /** Whether the tap has said anything of the stream. */
+  #isKnown = false;
   #isTyped = true;
   /** Records that are in no page yet, with their sizes. */
   #held: { readonly record: JsonObject; readonly size: number }[] = [];
@@ -54,6 +57,8 @@ export class SingerSource implements Source {
         if (given >= limit) break;
       }
       while (this.#held.length > 0) yield this.#page();
+      // The state of a tap that does not know the stream says nothing of it.
+      if (this.#state !== undefined && this.#isKnown) yield this.#page();
       this.#tellStrange(given);
     } finally {
       await this.close();
@@ -66,6 +71,7 @@ export class SingerSource implements Source {
 
   #start(bookmark: JsonValue | undefined): Program {
     const { executable, args, tap_config: config, catalog } = this.#config;
+    registerSecrets(config, this.#context.env.redactor);
     const files = {
       config,
       ...(catalog === undefined ? {} : { catalog }),
@@ -102,10 +108,11 @@ export class SingerSource implements Source {
   #hear(message: TapMessage | undefined): void {
     const { log } = this.#context.env;
     if (message?.type === 'STATE') this.#state = { value: message.value, after: this.#held.length };
-    else if (message?.type === 'SCHEMA' && message.stream === this.#config.stream)
+    else if (message?.type === 'SCHEMA' && message.stream === this.#config.stream) {
+      this.#isKnown = true;
       // One object for all pages: a later schema is looked at record by record.
       this.#schema ??= schemaOfStream(message.schema);
-    else if (message?.type === 'ACTIVATE_VERSION' || message?.type === 'BATCH')
+    } else if (message?.type === 'ACTIVATE_VERSION' || message?.type === 'BATCH')
       log.info(`the tap sent ${message.type}, which is passed over`, {
         program: this.#config.executable,
       });
@@ -128,15 +135,15 @@ export class SingerSource implements Source {
   /** Up to the last STATE, which is then its bookmark; all that is held where none came. */
   #page(): Page {
     const state = this.#state;
-    const marked = state !== undefined && state.after > 0;
-    const taken = this.#held.splice(0, marked ? state.after : this.#held.length);
+    const isMarked = state !== undefined && (state.after > 0 || this.#held.length === 0);
+    const taken = this.#held.splice(0, isMarked ? state.after : this.#held.length);
     const bytes = taken.reduce((sum, { size }) => sum + size, 0);
     this.#bytes -= bytes;
     this.#state = undefined;
     const records = taken.map(({ record }) => record);
     return Page.ofRecords(records, {
       bytes,
-      ...(marked ? { bookmark: state.value } : {}),
+      ...(isMarked ? { bookmark: state.value } : {}),
       schema: this.#schemaFor(records),
     });
   }
@@ -166,7 +173,7 @@ export class SingerSource implements Source {
         program,
         lines: this.#strange,
       });
-    if (given === 0 && this.#schema === undefined)
+    if (given === 0 && !this.#isKnown)
       log.warn('the tap said nothing of the stream: is it selected in the catalog?', {
         program,
         stream,

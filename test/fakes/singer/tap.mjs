@@ -43,7 +43,7 @@ if (config.silent) {
     say({ type: 'RECORD', stream, record });
     if (every > 0 && id % every === 0) say({ type: 'STATE', value: { id } });
     if (config.fails_after === id) {
-      process.stderr.write('CRITICAL the login was refused\n');
+      process.stderr.write(`CRITICAL ${config.says ?? 'the login was refused'}\n`);
       process.exitCode = 3;
       break;
     }
