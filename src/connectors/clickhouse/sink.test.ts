@@ -78,6 +78,9 @@ describe.skipIf(clickhouse.reason !== undefined)('a server', () => {
     ['Date', '2150-01-01'],
     ['DateTime', '2106-02-07T06:28:16Z'],
     ['DateTime', '1969-12-31T23:59:59Z'],
+    ['DateTime', '2020-02-31T10:00:00Z'],
+    ['Date', '2021-02-29'],
+    ['Date', '2020-13-01'],
     ['Array(UInt8)', [1, 256]],
     ['Array(UInt8)', [null]],
     ['Array(UInt8)', 'x'],
@@ -137,12 +140,12 @@ describe.skipIf(clickhouse.reason !== undefined)('a server', () => {
     );
     const result = await write(config, [
       { d: '1.005', at: '2024-05-06T07:08:09.5Z' },
-      { d: -1e-3, n: 3, at: '2024-05-06T07:08:09Z', other: 1 },
+      { d: -1e-3, n: 3, at: 1_714_979_289.25, other: 1 },
     ]);
     expect(result.roundedFields).toEqual(
       new Map([
         ['d', 2],
-        ['at', 1],
+        ['at', 2],
       ]),
     );
     expect(result.unknownFields).toEqual(new Map([['other', 1]]));

@@ -11,6 +11,7 @@ import {
   stringifyJson,
   type JsonValue,
 } from '../../../lib/text/json.ts';
+import { isCalendarDate } from '../../../lib/time/rfc3339.ts';
 import { bareType, parseType, type ClickhouseType } from '../types/parse-type.ts';
 
 /** Gives JSON, or `undefined` for a value that the type does not hold. Never called for null. */
@@ -204,8 +205,17 @@ const DAY = /^(\d{4}-\d{2}-\d{2})(?:$|[T ])/;
 function dayWithin(first: string, last: string): Encode {
   return (value) => {
     const day = typeof value === 'string' ? DAY.exec(value)?.[1] : undefined;
-    return day !== undefined && day >= first && day <= last ? JSON.stringify(day) : undefined;
+    return day !== undefined && day >= first && day <= last && isDay(day)
+      ? JSON.stringify(day)
+      : undefined;
   };
+}
+
+/** The server takes 30 February for 1 March, and the 13th month for 1970. */
+function isDay(day: string): boolean {
+  const [month, date] = [day.slice(5, 7), day.slice(8)];
+  const isPlain = month >= '01' && month <= '12' && date >= '01' && date <= '28';
+  return isPlain || isCalendarDate(day);
 }
 
 const TIME =
@@ -223,12 +233,9 @@ function timeWithin(first: number, last: number, digits: number): Encode {
   return (value) => {
     const found = typeof value === 'string' ? TIME.exec(value) : null;
     const [, day = '', clock = '00:00', fraction = '', zone] = found ?? [];
-    const moment =
-      typeof value === 'number'
-        ? value * SECONDS
-        : Date.parse(`${day}T${clock}${/^[+-]/.test(zone ?? '') ? zone : 'Z'}`);
-    const seconds = Math.floor(moment / SECONDS);
-    if (!(seconds >= first && seconds <= last)) return undefined;
+    const moment = Date.parse(`${day}T${clock}${/^[+-]/.test(zone ?? '') ? zone : 'Z'}`);
+    const seconds = Math.floor(typeof value === 'number' ? value : moment / SECONDS);
+    if (!(seconds >= first && seconds <= last) || (found !== null && !isDay(day))) return undefined;
     const utc = new Date(seconds * SECONDS).toISOString().slice(0, 19);
     const part = typeof value === 'number' ? fractionOf(value) : fraction;
     const rest = digits === 0 || part === '' ? '' : `.${part.slice(0, digits)}`;
@@ -238,8 +245,12 @@ function timeWithin(first: number, last: number, digits: number): Encode {
   };
 }
 
+/** Digits of what is beyond the second before: those that are written, which differences lose. */
 function fractionOf(value: number): string {
-  return /\.(\d+)$/.exec(String(value - Math.floor(value)))?.[1] ?? '';
+  const text = String(value);
+  const [, fraction = ''] = (withoutExponent(text) ?? text).split('.');
+  if (value >= 0 || fraction === '') return fraction;
+  return String(10n ** BigInt(fraction.length) - BigInt(fraction)).padStart(fraction.length, '0');
 }
 
 function nested(type: ClickhouseType): Encode {
@@ -253,6 +264,8 @@ function nested(type: ClickhouseType): Encode {
   const tuple: Encode = (value) => {
     const items = Array.isArray(value) ? value : isObject(value) ? partsOf(value, names) : [];
     if (items.length !== parts.length) return undefined;
+    // A field that the column lacks would be lost.
+    if (isObject(value) && Object.keys(value).length > items.length) return undefined;
     return joined(items.map((item, at) => parts[at]?.(item)));
   };
   const [first, second] = parts;

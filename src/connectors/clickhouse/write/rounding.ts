@@ -35,10 +35,16 @@ export function roundingOf(
       return type?.kind === 'date' ? undefined : DATE_ROUNDING;
     case 'DateTime':
     case 'DateTime32':
-      return secondsRounding(0);
+      return timeRounding(0);
     case 'DateTime64':
-      return secondsRounding(Number(args[0]?.text ?? 3));
+      return timeRounding(Number(args[0]?.text ?? 3));
     default:
       return undefined;
   }
+}
+
+/** A number is seconds, with a fraction of its own. */
+function timeRounding(digits: number): Rounding {
+  const [texts, numbers] = [secondsRounding(digits), scaleRounding(digits)];
+  return { rounds: (text) => texts.rounds(text) || numbers.rounds(text) };
 }
