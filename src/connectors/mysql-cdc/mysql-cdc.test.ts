@@ -1,3 +1,4 @@
+import { createConnection } from 'mysql2/promise';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   DATABASE,
@@ -5,7 +6,7 @@ import {
   SERVER_ID,
   TABLE,
 } from '../../../test/conformance/fixtures/logged-table.ts';
-import { sourceContext, testEnv } from '../../../test/fakes/env.ts';
+import { sourceContext, testEnv, type TestEnv } from '../../../test/fakes/env.ts';
 import { tcpProxy } from '../../../test/fakes/tcp-proxy.ts';
 import { mariadbOrReason } from '../../../test/servers/mariadb.ts';
 import { eventually } from '../../../test/support/eventually.ts';
@@ -502,7 +503,55 @@ describe.skipIf(reason !== undefined)('rights', () => {
   });
 });
 
+describe.skipIf(reason !== undefined)('a table that the config names', () => {
+  const said = (env: TestEnv): string => env.lines.map(({ line }) => line).join('\n');
+
+  test('and that is not there is told, and read when it is made', async () => {
+    await run('DROP TABLE IF EXISTS made_later');
+    const [start, env] = [await server.renew(SMALL), testEnv()];
+    await run(
+      `CREATE TABLE made_later (id int); INSERT INTO made_later VALUES (1); RENAME TABLE made_later TO away`,
+    );
+    const config = { include_tables: [`${DATABASE}.made_later`] };
+    const { records } = await readLog(server.url, { start, count: 1, config, env });
+    expect(ids(records)).toEqual([1]);
+    expect(said(env)).toMatch(/there is no such table.*shop\.made_later/);
+    await run('DROP TABLE away');
+  });
+
+  test('is told when its foreign key changes rows, which are not in the log', async () => {
+    await server.renew(`${SMALL}, KEY (name(5))`);
+    await run(`CREATE OR REPLACE TABLE child (id int PRIMARY KEY, parent int,
+      FOREIGN KEY (parent) REFERENCES ${TABLE} (id) ON DELETE CASCADE)`);
+    const [start, env] = [await server.position(), testEnv()];
+    await run(
+      `INSERT INTO ${TABLE} VALUES (1, 'a'); INSERT INTO child VALUES (10, 1); DELETE FROM ${TABLE}`,
+    );
+    const config = { include_tables: [`${DATABASE}.${TABLE}`, `${DATABASE}.child`] };
+    const { records } = await readLog(server.url, { start, count: 3, config, env });
+    expect(records.map(({ op, table }) => `${op} ${table}`)).toEqual([
+      `c ${TABLE}`,
+      'c child',
+      `d ${TABLE}`,
+    ]);
+    expect(said(env)).toMatch(/by its foreign key .* are not in the log.*shop\.child/);
+    expect(said(env)).not.toContain(`table=shop.${TABLE}`);
+    await run('DROP TABLE child');
+  });
+});
+
 describe.skipIf(reason !== undefined)('the wire', () => {
+  test('is waited for until a large change has come, however short the end is', async () => {
+    const start = await server.renew('id int PRIMARY KEY, doc longtext');
+    await run('SET GLOBAL max_allowed_packet = 134217728');
+    // Sessions keep the bound that they began with.
+    const client = await createConnection({ uri: server.databaseUrl });
+    await client.query(`INSERT INTO ${TABLE} VALUES (1, REPEAT('x', 40000000))`);
+    await client.end();
+    const { records } = await readLog(server.url, { start, config: { idle_timeout: 0.001 } });
+    expect(ids(records)).toEqual([1]);
+  });
+
   test('may break inside a transaction: the rest comes once', async () => {
     const { hostname, port } = new URL(server.url);
     const proxy = await tcpProxy({ host: hostname, port: Number(port) });

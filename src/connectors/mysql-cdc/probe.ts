@@ -7,9 +7,9 @@ import { mysqlError } from '../../lib/sql/mysql-errors.ts';
 import { untilAborted } from '../../lib/until-aborted.ts';
 import type { MysqlCdcConfig } from './config.ts';
 import { DumpStream, DUMPING } from './read/dump-stream.ts';
-import { splitName } from './read/table-filter.ts';
 import { checkHeld, checkServer, currentPosition } from './server.ts';
-import { asked, connect, connectUsual, rowsOf } from './session.ts';
+import { asked, connect, connectUsual } from './session.ts';
+import { missingTables } from './tables-of-server.ts';
 
 export async function probeMysqlCdc(
   config: MysqlCdcConfig,
@@ -82,27 +82,15 @@ async function tablesFinding(
   { include_tables: wanted }: MysqlCdcConfig,
 ): Promise<ProbeFinding> {
   const name = 'tables';
-  const missing: string[] = [];
-  for (const one of wanted) {
-    const { schema, table } = splitName(one);
-    const rows = await rowsOf(
-      usual,
-      `SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = ${literal(schema)} AND TABLE_NAME = ${literal(table)}`,
-    );
-    if (rows.length === 0) missing.push(one);
-  }
-  if (missing.length === 0) return { name, status: 'pass' };
-  return {
-    name,
-    status: 'fail',
-    reason: `this user sees no table \`${missing.join('`, `')}\``,
-    hint: 'check the names in `include_tables`, and GRANT SELECT on the tables',
-  };
-}
-
-/** A text that nothing in it can end. */
-function literal(text: string): string {
-  return `_utf8mb4 X'${Buffer.from(text).toString('hex')}'`;
+  const missing = await missingTables(usual, wanted);
+  if (missing.length > 0)
+    return {
+      name,
+      status: 'fail',
+      reason: `this user sees no table \`${missing.join('`, `')}\``,
+      hint: 'check the names in `include_tables`, and GRANT SELECT on the tables',
+    };
+  return { name, status: 'pass' };
 }
 
 function failed(name: string, error: unknown): ProbeFinding {

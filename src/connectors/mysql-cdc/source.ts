@@ -24,6 +24,7 @@ import {
   type Server,
 } from './server.ts';
 import { asked, connect, connectUsual, rowsOf } from './session.ts';
+import { tellOfTables } from './tables-of-server.ts';
 import { Charsets, type AskServer } from './values/charsets.ts';
 
 /** How often a position without changes is given as a bookmark. */
@@ -133,6 +134,11 @@ export class CdcSource implements Source {
       before: this.#before,
     });
     await this.#again(() => this.#connect());
+    await this.#again(() =>
+      this.#usually('the tables cannot be looked up', (usual) =>
+        tellOfTables(usual, this.#config.include_tables, env.log),
+      ),
+    );
     return pages;
   }
 
@@ -232,10 +238,13 @@ export class CdcSource implements Source {
     const { clock } = this.#context.env;
     const stream = this.#stream ?? (await this.#connect());
     const restMs = this.#config.idle_timeout * 1000 - this.#idleMs;
-    if (restMs <= 0) return 'end';
+    // A large change takes its time to come, in which nothing else does.
+    const isLast = this.#pages !== undefined && this.#hasCaughtUp(this.#pages);
+    if (restMs <= 0 && isLast) return 'end';
     const from = clock.elapsedMs();
     const rested = new AbortController();
-    const rest = clock.sleep(Math.min(IDLE_FLUSH_MS / 2, restMs), rested.signal);
+    const waitMs = restMs > 0 ? Math.min(IDLE_FLUSH_MS / 2, restMs) : IDLE_FLUSH_MS / 2;
+    const rest = clock.sleep(waitMs, rested.signal);
     try {
       await untilAborted(Promise.race([stream.arrival(), rest]), this.#context.signal);
       const event = stream.take();

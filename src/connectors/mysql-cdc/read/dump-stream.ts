@@ -84,6 +84,8 @@ export class DumpStream {
       },
       onResult: (error: unknown) => this.#fail(logError(error)),
     });
+    // Parts of a large event are a sign of life, too.
+    this.#wire.stream.on('data', () => this.#timer?.refresh());
     this.#expect();
   }
 
