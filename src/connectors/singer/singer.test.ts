@@ -1,10 +1,11 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { testContext, type TestContext } from '../../../test/fakes/env.ts';
 import { isGone } from '../../../test/fakes/singer/is-gone.ts';
 import { installProgram } from '../../../test/fakes/singer/install-program.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { RECORDS_LANE, type Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import { schemaText } from '../../kit/type-text.ts';
@@ -100,7 +101,7 @@ it('what a tap has started ends with it when the read is stopped', async () => {
   const stop = new AbortController();
   const context = testContext(folder, { signal: stop.signal });
   const reading = read({}, { executable: script }, {}, context);
-  await vi.waitFor(() => expect(readFileSync(pidFile, 'utf8')).toMatch(/\n/));
+  await eventually(() => expect(readFileSync(pidFile, 'utf8')).toMatch(/\n/));
   stop.abort(new Error('stopped'));
   await expect(reading).rejects.toThrow('stopped');
   expect(isGone(Number(readFileSync(pidFile, 'utf8')))).toBe(true);

@@ -1,10 +1,11 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { testContext, testEnv, type TestContext } from '../../../test/fakes/env.ts';
 import { isGone } from '../../../test/fakes/singer/is-gone.ts';
 import { installProgram } from '../../../test/fakes/singer/install-program.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
@@ -142,7 +143,7 @@ it('what a target has started ends with it when the row fails', async () => {
   writeFileSync(wrapped, `#!/bin/sh\n${lines.join('\n')}\n`, { mode: 0o755 });
   const { sink, write, context } = await open({ target_command: wrapped });
   await write([{ id: 1 }]);
-  await vi.waitFor(() => expect(textOf(context)).toContain('INFO told'));
+  await eventually(() => expect(textOf(context)).toContain('INFO told'));
   await sink.finish('failed');
   await sink.close();
   expect(isGone(Number(readFileSync(pidFile, 'utf8')))).toBe(true);
