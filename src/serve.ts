@@ -43,6 +43,7 @@ import { createReload, type SettingsFile } from './features/reload/reload.ts';
 import { createDocumentPlan, createRunPlan } from './features/plan-view/run-plan.ts';
 import { createRunReceipt } from './features/receipt/run-receipt.ts';
 import { createRerun } from './features/rerun/rerun.ts';
+import { createDiscovery } from './features/discovery/discovery-service.ts';
 import { createStagePreview } from './features/stage-preview/stage-preview.ts';
 import { createRollback } from './features/rollback/rollback-run.ts';
 import { RunEnds } from './runs/service/run-ends.ts';
@@ -272,6 +273,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     }),
     documentPlan: createDocumentPlan({ jobs, base }),
     stagePreview: createStagePreview({ jobs, base }),
+    discovery: createDiscovery({ jobs, base }),
     hasConsole: options.hasConsole,
     rollback: createRollback({
       ...services,

@@ -2,6 +2,7 @@
  * What a worker does. The server starts these (`runs/worker/worker-pool.ts`), and says how
  * many threads each may use, whether it is for runs, and what documents may take from it.
  */
+import { discoverJob } from './features/discovery/discover-job.ts';
 import { doctorJob } from './features/doctor/doctor-job.ts';
 import { replayJob } from './features/dlq/replay-job.ts';
 import { purgeJob } from './features/dlq/purge-job.ts';
@@ -51,6 +52,7 @@ export async function startWorker(): Promise<void> {
       templateMatrixJob,
       sampleJob,
       stagePreviewJob,
+      discoverJob,
       dryRunJob,
     ],
     parts,

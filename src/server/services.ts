@@ -10,6 +10,7 @@ import type { McpEndpoint } from '../mcp/mcp-endpoint.ts';
 import type { BlockListing } from '../features/part-schemas.ts';
 import type { ShowReceipt } from '../features/receipt/run-receipt.ts';
 import type { Rerun } from '../features/rerun/rerun.ts';
+import type { ListDataSets } from '../features/discovery/discovery-service.ts';
 import type { ShowStages } from '../features/stage-preview/stage-preview.ts';
 import type { Rollback } from '../features/rollback/rollback-run.ts';
 import type { Schedules } from '../features/schedule/server/schedules.ts';
@@ -49,6 +50,8 @@ export interface Services {
   readonly documentPlan: ShowDocumentPlan;
   /** Tries the stages of a document that is not submitted. */
   readonly stagePreview: ShowStages;
+  /** Asks the source of a document for its data sets. */
+  readonly discovery: ListDataSets;
   readonly rollback: Rollback;
   readonly reload: Reload;
   readonly catalog: Pick<Catalog, 'list' | 'get' | 'lineage'>;

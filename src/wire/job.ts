@@ -174,6 +174,16 @@ export const stagesJobSchema = z.strictObject({
   limit: z.int().positive(),
 });
 
+/** Which data sets the source of a document has. */
+export const discoverJobSchema = z.strictObject({
+  kind: z.literal('discover'),
+  document,
+  /** A preset; null: the source of the pipeline. */
+  source: z.string().nullable(),
+  include: z.array(z.string()),
+  exclude: z.array(z.string()),
+});
+
 /** Executes a document without writing anything. */
 export const dryRunJobSchema = z.strictObject({
   kind: z.literal('dry_run'),
@@ -199,6 +209,7 @@ export type JobRequest = Readonly<
   | z.infer<typeof templateMatrixJobSchema>
   | z.infer<typeof sampleJobSchema>
   | z.infer<typeof stagesJobSchema>
+  | z.infer<typeof discoverJobSchema>
   | z.infer<typeof dryRunJobSchema>
 >;
 export type JobKind = JobRequest['kind'];

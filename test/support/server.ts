@@ -9,6 +9,7 @@ import { createDeadLetterFiles } from '../../src/features/dlq/dead-letter-files.
 import { createDocumentPlan, createRunPlan } from '../../src/features/plan-view/run-plan.ts';
 import { createRunReceipt } from '../../src/features/receipt/run-receipt.ts';
 import { createRerun } from '../../src/features/rerun/rerun.ts';
+import { createDiscovery } from '../../src/features/discovery/discovery-service.ts';
 import { createStagePreview } from '../../src/features/stage-preview/stage-preview.ts';
 import { createSchedules } from '../../src/features/schedule/server/schedules.ts';
 import { createTemplates } from '../../src/features/templates/templates.ts';
@@ -439,6 +440,10 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       filesOf: async () => [],
     }),
     documentPlan: createDocumentPlan({
+      jobs: inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
+      base: () => undefined,
+    }),
+    discovery: createDiscovery({
       jobs: inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
       base: () => undefined,
     }),

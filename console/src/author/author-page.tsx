@@ -1,25 +1,24 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PlanAnswer } from '../../../src/client/index.ts';
-import { address, goTo, linkTo } from '../lib/address.ts';
+import { goTo, linkTo } from '../lib/address.ts';
 import { keepDraft, readDraft } from '../lib/draft.ts';
 import { ask, may, pause, session } from '../lib/session.ts';
 import { useStore } from '../lib/store.ts';
 import { answerOf } from '../lib/answer.ts';
 import { ActionDialog } from '../parts/action-dialog.tsx';
-import { Failure, IssueList, issuesOf, type Issue } from '../parts/failure.tsx';
+import { issuesOf, type Issue } from '../parts/failure.tsx';
 import { Icon } from '../parts/icons.tsx';
-import { Empty, notify, Tabs } from '../parts/small.tsx';
-import { PlanView } from '../run/plan-view.tsx';
+import { Empty, notify } from '../parts/small.tsx';
 import { AnyReport } from '../run/rollback.tsx';
 import { T } from '../texts.ts';
+import { Beside, useSide } from './beside.tsx';
 import type { DocumentEditor } from './editor.ts';
-import { StagePreview } from './stage-preview.tsx';
 import { STARTER } from './starter.ts';
 
 /** Silence after which a text that changed is checked. */
 const SILENCE_MS = 350;
 
-interface Checked {
+export interface Checked {
   readonly isChecking: boolean;
   readonly plan?: PlanAnswer;
   /** The text of that plan. */
@@ -36,6 +35,7 @@ export function AuthorPage() {
   const editor = useRef<DocumentEditor | undefined>(undefined);
   const checked = useChecked(text);
   const [dialog, setDialog] = useState<'submit' | 'save' | 'doctor'>();
+  const side = useSide();
   const isReady = checked.plan !== undefined && checked.issues.length === 0;
   const change = (next: string): void => {
     keepDraft(next);
@@ -92,7 +92,7 @@ export function AuthorPage() {
           <p class="muted">{T.author.keeps}</p>
         </div>
         <aside class="plan-side" aria-label={T.author.plan}>
-          {text.trim() === '' ? (
+          {text.trim() === '' && side !== 'form' ? (
             <Empty title={T.author.planEmpty}>
               <button
                 type="button"
@@ -103,12 +103,16 @@ export function AuthorPage() {
                 }}
               >
                 {T.author.starter}
-              </button>
+              </button>{' '}
+              <a class="button" href={linkTo(['author'], { side: 'form' })}>
+                {T.author.startForm}
+              </a>
             </Empty>
           ) : (
-            <PlanSide
+            <Beside
               text={text}
               checked={checked}
+              onText={(next) => editor.current?.replace(next)}
               onPick={({ line = 1, column }) => editor.current?.goTo(line, column)}
             />
           )}
@@ -184,41 +188,6 @@ function Verdict({ checked, isEmpty }: { readonly checked: Checked; readonly isE
       {isFine ? <Icon name="completed" /> : issues.length > 0 ? <Icon name="warning" /> : null}{' '}
       {text}
     </p>
-  );
-}
-
-interface PlanSideProps {
-  readonly text: string;
-  readonly checked: Checked;
-  readonly onPick: (issue: Issue) => void;
-}
-
-const SIDES = ['plan', 'preview'] as const;
-
-function PlanSide({ text, checked: { plan, planned, issues, error }, onPick }: PlanSideProps) {
-  const { query } = useStore(address);
-  const side = SIDES.find((name) => name === query.get('side')) ?? 'plan';
-  return (
-    <>
-      {error === undefined ? null : <Failure error={error} />}
-      {issues.length === 0 ? null : <IssueList issues={issues} onPick={onPick} />}
-      <Tabs
-        label={T.author.beside}
-        open={side}
-        tabs={SIDES.map((id) => ({
-          id,
-          name: T.author.sides[id],
-          link: linkTo(['author'], { side: id === 'plan' ? undefined : id }),
-        }))}
-      />
-      {plan === undefined || planned === undefined ? (
-        <p class="muted">{T.author.planEmpty}</p>
-      ) : (
-        <div class={issues.length > 0 || planned !== text ? 'outdated' : ''}>
-          {side === 'plan' ? <PlanView plan={plan} /> : <StagePreview text={planned} plan={plan} />}
-        </div>
-      )}
-    </>
   );
 }
 

@@ -92,7 +92,8 @@ export function openEditor({
         syntaxHighlighting(COLOURS),
         autocompletion({ override: [complete], icons: false }),
         hoverTooltip(help),
-        EditorView.contentAttributes.of({ 'aria-label': label }),
+        // It scrolls, and is told to be reached with the keyboard.
+        EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged) onChange(update.state.doc.toString());
         }),
@@ -113,8 +114,7 @@ export function openEditor({
   return {
     focus: () => view.focus(),
     text: () => view.state.doc.toString(),
-    replace: (next) =>
-      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: next } }),
+    replace: (next) => view.dispatch({ changes: changeTo(view.state.doc.toString(), next) }),
     mark: (issues) =>
       view.dispatch(
         setDiagnostics(
@@ -129,6 +129,16 @@ export function openEditor({
     },
     destroy: () => view.destroy(),
   };
+}
+
+/** Only what differs, so that cursor and marks stay where they are. */
+function changeTo(before: string, after: string) {
+  const most = Math.min(before.length, after.length);
+  let from = 0;
+  while (from < most && before[from] === after[from]) from += 1;
+  let same = 0;
+  while (same < most - from && before.at(-1 - same) === after.at(-1 - same)) same += 1;
+  return { from, to: before.length - same, insert: after.slice(from, after.length - same) };
 }
 
 function offsetOf({ doc }: EditorState, line: number, column: number): number {

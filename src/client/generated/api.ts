@@ -1310,6 +1310,83 @@ export interface PreviewAnswer {
 }
 
 /**
+ * A document whose source is asked which data sets it has.
+ */
+export interface DiscoverBody {
+  /**
+   * The pipeline document, YAML or JSON text.
+   */
+  config: string;
+  /**
+   * Format of `config`.
+   */
+  config_format?: 'yaml' | 'json';
+  /**
+   * Name of the run; also drives state keys and metric labels.
+   */
+  name?: string | null;
+  /**
+   * Which of `pipeline.sources`; `pipeline.source` when absent.
+   */
+  source?: string | null;
+  /**
+   * Only data sets of such a name; `*` stands for any text.
+   *
+   * @maxItems 100
+   */
+  include?: string[];
+  /**
+   * None of such a name; `*` stands for any text.
+   *
+   * @maxItems 100
+   */
+  exclude?: string[];
+}
+
+/**
+ * The data sets of a source.
+ */
+export interface DiscoverAnswer {
+  /**
+   * Kind of the source.
+   */
+  source: string;
+  /**
+   * At most 10,000, in the order of the source.
+   */
+  data_sets: {
+    /**
+     * As the source calls it.
+     */
+    name: string;
+    /**
+     * What it is: a table, a folder, a topic.
+     */
+    kind: string;
+    /**
+     * How many records it has, where the source can tell at once.
+     */
+    estimated_rows: number | null;
+    /**
+     * Names of its columns, where the source knows them.
+     */
+    columns: string[] | null;
+    /**
+     * The row of the matrix that moves it; its id is not in the document yet.
+     */
+    row: {
+      [k: string]: unknown;
+    };
+    [k: string]: unknown;
+  }[];
+  /**
+   * How many there are.
+   */
+  total: number;
+  [k: string]: unknown;
+}
+
+/**
  * Compare the destination of one row with its source.
  */
 export interface VerifyBody {
@@ -4047,6 +4124,25 @@ export interface paths {
       requestBody: { content: { "application/json": PreviewBody } };
       responses: {
         200: { content: { "application/json": PreviewAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
+        401: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
+        422: { content: { "application/json": ErrorAnswer } };
+        429: { content: { "application/json": ErrorAnswer } };
+        500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
+      };
+    };
+  };
+  "/v1/discover": {
+    /** List the tables, collections or files of a source. */
+    post: {
+      parameters: { query?: never; header?: never; path?: never; cookie?: never };
+      requestBody: { content: { "application/json": DiscoverBody } };
+      responses: {
+        200: { content: { "application/json": DiscoverAnswer } };
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };

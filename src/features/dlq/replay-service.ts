@@ -1,14 +1,12 @@
 /** Replays of dead letters over HTTP. */
-import { RefusedError } from '../../lib/errors.ts';
 import { actionOf, type Audit } from '../../runs/service/audit.ts';
 import type { Jobs } from '../../runs/service/jobs.ts';
-import { refusalOf } from '../../runs/service/job-refusal.ts';
+import { failureOf } from '../../runs/service/job-refusal.ts';
 import { submittedDocument, type BaseDocument } from '../../runs/service/prepared.ts';
 import type { Caller } from '../../runs/service/runs.ts';
 import { JobError } from '../../runs/worker/job-fault.ts';
 import type { ReplayBody, ReplayReport } from '../../wire/dlq.ts';
 import type { RequestOf } from '../../wire/job.ts';
-import type { OutcomeError } from '../../wire/outcome.ts';
 import { replayJob } from './replay-job.ts';
 
 export interface ReplayServices {
@@ -40,7 +38,8 @@ export function createReplay({ jobs, base, audit }: ReplayServices): Replay {
     } catch (error) {
       if (!(error instanceof JobError)) throw error;
       await record('error');
-      throw failureOf(error.error);
+      // What it wrote stays written; the dead letters are still in their queue.
+      throw failureOf(error.error, replayJob.word);
     }
   };
 }
@@ -59,15 +58,4 @@ function jobOf(
     dry_run,
     keys: encryption_keys,
   };
-}
-
-/** What a failed replay wrote stays written; the dead letters are still in their queue. */
-function failureOf(error: OutcomeError): Error {
-  if (error.kind === 'Panic' || error.code === 'bad_config')
-    return refusalOf(error, replayJob.word);
-  return new RefusedError(
-    'unprocessable',
-    error.message,
-    error.hint === undefined ? {} : { hint: error.hint },
-  );
 }

@@ -102,11 +102,18 @@ export async function openDocument(
   options: OpenOptions,
   {
     unnamed = UNNAMED,
+    adapt = (document) => document,
     ...planning
-  }: { readonly backfill?: 'kept'; readonly unnamed?: string } = {},
+  }: {
+    readonly backfill?: 'kept';
+    readonly unnamed?: string;
+    /** What of it is planned, where that is not the whole. */
+    readonly adapt?: (document: Document, parts: Parts) => Document;
+  } = {},
 ): Promise<Plan> {
   const outside = { ...outsideOf(options), unnamed };
-  const { document } = await readDocument(submitted, options.env, outside);
+  const { document: whole } = await readDocument(submitted, options.env, outside);
+  const document = adapt(whole, options.parts);
   const plan = planDocument(document, options.parts, { cpus: options.cpus, ...planning });
   refuseFiles(plan, options.env.cwd, document.locate);
   return plan;

@@ -12,3 +12,10 @@ export function refusalOf(error: OutcomeError, word: string): Error {
   const hint = error.hint === undefined ? {} : { hint: error.hint };
   return new RefusedError(code, error.message, hint);
 }
+
+/** The same for what fails because of what the document is to do: 422. */
+export function failureOf(error: OutcomeError, word: string): Error {
+  if (error.kind === 'Panic' || error.code === 'bad_config') return refusalOf(error, word);
+  const hint = error.hint === undefined ? {} : { hint: error.hint };
+  return new RefusedError('unprocessable', error.message, hint);
+}

@@ -45,6 +45,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   'POST /v1/doctor': 'operator admin',
   'POST /v1/plan': 'operator admin',
   'POST /v1/preview': 'operator admin',
+  'POST /v1/discover': 'operator admin',
   'POST /v1/verify': 'operator admin',
   'POST /v1/dlq/inspect': 'viewer operator admin',
   'POST /v1/dlq/replay': 'operator admin',

@@ -6,6 +6,7 @@ import { catalogRoutes } from './catalog.ts';
 import { clusterRoutes } from './cluster.ts';
 import { deadLetterRoutes } from './dead-letters.ts';
 import { descriptionRoutes } from './description.ts';
+import { discoveryRoutes } from './discovery.ts';
 import { doctorRoutes } from './doctor.ts';
 import { frontPageRoutes } from './front-page.ts';
 import { healthRoutes } from './health.ts';
@@ -36,6 +37,7 @@ export const ROUTES: readonly Route[] = Object.freeze([
   ...schemaRoutes,
   ...doctorRoutes,
   ...stagePreviewRoutes,
+  ...discoveryRoutes,
   ...verifyRoutes,
   ...deadLetterRoutes,
   ...catalogRoutes,

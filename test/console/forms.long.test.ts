@@ -1,0 +1,168 @@
+/** Parts of a document as forms, with a real server that knows their schemas and checks them. */
+import { DatabaseSync } from 'node:sqlite';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { workshop, type Program } from '../e2e/serve-program.ts';
+import { launcherPath } from '../servers/bundle.ts';
+import { chromiumOrReason } from '../servers/chromium.ts';
+import { writeOrders } from './documents.ts';
+import { expectFlawless, expectToFit, visit, type Visit, type VisitOptions } from './visit.ts';
+
+const chromium = chromiumOrReason();
+
+describe.skipIf(chromium.reason !== undefined)(`forms [${chromium.reason ?? ''}]`, () => {
+  const shop = workshop();
+  let browser: Browser;
+  let program: Program;
+  let seen: Visit | undefined;
+
+  beforeAll(async () => {
+    await launcherPath({ withConsole: true });
+    if (chromium.start === undefined) return;
+    browser = await chromium.start();
+    writeOrders(shop.path('in.csv'));
+    const database = new DatabaseSync(shop.path('shop.db'));
+    database.exec('CREATE TABLE orders (id INTEGER, note TEXT); CREATE TABLE "a<b>c" (id INTEGER)');
+    database.close();
+    program = await shop.start();
+  });
+  afterEach(() => seen?.close());
+  afterAll(async () => {
+    await browser?.close();
+    await shop.dispose();
+  });
+
+  const open = async (side: string, options: VisitOptions = {}): Promise<Page> => {
+    seen = await visit(browser, program.url, { expects: [400, 422], ...options });
+    await seen.open(`/author?side=${side}`);
+    await editorOf(seen.page).waitFor();
+    return seen.page;
+  };
+  const editorOf = (page: Page): Locator =>
+    page.getByRole('textbox', { name: 'Document, YAML or JSON' });
+  const textOf = async (page: Page): Promise<string> => {
+    const lines = await page.locator('.cm-line').allInnerTexts();
+    return lines.map((line) => line.replace(/\n$/, '')).join('\n');
+  };
+
+  test('write a document that runs, from nothing', async () => {
+    const page = await open('form');
+    await page.getByLabel('Kind of source').selectOption('csv');
+    await page.getByText('`path` is required').first().waitFor();
+    await page.getByLabel('path', { exact: false }).first().fill(shop.path('in.csv'));
+    await page.getByLabel('Part of the document').selectOption('pipeline.sink');
+    await page.getByLabel('Kind of sink').selectOption('jsonl');
+    await page.getByLabel('path', { exact: false }).first().fill(shop.path('out.jsonl'));
+    await page.getByText('No problem found').waitFor();
+    expect(await textOf(page)).toBe(
+      `version: 1\npipeline:\n  source:\n    type: csv\n    config:\n      path: ${shop.path('in.csv')}\n  sink:\n    type: jsonl\n    config:\n      path: ${shop.path('out.jsonl')}\n`,
+    );
+    if (seen !== undefined) await expectFlawless(seen);
+  });
+
+  const WRITTEN = `# moves orders
+version: 1
+pipeline:
+  source:
+    type: postgres # the shop
+    config:
+      # nobody else may read it
+      connection_url: postgres://me:word@db/shop
+      query: "SELECT 1" # all
+      batch_size: 10
+      replication: { type: full }
+  sink: { type: jsonl, config: { path: b.jsonl } }
+`;
+
+  test('read the document, change single places, and lose no comment', async () => {
+    const page = await open('form');
+    await editorOf(page).fill(WRITTEN);
+    const size = page.getByLabel('batch_size');
+    await expect.poll(() => size.inputValue()).toBe('10');
+    await size.fill('many');
+    const setting = page.locator('.setting', { has: size });
+    await setting.getByText('expected a number, got "many"').waitFor();
+    expect(await size.getAttribute('aria-invalid')).toBe('true');
+    if (seen !== undefined) await expectFlawless(seen);
+    await size.fill('20');
+    await setting.getByText('expected a number').waitFor({ state: 'detached' });
+    await page.getByText('This secret stands in the document as it is').waitFor();
+    await page.getByRole('button', { name: 'Use ${env:POSTGRES_CONNECTION_URL}' }).click();
+    await page.getByLabel('Form of replication').selectOption('incremental');
+    await page.getByLabel('column').fill('changed_at');
+    await expect
+      .poll(() => textOf(page))
+      .toBe(
+        WRITTEN.replace('postgres://me:word@db/shop', '${env:POSTGRES_CONNECTION_URL}')
+          .replace('batch_size: 10', 'batch_size: 20')
+          .replace('{ type: full }', '{ type: incremental, column: changed_at }'),
+      );
+    // What is written by hand stands in the form at once.
+    await editorOf(page).fill(WRITTEN.replace('batch_size: 10', 'batch_size: 77'));
+    await expect.poll(() => size.inputValue()).toBe('77');
+    // Another kind takes nothing away unasked.
+    await page.getByLabel('Kind of source').selectOption('sqlite');
+    await page.getByRole('button', { name: 'Remove connection_url' }).click();
+    await page.getByLabel('database_url').fill('shop.db');
+    expect(await textOf(page)).toContain('# nobody else may read it');
+    expect(await textOf(page)).not.toContain('postgres://');
+  });
+
+  test('show hostile values as texts, and refuse what is no YAML', async () => {
+    const page = await open('form');
+    await editorOf(page).fill(
+      'version: 1\npipeline:\n  source: { type: csv, config: { path: "<img src=x onerror=alert(1)>", "<b onclick=alert(2)>": 1 } }\n  sink: { type: jsonl, config: { path: b } }\n',
+    );
+    await expect
+      .poll(() => page.getByLabel('path').first().inputValue())
+      .toBe('<img src=x onerror=alert(1)>');
+    await page.getByRole('button', { name: 'Remove <b onclick=alert(2)>' }).waitFor();
+    await page.getByLabel('columns').fill('{ a: [');
+    await page.getByText('This is no YAML').waitFor();
+    expect(await textOf(page)).not.toContain('columns');
+    expect(await page.locator('img[src="x"], [onclick]').count()).toBe(0);
+    if (seen !== undefined) await expectFlawless(seen);
+  });
+
+  test('list the tables of a source, and insert rows for those that are chosen', async () => {
+    const page = await open('tables');
+    const written = `version: 1 # shop\npipeline:\n  source:\n    type: sqlite\n    config: { database_url: ${shop.path('shop.db')} }\n  sink: { type: jsonl, config: { path: ${shop.path('all.jsonl')} } }\n# rows\nmatrix:\n  - id: orders # by hand\n    source: { config: { query: SELECT 1 AS a } }\n`;
+    await editorOf(page).fill(written);
+    await page.getByRole('button', { name: 'List them' }).click();
+    await page.getByText('2 in sqlite').waitFor();
+    await page.getByRole('row', { name: /a<b>c/ }).waitFor();
+    await page.getByLabel('Part of the name').fill('ORD');
+    await page.getByText('1 of 2 in sqlite').waitFor();
+    await page.getByLabel('Part of the name').fill('');
+    await page.getByRole('button', { name: 'Choose all 2' }).click();
+    if (seen !== undefined) await expectFlawless(seen);
+    await page.getByRole('button', { name: 'Insert 2 rows' }).click();
+    await page.getByText('2 rows were added to the matrix.').waitFor();
+    await page.getByText('No problem found').waitFor();
+    const text = await textOf(page);
+    expect(text.startsWith(written.trimEnd())).toBe(true);
+    expect(text).toMatch(/- id: a_b_c\n[^]*- id: orders_2\n/);
+  });
+
+  test('say why a source lists nothing', async () => {
+    const page = await open('tables');
+    await editorOf(page).fill(
+      `version: 1\npipeline:\n  source: { type: csv, config: { path: ${shop.path('in.csv')} } }\n`,
+    );
+    await page.getByRole('button', { name: 'List them' }).click();
+    await page.getByRole('alert').filter({ hasText: 'lists no data sets' }).waitFor();
+  });
+
+  test.each([
+    { theme: 'dark', width: 360, height: 740 },
+    { theme: 'light', width: 360, height: 740 },
+    { theme: 'dark' },
+  ] as const)('can be used by everybody: %o', async (look) => {
+    const page = await open('form', look);
+    await editorOf(page).fill(WRITTEN.replace('batch_size: 10', 'batch_size: many'));
+    await page.getByText('expected a number, got "many"').first().waitFor();
+    if (seen === undefined) return;
+    await expectFlawless(seen);
+    await expectToFit(seen);
+  });
+});
