@@ -7,6 +7,11 @@ const reason = z
   .enum(DEAD_REASONS)
   .optional()
   .meta({ description: 'Only dead letters with this reason.' });
+const idText = z.string().regex(/^[0-9a-f]{16}$/);
+const cause = idText
+  .optional()
+  .meta({ description: 'Only dead letters of this cause, an id of `causes`.' });
+const letter = idText.optional().meta({ description: 'Only this dead letter, an id of `sample`.' });
 const encryptionKeys = z
   .array(z.string().min(1))
   .default([])
@@ -19,6 +24,7 @@ export const inspectRequestSchema = z
   .strictObject({
     location,
     reason,
+    cause,
     limit: z
       .int()
       .min(0)
@@ -46,9 +52,23 @@ export const inspectionSchema = z
     by_error_kind: z
       .record(z.string(), z.int())
       .meta({ description: 'Dead letters by kind of error.' }),
+    causes: z
+      .array(
+        z.object({
+          id: z.string().meta({ description: 'Names the cause in other requests.' }),
+          reason: nullableText('Why its records were put aside.'),
+          error_kind: nullableText('Kind of the error.'),
+          message: nullableText('The sentence, without the values of single records.'),
+          letters: count('Dead letters of this cause.'),
+        }),
+      )
+      .meta({ description: 'The most frequent first; of more than 200 those that came first.' }),
     sample: z
       .array(
         z.object({
+          id: z.string().meta({ description: 'Names the dead letter in other requests.' }),
+          file: z.string().meta({ description: 'The file in which it stands.' }),
+          cause: z.string().meta({ description: 'Id of its cause.' }),
           reason: nullableText('Why the record was put aside.'),
           error_kind: nullableText('Kind of the error.'),
           error_message: nullableText('Redacted sentence.'),
@@ -58,6 +78,10 @@ export const inspectionSchema = z
             .number()
             .nullable()
             .meta({ description: 'Index of the record in its page.' }),
+          ts_ms: z
+            .number()
+            .nullable()
+            .meta({ description: 'When it was put aside, in epoch milliseconds.' }),
           payload: anyJson.meta({ description: 'The record, after transforms and masking.' }),
         }),
       )
@@ -77,6 +101,12 @@ export const replayRequestSchema = z
       .meta({ description: 'Format of `config`.' }),
     from: location,
     reason,
+    cause,
+    letter,
+    payload: anyJson.optional().meta({
+      description:
+        'With `letter`: the record to replay in place of the one that was stored, which stays as it is.',
+    }),
     failed_dlq: z.string().min(1).optional().meta({
       description:
         'File for records that fail again; `<name>.replay-failed.jsonl` beside the dead letters when absent.',
@@ -90,6 +120,10 @@ export const replayRequestSchema = z
       .default(false)
       .meta({ description: 'Count the dead letters and write nothing.' }),
     encryption_keys: encryptionKeys,
+  })
+  .refine(({ letter: one, payload }) => payload === undefined || one !== undefined, {
+    path: ['payload'],
+    message: '`payload` needs `letter`: it is that of one dead letter',
   })
   .meta({ description: 'Which dead letters to send through which document.' });
 export type ReplayBody = z.infer<typeof replayRequestSchema>;
@@ -124,6 +158,11 @@ export type ReplayReport = Readonly<z.infer<typeof replayReportSchema>>;
 export interface ReplayTask {
   readonly from: string;
   readonly reason?: DeadReason | undefined;
+  /** The id of a cause. */
+  readonly cause?: string | undefined;
+  /** The id of one dead letter, and its payload where it is another one than that stored. */
+  readonly letter?: string | undefined;
+  readonly payload?: JsonValue | undefined;
   readonly row?: string | undefined;
   readonly failedDlq?: string | undefined;
   readonly dryRun: boolean;
@@ -137,6 +176,8 @@ export const discardRequestSchema = z
   .strictObject({
     location,
     reason,
+    cause,
+    letter,
     before_ms: z
       .int()
       .optional()

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import type { ConfigStage, Issue, RefusalCode } from '../lib/errors.ts';
 import type { LogLevel } from '../lib/log.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 import { DEAD_REASONS } from './dead-reasons.ts';
 import type { OutcomeError } from './outcome.ts';
 import { shardSchema } from './shards.ts';
@@ -74,6 +75,10 @@ export const replayJobSchema = z.strictObject({
   document,
   from: z.string(),
   reason: z.enum(DEAD_REASONS).nullable(),
+  cause: z.string().nullable(),
+  letter: z.string().nullable(),
+  /** In place of that of the letter. */
+  payload: z.unknown() as z.ZodType<JsonValue | undefined>,
   row: z.string().nullable(),
   failed_dlq: z.string().nullable(),
   dry_run: z.boolean(),
@@ -112,6 +117,7 @@ export const inspectJobSchema = z.strictObject({
   kind: z.literal('inspect'),
   location: z.string(),
   reason: z.enum(DEAD_REASONS).nullable(),
+  cause: z.string().nullable(),
   /** Dead letters to show. */
   limit: z.int(),
   keys: z.array(z.string()),
@@ -122,6 +128,8 @@ export const discardJobSchema = z.strictObject({
   kind: z.literal('discard'),
   location: z.string(),
   reason: z.enum(DEAD_REASONS).nullable(),
+  cause: z.string().nullable(),
+  letter: z.string().nullable(),
   before_ms: z.number().nullable(),
   /** They do not go to an archive. */
   is_final: z.boolean(),

@@ -6,8 +6,8 @@ import { Failure, IssueList, type Issue } from '../parts/failure.tsx';
 import { Loading, Tabs } from '../parts/small.tsx';
 import { PlanView } from '../run/plan-view.tsx';
 import { T } from '../texts.ts';
-import type { Checked } from './author-page.tsx';
 import { StagePreview } from './stage-preview.tsx';
+import type { Checked } from './use-checked.ts';
 
 const ConnectorForm = lazy(async () => (await import('./form/connector-form.tsx')).ConnectorForm);
 

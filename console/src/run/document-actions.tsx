@@ -29,16 +29,25 @@ export function DocumentField({ value, onChange }: DocumentFieldProps) {
   );
 }
 
-export function ReplayDialog({ onClose }: { readonly onClose: () => void }) {
+interface ReplayProps {
+  readonly location?: string;
+  /** Only those of this cause. */
+  readonly cause?: string;
+  readonly onClose: () => void;
+}
+
+export function ReplayDialog({ location = '', cause, onClose }: ReplayProps) {
   const [config, setConfig] = useState(readDraft);
-  const [from, setFrom] = useState('');
+  const [from, setFrom] = useState(location);
   const [report, setReport] = useState<object>();
   const { actions } = T.run;
   const replay = async (dryRun: boolean): Promise<void> =>
     setReport(
       await ask(async (client) =>
         answerOf(
-          await client.routes.POST('/v1/dlq/replay', { body: { config, from, dry_run: dryRun } }),
+          await client.routes.POST('/v1/dlq/replay', {
+            body: { config, from, dry_run: dryRun, ...(cause === undefined ? {} : { cause }) },
+          }),
         ),
       ),
     );

@@ -1528,6 +1528,10 @@ export interface DlqInspectBody {
    */
   reason?: 'partial' | 'dlq_all' | 'quality' | 'schema_drift' | 'contract' | 'transform' | 'parse';
   /**
+   * Only dead letters of this cause, an id of `causes`.
+   */
+  cause?: string;
+  /**
    * Dead letters to show; a server shows 1000 at most.
    */
   limit?: number;
@@ -1578,9 +1582,47 @@ export interface DlqInspectAnswer {
     [k: string]: number;
   };
   /**
+   * The most frequent first; of more than 200 those that came first.
+   */
+  causes: {
+    /**
+     * Names the cause in other requests.
+     */
+    id: string;
+    /**
+     * Why its records were put aside.
+     */
+    reason: string | null;
+    /**
+     * Kind of the error.
+     */
+    error_kind: string | null;
+    /**
+     * The sentence, without the values of single records.
+     */
+    message: string | null;
+    /**
+     * Dead letters of this cause.
+     */
+    letters: number;
+    [k: string]: unknown;
+  }[];
+  /**
    * The first dead letters.
    */
   sample: {
+    /**
+     * Names the dead letter in other requests.
+     */
+    id: string;
+    /**
+     * The file in which it stands.
+     */
+    file: string;
+    /**
+     * Id of its cause.
+     */
+    cause: string;
     /**
      * Why the record was put aside.
      */
@@ -1605,6 +1647,10 @@ export interface DlqInspectAnswer {
      * Index of the record in its page.
      */
     record_index: number | null;
+    /**
+     * When it was put aside, in epoch milliseconds.
+     */
+    ts_ms: number | null;
     /**
      * The record, after transforms and masking.
      */
@@ -1636,6 +1682,20 @@ export interface DlqReplayBody {
    * Only dead letters with this reason.
    */
   reason?: 'partial' | 'dlq_all' | 'quality' | 'schema_drift' | 'contract' | 'transform' | 'parse';
+  /**
+   * Only dead letters of this cause, an id of `causes`.
+   */
+  cause?: string;
+  /**
+   * Only this dead letter, an id of `sample`.
+   */
+  letter?: string;
+  /**
+   * With `letter`: the record to replay in place of the one that was stored, which stays as it is.
+   */
+  payload?: {
+    [k: string]: unknown;
+  };
   /**
    * File for records that fail again; `<name>.replay-failed.jsonl` beside the dead letters when absent.
    */
@@ -1715,6 +1775,14 @@ export interface DlqDiscardBody {
    * Only dead letters with this reason.
    */
   reason?: 'partial' | 'dlq_all' | 'quality' | 'schema_drift' | 'contract' | 'transform' | 'parse';
+  /**
+   * Only dead letters of this cause, an id of `causes`.
+   */
+  cause?: string;
+  /**
+   * Only this dead letter, an id of `sample`.
+   */
+  letter?: string;
   /**
    * Only dead letters strictly older than this, in epoch milliseconds.
    */

@@ -24,15 +24,28 @@ export interface DeadLetterFiles {
 
 export function createDeadLetterFiles(jobs: Jobs): DeadLetterFiles {
   return {
-    inspect: ({ location, reason, limit, encryption_keys: keys }, signal) =>
+    inspect: ({ location, reason, cause, limit, encryption_keys: keys }, signal) =>
       jobs.run(
         inspectJob,
-        { kind: 'inspect', location, reason: reason ?? null, limit, keys },
+        { kind: 'inspect', location, reason: reason ?? null, cause: cause ?? null, limit, keys },
         { signal },
       ),
     purge: (request, signal) => {
-      const { location, reason, before_ms, delete: isFinal, encryption_keys: keys } = request;
-      const filter = { reason: reason ?? null, before_ms: before_ms ?? null };
+      const {
+        location,
+        reason,
+        cause,
+        letter,
+        before_ms,
+        delete: isFinal,
+        encryption_keys: keys,
+      } = request;
+      const filter = {
+        reason: reason ?? null,
+        cause: cause ?? null,
+        letter: letter ?? null,
+        before_ms: before_ms ?? null,
+      };
       return jobs.run(
         purgeJob,
         { kind: 'discard', location, ...filter, is_final: isFinal, keys },

@@ -2,6 +2,7 @@
  * Reads queues of dead letters line by line. Every line is reported, also one that is not a dead
  * letter, and memory stays bounded.
  */
+import { hash } from 'node:crypto';
 import { isObject, parseData, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { openRegular } from '../../lib/files/regular-file.ts';
@@ -9,6 +10,7 @@ import { isEncrypted, decrypt } from '../../lib/crypto/encryption.ts';
 import { parsePayloadTypes, spelledPayload } from '../../engine/dlq/payload-types.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
+import { causeOf } from './cause.ts';
 
 /** What an envelope says; what it does not say, or says in another type, is null. */
 export interface DeadLetter {
@@ -34,15 +36,25 @@ export type Line =
       readonly bytes: Buffer;
     };
 
+/** What every line of a queue that is a dead letter has. */
+export type LetterLine = Extract<Line, { readonly kind: 'dead_letter' }>;
+
 export interface DeadLetterFilter {
   /** Dead letters without a reason match none. */
   readonly reason?: DeadReason | undefined;
   /** Strictly older than this, in epoch milliseconds; dead letters without a time match none. */
   readonly beforeMs?: number | undefined;
+  /** The id of a cause. */
+  readonly cause?: string | undefined;
+  /** The id of one dead letter. */
+  readonly letter?: string | undefined;
 }
 
-export function isWanted({ reason, tsMs }: DeadLetter, filter: DeadLetterFilter): boolean {
+export function isWanted({ deadLetter, bytes }: LetterLine, filter: DeadLetterFilter): boolean {
+  const { reason, tsMs } = deadLetter;
   if (filter.reason !== undefined && reason !== filter.reason) return false;
+  if (filter.cause !== undefined && causeOf(deadLetter).id !== filter.cause) return false;
+  if (filter.letter !== undefined && letterIdOf(bytes) !== filter.letter) return false;
   return filter.beforeMs === undefined || (tsMs !== null && tsMs < filter.beforeMs);
 }
 
@@ -145,6 +157,11 @@ function deadLetterOf(envelope: JsonObject, payload: JsonValue): DeadLetter | un
     input: text(position['input']),
     schema,
   };
+}
+
+/** Of its line, so that it stays the same when others are taken out of the queue. */
+export function letterIdOf(bytes: Buffer): string {
+  return hash('sha256', bytes.toString('utf8').trim()).slice(0, 16);
 }
 
 function text(value: JsonValue | undefined): string | null {

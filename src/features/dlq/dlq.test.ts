@@ -51,7 +51,7 @@ describe('inspecting a queue', () => {
       '{"payload":null}',
       '  ',
     ]);
-    expect(await look('dead.jsonl')).toEqual({
+    expect(await look('dead.jsonl')).toMatchObject({
       location: 'dead.jsonl',
       files_read: 1,
       total_envelopes: 3,

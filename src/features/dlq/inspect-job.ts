@@ -19,11 +19,19 @@ export const inspectJob = defineJob({
     isRepeatable: true,
   },
   execute: async (
-    { location, reason, limit: asked, keys },
+    { location, reason, cause, limit: asked, keys },
     { env, signal },
   ): Promise<Inspection> => {
     const { inspect } = await import('./inspect.ts');
     const limit = Math.min(asked, MOST_LETTERS);
-    return inspect({ location, reason: reason ?? undefined, limit, keys, cwd: env.cwd, signal });
+    return inspect({
+      location,
+      reason: reason ?? undefined,
+      cause: cause ?? undefined,
+      limit,
+      keys,
+      cwd: env.cwd,
+      signal,
+    });
   },
 });

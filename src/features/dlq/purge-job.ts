@@ -12,11 +12,16 @@ export const purgeJob = defineJob({
   request: discardJobSchema,
   limits: { atOnce: 1, waiting: 32, limitMs: 600_000, countsFrom: 'begin', graceMs: 10_000 },
   execute: async (
-    { location, reason, before_ms: beforeMs, is_final: isFinal, keys },
+    { location, reason, cause, letter, before_ms: beforeMs, is_final: isFinal, keys },
     { env, signal },
   ): Promise<DiscardReport> => {
     const { purge } = await import('./purge.ts');
-    const filter = { reason: reason ?? undefined, beforeMs: beforeMs ?? undefined };
+    const filter = {
+      reason: reason ?? undefined,
+      cause: cause ?? undefined,
+      letter: letter ?? undefined,
+      beforeMs: beforeMs ?? undefined,
+    };
     return purge({ location, filter, delete: isFinal, keys, cwd: env.cwd, signal });
   },
 });

@@ -59,7 +59,7 @@ async function purgeAll(request: PurgeRequest): Promise<DiscardReport> {
  */
 async function purgeFrom(file: string, request: PurgeRequest, seen: Seen): Promise<number> {
   const isMatch = (line: Line): boolean =>
-    line.kind === 'dead_letter' && isWanted(line.deadLetter, request.filter);
+    line.kind === 'dead_letter' && isWanted(line, request.filter);
   if (!(await holdsAny(file, request.keys, { isMatch, seen, signal: request.signal }))) return 0;
   const fresh = join(dirname(file), `.${basename(file)}.${randomUUID()}.tmp`);
   const { mode } = await stat(file);

@@ -1,16 +1,17 @@
 /** Reads the dead letters of a replay and counts the lines that are skipped. */
 import { ConnectorError, RefusedError } from '../../lib/errors.ts';
-import { isObject } from '../../lib/text/json.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import type { TypesConfig } from '../../kit/declared-columns.ts';
 import { UNKNOWN_SCHEMA, withField, type RecordSchema } from '../../kit/record-schema.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
-import type { DeadReason } from '../../wire/dead-reasons.ts';
 import type { ReplayReport } from '../../wire/dlq.ts';
-import { isWanted, linesOf, type DeadLetter } from './dead-letters.ts';
+import { isWanted, linesOf, type DeadLetter, type DeadLetterFilter } from './dead-letters.ts';
 
 export interface Wanted {
   readonly keys: readonly string[];
-  readonly reason: DeadReason | undefined;
+  readonly filter: DeadLetterFilter;
+  /** In place of that of the one dead letter that is wanted. */
+  readonly payload: JsonValue | undefined;
   /** Whether this is another row of the document: its records belong elsewhere. */
   readonly isOther: (row: string) => boolean;
   /** The source of the row. */
@@ -39,7 +40,7 @@ export class Reading {
   }
 
   async *deadLetters(): AsyncGenerator<{ readonly deadLetter: DeadLetter; readonly size: number }> {
-    const { keys, reason, isOther, source } = this.#wanted;
+    const { keys, filter, payload, isOther, source } = this.#wanted;
     for (const file of this.#files) {
       for await (const line of linesOf(file, keys)) {
         if (line.kind === 'blank') continue;
@@ -49,18 +50,21 @@ export class Reading {
         }
         this.#readable += 1;
         const { bytes } = line;
-        if (!isWanted(line.deadLetter, { reason })) continue;
+        if (!isWanted(line, filter)) continue;
         if (line.deadLetter.row !== null && isOther(line.deadLetter.row)) {
           this.#passedOver.other_rows += 1;
           continue;
         }
-        const deadLetter = readNow(line.deadLetter, source);
+        const given = payload === undefined ? line.deadLetter : { ...line.deadLetter, payload };
+        const deadLetter = readNow(given, source);
         if (deadLetter === undefined) {
           this.#unread += 1;
           continue;
         }
         this.#candidates += 1;
         yield { deadLetter, size: bytes.length };
+        // Equal lines have equal ids: one of them is wanted.
+        if (filter.letter !== undefined) return;
       }
     }
   }
@@ -127,4 +131,17 @@ export function assertOpened({
       hint: 'name the key they were sealed with: `--key-env`, or `encryption_keys`',
     },
   );
+}
+
+/** Throws `RefusedError`: it was taken out of the queue, or another file holds it. */
+export async function assertIsThere(
+  files: readonly string[],
+  { keys, letter }: { readonly keys: readonly string[]; readonly letter: string },
+): Promise<void> {
+  for (const file of files)
+    for await (const line of linesOf(file, keys))
+      if (line.kind === 'dead_letter' && isWanted(line, { letter })) return;
+  throw new RefusedError('bad_config', `there is no dead letter ${letter} in the queue`, {
+    hint: 'inspect the queue again: it may have been discarded',
+  });
 }

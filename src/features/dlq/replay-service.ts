@@ -45,14 +45,17 @@ export function createReplay({ jobs, base, audit }: ReplayServices): Replay {
 }
 
 function jobOf(
-  { config, config_format, from, reason, row, failed_dlq, dry_run, encryption_keys }: ReplayBody,
+  { config, config_format, from, row, failed_dlq, dry_run, encryption_keys, ...which }: ReplayBody,
   base: BaseDocument | undefined,
 ): RequestOf<'replay'> {
   return {
     kind: 'replay',
     document: submittedDocument({ config, config_format, name: null }, base),
     from,
-    reason: reason ?? null,
+    reason: which.reason ?? null,
+    cause: which.cause ?? null,
+    letter: which.letter ?? null,
+    payload: which.payload,
     row: row ?? null,
     failed_dlq: failed_dlq ?? null,
     dry_run,

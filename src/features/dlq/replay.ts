@@ -25,7 +25,7 @@ import type { ReplayReport, ReplayTask } from '../../wire/dlq.ts';
 import type { OutcomeError } from '../../wire/outcome.ts';
 import { deadLetterSource } from './dead-letter-source.ts';
 import { locate } from './location.ts';
-import { Reading } from './reading.ts';
+import { assertIsThere, Reading } from './reading.ts';
 
 export interface ReplayRequest extends ReplayTask {
   readonly plan: Plan;
@@ -44,7 +44,7 @@ export interface Replayed {
 
 /** Leaves the dead letters in their queue; `purge` removes them. Throws `RefusedError`. */
 export async function replay(request: ReplayRequest): Promise<Replayed> {
-  const { plan, parts, env, dryRun, reason } = request;
+  const { plan, parts, env, dryRun, reason, cause, letter, payload } = request;
   const row = rootRow(plan, request.row);
   const sealing = sealingOf(row);
   const keys =
@@ -71,9 +71,11 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
       .filter((id) => id !== row.id),
   );
   const { definition, parsed, judged } = row.source;
+  if (letter !== undefined) await assertIsThere(files, { keys, letter });
   const reading = new Reading(files, {
     keys,
-    reason,
+    filter: { reason, cause, letter },
+    payload,
     isOther: (id) => others.has(id),
     source: { definition, config: parsed ?? judged },
   });
