@@ -42,7 +42,8 @@ export function LetterDialog({ letter, onClose }: LetterDialogProps) {
       letter: id,
       dry_run: dryRun,
       ...(row.trim() === '' ? {} : { row: row.trim() }),
-      ...(text === stored ? {} : { payload: record.value }),
+      // Any JSON; the description of the API has no word for it.
+      ...(text === stored ? {} : { payload: record.value as Record<string, unknown> }),
     };
     const report = await ask(async (client) =>
       answerOf(await client.routes.POST('/v1/dlq/replay', { body })),
