@@ -93,8 +93,8 @@ function Found({ of, cause, onInspect }: FoundProps) {
             keyOf={({ id }) => id}
             columns={[
               { name: words.letters, isNumber: true, cell: ({ letters }) => count(letters) },
-              { name: words.byReason, cell: ({ reason }) => reason ?? '–' },
-              { name: words.byKind, cell: ({ error_kind: kind }) => kind ?? '–' },
+              { name: words.reason, cell: ({ reason }) => reason ?? '–' },
+              { name: words.errorKind, cell: ({ error_kind: kind }) => kind ?? '–' },
               { name: words.cause, cell: ({ message }) => message ?? words.unknownCause },
               {
                 name: T.operate.action,
@@ -174,7 +174,7 @@ function Sample({ of, onChanged }: SampleProps) {
         keyOf={({ index }) => String(index)}
         columns={[
           { name: T.run.outputs.row, cell: ({ row }) => row ?? '–' },
-          { name: words.byReason, cell: ({ reason }) => reason ?? '–' },
+          { name: words.reason, cell: ({ reason }) => reason ?? '–' },
           { name: T.run.error, cell: ({ error_message: message }) => message ?? '–' },
           { name: words.record, cell: ({ payload }) => <code>{JSON.stringify(payload)}</code> },
           {

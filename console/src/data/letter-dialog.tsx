@@ -69,7 +69,7 @@ export function LetterDialog({ letter, onClose }: LetterDialogProps) {
       <p>{words.body}</p>
       <Facts>
         <Fact name={T.run.error}>{letter.error_message ?? '–'}</Fact>
-        <Fact name={T.data.byReason}>{letter.reason ?? '–'}</Fact>
+        <Fact name={T.data.reason}>{letter.reason ?? '–'}</Fact>
         <Fact name={words.when}>
           {letter.ts_ms === null ? '–' : fullTime(new Date(letter.ts_ms).toISOString())}
         </Fact>
@@ -78,7 +78,7 @@ export function LetterDialog({ letter, onClose }: LetterDialogProps) {
       <RecordField
         text={text}
         problem={'problem' in record ? words.noJson(record.problem) : undefined}
-        isExact={isExact(letter.payload)}
+        isExact={isHeldExactly(letter.payload)}
         onChange={setText}
       />
       <DocumentField value={config} onChange={setConfig} />
@@ -157,8 +157,8 @@ function recordOf(text: string): { readonly value: unknown } | { readonly proble
 }
 
 /** Integers of more digits than a number of a browser has come here changed. */
-function isExact(value: unknown): boolean {
+function isHeldExactly(value: unknown): boolean {
   if (typeof value === 'number') return !Number.isInteger(value) || Number.isSafeInteger(value);
   if (typeof value !== 'object' || value === null) return true;
-  return Object.values(value).every((inner) => isExact(inner));
+  return Object.values(value).every((inner) => isHeldExactly(inner));
 }

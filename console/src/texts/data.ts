@@ -40,6 +40,8 @@ export const data = {
   byKind: 'By kind of error',
   sample: 'The first of them',
   causes: 'By cause',
+  reason: 'Reason',
+  errorKind: 'Kind of error',
   cause: 'Cause',
   letters: 'Dead letters',
   allCauses: 'Show all causes',
