@@ -12,7 +12,7 @@ import {
   shard,
   stateKey,
 } from '../_sql/source-fields.ts';
-import { queryFaults } from './read/query.ts';
+import { queryFaults } from '../_postgres/query.ts';
 
 const connectionUrl = z.lazy(() =>
   text()

@@ -23,8 +23,14 @@ import { partName } from '../_sql/table-names.ts';
 import { planCopy, sendCopy } from './write/copy-plan.ts';
 import { newPageBuffer } from '../../fast/copy-text/copy-cells.ts';
 import type { PostgresSinkConfig } from './config.ts';
-import { columnRounding } from './types/narrow-columns.ts';
-import { copyLines, encoderOf, finishedText, typedColumns, type Encoder } from './types/encode.ts';
+import { columnRounding } from '../_postgres/narrow-columns.ts';
+import {
+  copyLines,
+  encoderOf,
+  finishedText,
+  typedColumns,
+  type Encoder,
+} from '../_postgres/encode.ts';
 import { rollbackDialect, ROLLBACK_LOG_LINES, logKeys, sweepAndLog } from './write/rollback-log.ts';
 import { replaceRows } from './write/overwrite.ts';
 import { columnLines, POSTGRES_TYPES } from './write/column-types.ts';

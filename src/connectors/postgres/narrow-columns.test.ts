@@ -9,7 +9,7 @@ import { run } from '../../../test/fakes/engine.ts';
 import { planOfTree } from '../../../test/fakes/verify.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
-import { columnRounding } from './types/narrow-columns.ts';
+import { columnRounding } from '../_postgres/narrow-columns.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-rounding-'));
 let database: Awaited<ReturnType<typeof freshDatabase>>;

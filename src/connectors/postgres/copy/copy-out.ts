@@ -8,7 +8,7 @@ import type { Submittable } from 'pg';
 import { BYTES, cancelStatement } from '../../../lib/sql/postgres.ts';
 import { FRAME_HEAD, frameEnd } from '../../_sql/copy-text/frames.ts';
 import { withinSecs } from '../../_sql/within-secs.ts';
-import type { Connection } from '../read/connection.ts';
+import type { Connection } from '../../_postgres/connection.ts';
 
 /** With this many unread bytes, reading from the server is paused. */
 const HIGH_WATER = 512 * 1024;

@@ -3,8 +3,8 @@
  * types that the server reports.
  */
 import { sqlPieces } from '../../_sql/sql-text.ts';
-import type { Connection } from './connection.ts';
-import type { Statement } from './query.ts';
+import type { Connection } from '../../_postgres/connection.ts';
+import type { Statement } from '../../_postgres/query.ts';
 
 const PREPARED = 'svc_query';
 const PLACEHOLDER = /(?<![A-Za-z0-9_$\u0080-\uffff])\$(\d+)/g;

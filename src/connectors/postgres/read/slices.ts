@@ -11,13 +11,14 @@ import type {
 } from '../../../kit/source.ts';
 import { inner, keyColumn, PART, spansCondition } from '../../_sql/key-spans.ts';
 import type { PostgresSourceConfig } from '../config.ts';
-import { declareQuery, openConnection } from './connection.ts';
-import { describeCursor } from './cursor.ts';
+import { openConnection } from '../../_postgres/connection.ts';
+import { declareQuery } from './declare.ts';
+import { describeCursor } from '../../_postgres/cursor.ts';
 import { typesOf } from '../types/logical-types.ts';
 import type { RecordField } from '../../../kit/record-schema.ts';
 import { holdsFor } from '../../../kit/typed-values.ts';
 import { OID } from '../../_postgres/decode.ts';
-import { compileQuery } from './query.ts';
+import { compileQuery } from '../../_postgres/query.ts';
 
 const NUMBER_OIDS: ReadonlySet<number> = new Set([
   OID.int2,

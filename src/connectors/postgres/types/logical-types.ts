@@ -1,7 +1,7 @@
 /** The logical types of result columns, and the names by which a sink creates the same columns. */
 import type { FieldDef } from 'pg';
 import type { RecordField, RecordSchema } from '../../../kit/record-schema.ts';
-import type { Connection } from '../read/connection.ts';
+import type { Connection } from '../../_postgres/connection.ts';
 import { knownArray, type ArrayType } from '../../_postgres/arrays.ts';
 import type { DecodedColumn } from '../../_postgres/decode.ts';
 import { isKnownType, knownType } from '../../_postgres/known-types.ts';

@@ -6,7 +6,7 @@ import type { Page } from '../../../kit/page.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
 import { valuesOf } from '../../../kit/cells.ts';
 import { changes } from '../../_sql/rounding.ts';
-import { columnRounding, type ColumnRounding } from '../types/narrow-columns.ts';
+import { columnRounding, type ColumnRounding } from '../../_postgres/narrow-columns.ts';
 import { BINARY_HEAD, BINARY_TAIL, anyValue, binaryBlock, hasNull } from '../copy/binary-rows.ts';
 import { copyCells as fastCells } from '../../../fast/fast-paths.ts';
 import { copyCells, type CellStyle, type PageBuffer } from '../../../fast/copy-text/copy-cells.ts';
@@ -21,8 +21,8 @@ import {
   isJsonType,
   typedColumns,
   type Encoded,
-} from '../types/encode.ts';
-import { roundingOf } from '../types/rounding.ts';
+} from '../../_postgres/encode.ts';
+import { roundingOf } from '../../_postgres/rounding.ts';
 import type { CopyIn } from '../copy/copy-in.ts';
 import { placeCopied } from './refused-value.ts';
 import { arrivalTable, insertInto } from './statements.ts';

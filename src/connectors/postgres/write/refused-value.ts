@@ -8,7 +8,7 @@ import {
 import type { JsonValue } from '../../../lib/text/json.ts';
 import { withRefusedRow } from '../../_sql/refused-row.ts';
 import type { CopyIn } from '../copy/copy-in.ts';
-import type { Encoder } from '../types/encode.ts';
+import type { Encoder } from '../../_postgres/encode.ts';
 
 interface Sent {
   readonly columns: readonly { readonly name: string; readonly sqlType: string }[];

@@ -2,7 +2,7 @@
  * Reads a result through a cursor on the server, so that only a few pages of it are in memory here.
  */
 import type { CustomTypesConfig, FieldDef } from 'pg';
-import { refuseEqualNames } from '../../_sql/equal-names.ts';
+import { refuseEqualNames } from '../_sql/equal-names.ts';
 import { CURSOR, type Connection } from './connection.ts';
 
 export type RawRow = readonly (string | null)[];

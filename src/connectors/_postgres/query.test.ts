@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { StoredBookmark } from '../../../kit/stored-bookmark.ts';
+import type { StoredBookmark } from '../../kit/stored-bookmark.ts';
 import { compileQuery, queryFaults } from './query.ts';
 
 describe('a compiled query', () => {

@@ -1,11 +1,11 @@
 /** Converts JSON values to text that the column's type can read. */
-import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
-import { ConnectorError } from '../../../lib/errors.ts';
-import { documentText, isLiteral, literalValue } from '../../../lib/text/json-literal.ts';
-import type { RecordSchema, RecordType } from '../../../kit/record-schema.ts';
-import { isBase64 } from '../../../kit/typed-values.ts';
-import type { LiveColumn } from '../../_sql/driver.ts';
-import { documentOrText } from '../../_sql/document-or-text.ts';
+import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import { documentText, isLiteral, literalValue } from '../../lib/text/json-literal.ts';
+import type { RecordSchema, RecordType } from '../../kit/record-schema.ts';
+import { isBase64 } from '../../kit/typed-values.ts';
+import type { LiveColumn } from '../_sql/driver.ts';
+import { documentOrText } from '../_sql/document-or-text.ts';
 import { roundingOf } from './rounding.ts';
 
 export type Encoder = (value: JsonValue) => string | null;

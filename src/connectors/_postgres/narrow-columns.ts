@@ -1,6 +1,6 @@
 /** Values that the server would round, or cut, on their way into a column of a narrow type. */
-import type { RecordType } from '../../../kit/record-schema.ts';
-import type { LiveColumn } from '../../_sql/driver.ts';
+import type { RecordType } from '../../kit/record-schema.ts';
+import type { LiveColumn } from '../_sql/driver.ts';
 import {
   DATE_ROUNDING,
   DOUBLE_ROUNDING,
@@ -8,7 +8,7 @@ import {
   scaleRounding,
   secondsRounding,
   type Rounding,
-} from '../../_sql/rounding.ts';
+} from '../_sql/rounding.ts';
 
 export interface ColumnRounding extends Rounding {
   /** A text of fewer letters is never changed. */

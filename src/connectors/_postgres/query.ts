@@ -2,12 +2,13 @@
  * Makes the statement for the server from the configured query: tokens become parameters, and
  * incremental reading adds a condition.
  */
-import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
-import { quoteName } from '../../../lib/sql/sql-name.ts';
-import type { SourceContext } from '../../../kit/context.ts';
-import type { StoredBookmark } from '../../../kit/stored-bookmark.ts';
-import { ROW_TOKEN, rowValue } from '../../_sql/parent-value.ts';
-import { bindTokens, withoutSemicolon, type BoundSql } from '../../_sql/sql-text.ts';
+import { jsonText, type JsonValue } from '../../lib/text/json.ts';
+import { quoteName } from '../../lib/sql/sql-name.ts';
+import type { SourceContext } from '../../kit/context.ts';
+import type { ReadRequest } from '../../kit/source.ts';
+import { readBookmark, type StoredBookmark } from '../../kit/stored-bookmark.ts';
+import { ROW_TOKEN, rowValue } from '../_sql/parent-value.ts';
+import { bindTokens, withoutSemicolon, type BoundSql } from '../_sql/sql-text.ts';
 
 const TOKEN = new RegExp(ROW_TOKEN, 'g');
 const BOOKMARK = 'bookmark';
@@ -43,6 +44,33 @@ export function queryFaults(query: string, incremental: boolean): Fault[] {
 export interface Statement {
   readonly sql: string;
   readonly values: readonly (string | null)[];
+}
+
+interface QueryConfig {
+  readonly query: string;
+  readonly params: readonly JsonValue[];
+  readonly replication:
+    | { readonly type: 'full' }
+    | { readonly type: 'incremental'; readonly column: string; readonly initial_value: JsonValue };
+}
+
+/** What is asked for one read. */
+export function statementOf(
+  config: QueryConfig,
+  context: Pick<SourceContext, 'records'>,
+  request: Pick<ReadRequest, 'bookmark'>,
+): Statement {
+  const { query, params, replication } = config;
+  const base = { query, params, records: context.records };
+  if (replication.type === 'full') return compileQuery(base);
+  return compileQuery({
+    ...base,
+    incremental: {
+      column: replication.column,
+      initial: replication.initial_value,
+      bookmark: readBookmark(request.bookmark),
+    },
+  });
 }
 
 export interface QueryInput {

@@ -1,6 +1,6 @@
 /** Values that the server would round on their way into a column. */
-import type { JsonValue } from '../../../lib/text/json.ts';
-import type { RecordType } from '../../../kit/record-schema.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import type { RecordType } from '../../kit/record-schema.ts';
 
 /** The column, and the type of its values where it is known. */
 interface Target {
