@@ -23,6 +23,7 @@ import { postgresCdcSource } from './postgres-cdc/index.ts';
 import { postgresSink, postgresSource } from './postgres/index.ts';
 import { rabbitmqSink, rabbitmqSource } from './rabbitmq/index.ts';
 import { redisSink, redisSource } from './redis/index.ts';
+import { redshiftSink, redshiftSource } from './redshift/index.ts';
 import { restSource } from './rest/index.ts';
 import { s3Sink, s3Source } from './s3/index.ts';
 import { sftpSink, sftpSource } from './sftp/index.ts';
@@ -58,6 +59,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   postgresCdcSource,
   rabbitmqSource,
   redisSource,
+  redshiftSource,
   restSource,
   s3Source,
   sftpSource,
@@ -90,6 +92,7 @@ export const SINKS: readonly SinkDefinition[] = [
   postgresSink,
   rabbitmqSink,
   redisSink,
+  redshiftSink,
   s3Sink,
   sftpSink,
   singerSink,

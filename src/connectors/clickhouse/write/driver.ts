@@ -3,6 +3,7 @@ import type { SinkContext } from '../../../kit/context.ts';
 import { requireOpen } from '../../../kit/sink.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
+import { ONLY_APPENDS } from '../../_sql/appending-sink.ts';
 import type { LiveColumn, RowSet, SqlDriver, TableChange } from '../../_sql/driver.ts';
 import { withRefusedRow } from '../../_sql/refused-row.ts';
 import type { ClickhouseSinkConfig } from '../config.ts';
@@ -196,18 +197,13 @@ class ClickhouseDriver implements SqlDriver {
     await this.#link.close();
   }
 
-  readonly evolve = unsupported;
-  readonly lastToken = unsupported;
-  readonly forgetToken = unsupported;
-  readonly tablesFrom = unsupported;
-  readonly stage = unsupported;
-  readonly swap = unsupported;
-  readonly drop = unsupported;
-}
-
-/** The capabilities of the sink name none of these. */
-function unsupported(): Promise<never> {
-  return Promise.reject(new Error('cannot happen: this sink only appends rows'));
+  readonly evolve = ONLY_APPENDS.evolve;
+  readonly lastToken = ONLY_APPENDS.lastToken;
+  readonly forgetToken = ONLY_APPENDS.forgetToken;
+  readonly tablesFrom = ONLY_APPENDS.tablesFrom;
+  readonly stage = ONLY_APPENDS.stage;
+  readonly swap = ONLY_APPENDS.swap;
+  readonly drop = ONLY_APPENDS.drop;
 }
 
 function haveSameColumns({ columns }: Rows, other: Rows): boolean {

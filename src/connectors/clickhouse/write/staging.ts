@@ -1,20 +1,25 @@
 /** Loads rows by objects: this program writes them, and the server reads them. */
 import { promisify } from 'node:util';
 import { gzip, zstdCompress } from 'node:zlib';
-import { ConnectorError, messageOf } from '../../../lib/errors.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
 import type { AwsLogin } from '../../../lib/aws/client-settings.ts';
 import { openGcs } from '../../../lib/objects/gcs-objects.ts';
 import type { ObjectStore } from '../../../lib/objects/object-store.ts';
 import { openS3 } from '../../../lib/objects/s3-objects.ts';
 import { isObject } from '../../../lib/text/json.ts';
 import { runRequests } from '../../_http/run-requests.ts';
+import {
+  putObject,
+  removeStaged,
+  STAGING_REQUEST_MS,
+  stagedKey,
+} from '../../_objects/staged-objects.ts';
 import type { Staging } from '../config.ts';
 import { literal } from '../read/literals.ts';
 import { backticked, quoted, tableName } from '../types/quote.ts';
 import { csvLine } from './csv-line.ts';
 import { dedupSettings, readingSettings, type Loader, type Loading, type Rows } from './loading.ts';
 
-const REQUEST_MS = 120_000;
 const GCS = 'https://storage.googleapis.com';
 
 const COMPRESS: Readonly<
@@ -68,29 +73,18 @@ class StagedLoader implements Loader {
   #keyOf(id: string): string {
     const { format, compression } = this.#staging;
     const { prefix } = placeOf(this.#staging);
-    const folder = prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/`;
-    return `${folder}svc-load-${id}.${format}${COMPRESS[compression].suffix}`;
+    return `${stagedKey(prefix, id)}.${format}${COMPRESS[compression].suffix}`;
   }
 
   async #upload(key: string, { lines, columns }: Rows): Promise<void> {
     const { format, compression } = this.#staging;
     const texts = format === 'csv' ? lines.map((line) => csvLine(line, columns)) : lines;
     const bytes = await COMPRESS[compression].pack(`${texts.join('\n')}\n`);
-    const { signal } = this.#loading.context;
-    const upload = this.#store.upload(key, {
+    await putObject(this.#store, key, {
+      bytes,
       contentType: format === 'csv' ? 'text/csv' : 'application/x-ndjson',
-      sendsParts: true,
-      concurrency: 4,
-      signal,
+      signal: this.#loading.context.signal,
     });
-    try {
-      await upload.write(bytes);
-      await upload.end();
-      await upload.commit();
-    } catch (error) {
-      await upload.abort().catch(() => {});
-      throw error;
-    }
   }
 
   #statement(key: string, { columns }: Rows): string {
@@ -112,16 +106,8 @@ class StagedLoader implements Loader {
     return `INSERT INTO ${tableName(table)} (${names}) SELECT ${names} FROM s3(${values.map(quoted).join(', ')})${settings}`;
   }
 
-  /** What was loaded is loaded; an object that stays is no reason to fail. */
   async #remove(key: string): Promise<void> {
-    try {
-      await this.#store.remove(key, new AbortController().signal);
-    } catch (error) {
-      this.#loading.context.env.log.warn('an object of a staged load could not be removed', {
-        object: this.#store.address + key,
-        reason: messageOf(error),
-      });
-    }
+    await removeStaged(this.#store, key, this.#loading.context.env.log);
   }
 }
 
@@ -153,7 +139,7 @@ function urlOf(staging: Staging, key: string): string {
 function openStore(staging: Staging, { context }: Loading): Promise<ObjectStore> {
   const { scheme, bucket } = placeOf(staging);
   const { endpoint, region, access_key: id, secret_key: secret } = staging;
-  const requests = { attempts: 1, requestMs: REQUEST_MS, run: runRequests(context) };
+  const requests = { attempts: 1, requestMs: STAGING_REQUEST_MS, run: runRequests(context) };
   if (scheme === 'gs' && id === undefined)
     return openGcs({ bucket, endpoint, auth: undefined }, requests);
   const login: AwsLogin | undefined =
