@@ -1,7 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
-import { ConnectorError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
-import { codeOf, inPostgresTransaction, withClient } from '../../lib/sql/postgres.ts';
+import { inPostgresTransaction, withClient } from '../../lib/sql/postgres.ts';
 import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
@@ -46,6 +45,7 @@ import { endEarlierExecutions, openExecutionPool } from './write/executions.ts';
 import { forgetToken, lastToken, storeToken, takeScope } from './write/tokens.ts';
 import { logReplaced, rollbackSession } from './write/rollback.ts';
 import { WriteTransaction, type Transaction } from './write/write-transaction.ts';
+import { missingIndex } from './write/missing-index.ts';
 import { hideStoredRow, placeArrival, placeCopied, placeRefusal } from './write/refused-value.ts';
 
 const TOKEN_COLUMNS = [
@@ -53,7 +53,6 @@ const TOKEN_COLUMNS = [
   'token text NOT NULL',
   'updated_at timestamptz NOT NULL',
 ];
-const NO_UNIQUE_INDEX = '42P10';
 
 export async function openPostgresDriver(
   config: PostgresSinkConfig,
@@ -474,22 +473,6 @@ function byColumn(
   encoders: readonly Encoder[],
 ): (string | null)[][] {
   return encoders.map((encode, index) => rows.map((row) => encode(row[index] ?? null)));
-}
-
-function missingIndex(
-  error: unknown,
-  table: string,
-  keys: readonly string[],
-): ConnectorError | undefined {
-  if (codeOf(error) !== NO_UNIQUE_INDEX) return undefined;
-  return new ConnectorError(
-    'data',
-    `${table} has no unique index on (${keys.join(', ')}), which an upsert needs`,
-    {
-      hint: `CREATE UNIQUE INDEX ON ${table} (${quoteNames(keys)})`,
-      cause: error,
-    },
-  );
 }
 
 async function evolve(client: ClientBase, table: string, change: SchemaChange): Promise<void> {

@@ -28,7 +28,7 @@ const credentials = () =>
           type: z.enum(OTHER_LOGINS).meta({
             description: 'Not available in this version: only `password` works.',
           }),
-          config: optional(json()).meta({ description: 'Fields of that login.', secret: true }),
+          config: optional(json()).meta({ description: 'Fields of that login.' }),
         }),
       ]),
     )

@@ -260,7 +260,11 @@ describe.each(STRATEGIES)('a sink that writes by %s', (_, strategy) => {
       fields: fields.map(([field, type]) => ({ name: field, type, nullable: true })),
     };
     const config = { table_name: name, ...strategy };
-    await write(config, [[{ id: 1, price: '1.50', wide: '1', at: null, doc: {}, bytes: 'aGk=' }]], schema);
+    await write(
+      config,
+      [[{ id: 1, price: '1.50', wide: '1', at: null, doc: {}, bytes: 'aGk=' }]],
+      schema,
+    );
     await write(config, [[{ ID: 2, Price: '2.50' }]]);
     const { rows } = await redshift
       .server()
