@@ -135,7 +135,7 @@ function recordReader(
         setField(
           record,
           column.name,
-          text === null || text === undefined ? null : (column.decode(text) as JsonValue),
+          text === null || text === undefined ? null : column.decode(text),
         );
     }
     return record;
