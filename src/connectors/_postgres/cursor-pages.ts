@@ -1,6 +1,6 @@
 /** Pages of a declared query that is read through its cursor, and where they stand. */
 import type { FieldDef } from 'pg';
-import { setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { setField, type JsonObject } from '../../lib/text/json.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
