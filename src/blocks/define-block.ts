@@ -12,6 +12,7 @@ import type { SinkDefinition } from '../kit/sink.ts';
 import type { StateStoreDefinition } from '../kit/state-store.ts';
 import type { AssembledRow, UnjudgedRow } from '../plan/assembled-row.ts';
 import type { AssembledPart } from '../plan/plan-part.ts';
+import type { Parts } from '../kit/parts.ts';
 import type { ResolvedPart } from '../plan/resolve-part.ts';
 import type { EventKind } from '../kit/notification-event.ts';
 
@@ -80,7 +81,11 @@ export interface BlockDefinition<
   /** Of a block of sources: what a node would not do that its preset asks for. */
   readonly notOnNodes?: { readonly what: string; readonly hint: string };
   /** Whether a row with this source runs in several parts, each an invocation of its own. */
-  cuts?(given: Placed<Spec>, source: Pick<ResolvedPart, 'config'> | undefined): Cut | undefined;
+  cuts?(
+    given: Placed<Spec>,
+    source: Pick<ResolvedPart, 'type' | 'config'> | undefined,
+    sources: Parts['sources'],
+  ): Cut | undefined;
   /** What it needs the column with the id of the run for. */
   readonly needsRunId?: RunIdNeed;
 

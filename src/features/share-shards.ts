@@ -30,12 +30,15 @@ export function sharingOf(
   };
 }
 
-function wireShard(row: string, index: number, { id, span }: EngineShard): Shard {
+function wireShard(row: string, index: number, { id, span, share }: EngineShard): Shard {
+  if (share !== undefined)
+    return { row, index, id, from: null, to: null, nulls: false, shares: share.count };
   const { from, to, nulls } = span;
   return { row, index, id, from: from?.toString() ?? null, to: to?.toString() ?? null, nulls };
 }
 
-function engineShard({ id, from, to, nulls }: Shard): EngineShard {
+function engineShard({ id, index, from, to, nulls, shares }: Shard): EngineShard {
+  if (shares !== undefined) return { id, share: { index, count: shares } };
   const span = {
     ...(from === null ? {} : { from: BigInt(from) }),
     ...(to === null ? {} : { to: BigInt(to) }),

@@ -1,3 +1,4 @@
+import type { Share } from './share.ts';
 import type { TRANSIENT_KINDS } from '../lib/errors.ts';
 import type { Env } from '../lib/env.ts';
 import type { JsonObject, JsonValue } from '../lib/text/json.ts';
@@ -31,6 +32,8 @@ export interface SourceContext extends PartContext {
   readonly pageBytes: number;
   /** The document's `resilience.retry`, for sources that repeat their own requests. */
   readonly retry?: RetryPolicy;
+  /** The part that this invocation reads, of a source that `divides` what it reads. */
+  readonly share?: Share | undefined;
 }
 
 export interface SinkContext extends PartContext {

@@ -22,6 +22,7 @@ export {
   type SourceLag,
   type Unbounded,
 } from './source.ts';
+export { isInShare, type Share } from './share.ts';
 
 export {
   APPEND_ONLY,

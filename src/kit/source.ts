@@ -285,6 +285,11 @@ export interface SourceDefinition<C = any> {
   /** The columns of the result, found without reading it; for sources whose columns have types. */
   describe?(config: C, context: SourceContext): Promise<ResultShape>;
   readonly slices?: Slices<C>;
+  /**
+   * What this config, as it is written, reads many of; `undefined` where there is only one. They can
+   * be divided among several invocations: each reads those of its `context.share`.
+   */
+  divides?(config: JsonObject): 'objects' | 'files' | undefined;
   /** For change logs, so that `replication` can read a table before its changes. */
   readonly anchors?: Anchors<C>;
   discover?(config: C, context: SourceContext): Promise<Discovered[]>;

@@ -216,11 +216,11 @@ function blockOfSource(
 function cutsOf(
   own: ReadonlyMap<string, Placed<unknown>>,
   source: ResolvedPart | undefined,
-  { definitions }: Resolving,
+  { definitions, parts }: Resolving,
 ): readonly Cut[] {
   return definitionsWith(definitions, 'cuts').flatMap((definition) => {
     const given = own.get(definition.name);
-    return given === undefined ? [] : (definition.cuts(given, source) ?? []);
+    return given === undefined ? [] : (definition.cuts(given, source, parts.sources) ?? []);
   });
 }
 

@@ -1,4 +1,4 @@
-/** One of the ranges in which the only row of a run is read, by whichever server is free. */
+/** One of the parts in which the only row of a run is read, by whichever server is free. */
 import { z } from 'zod';
 
 export const shardSchema = z.strictObject({
@@ -12,6 +12,11 @@ export const shardSchema = z.strictObject({
   to: z.string().nullable(),
   /** Records without a value belong to it. */
   nulls: z.boolean(),
+  /**
+   * Of so many shares of objects or files, this one by its index; then it is no range. A server that
+   * does not know shares refuses it.
+   */
+  shares: z.int().positive().optional(),
 });
 export type Shard = Readonly<z.infer<typeof shardSchema>>;
 

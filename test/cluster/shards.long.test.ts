@@ -1,4 +1,5 @@
 /** Runs in shards, executed by two servers together. */
+import { mkdir, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { workshop, type Body, type Program } from '../e2e/serve-program.ts';
 import { eventually } from '../support/eventually.ts';
@@ -61,6 +62,39 @@ test('its shards move everything once, on both servers, and it ends with the las
   }
   const [first] = await shardsOf(id);
   expect((await one.call('GET', `/v1/runs/${first ?? ''}`)).status).toBe(404);
+});
+
+test('files are divided among shards by their names, each read by one of them', async () => {
+  const files = 30;
+  await mkdir(shop.path('in'));
+  for (let n = 0; n < files; n += 1)
+    await writeFile(shop.path(`in/part-${n}.jsonl`), `{"n":${n}}\n{"n":${n}}\n`);
+  await database.client.query('CREATE TABLE divided (n bigint)');
+  const id = await submit({
+    version: 1,
+    name: 'divided',
+    shard: { count: COUNT },
+    pipeline: {
+      source: { type: 'file', config: { path: shop.path('in/*.jsonl') } },
+      sink: {
+        type: 'postgres',
+        config: {
+          connection_url: database.url,
+          table_name: 'divided',
+          column_mapping: 'auto_map',
+        },
+      },
+    },
+  });
+  expect(await two.ended(id)).toMatchObject({
+    status: 'completed',
+    records_written: 2 * files,
+    shards: { total: COUNT, completed: COUNT },
+  });
+  const { rows } = await database.client.query<{ rows: number; files: number }>(
+    'SELECT count(*)::int AS rows, count(DISTINCT n)::int AS files FROM divided',
+  );
+  expect(rows).toEqual([{ rows: 2 * files, files }]);
 });
 
 async function shardsOf(id: string): Promise<readonly string[]> {

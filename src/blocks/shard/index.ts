@@ -6,15 +6,19 @@ export const shardBlock = defineBlock<ShardSpec>({
   name: 'shard',
   placement: 'top',
   description:
-    'Cuts what a run reads into ranges of an integer column, each an invocation: for rows that run once by themselves and whose source names the column (`shard: {key}` in the `config` of `postgres` or `sqlite`). The ranges are asked for when the row starts, and together hold every record, also those without a value. Servers of a cluster share them when the row is the only one of its document: each shard is executed by whichever server is free, taken over when its server is lost, and the run ends with the last of them. A run in shards is not held to `sla`, does not notify, and is not kept in the catalog.',
+    'Cuts what a run reads into shards, each an invocation, for rows that run once by themselves. A source of objects or of many files (`s3`, `gcs`, `azure-blob`, `sftp`, `parquet`, `file` with a pattern) divides them by the hash of their names. A database is read in ranges of an integer column that its source names (`shard: {key}` in the `config` of `postgres`, `mysql` or `sqlite`); the ranges are asked for when the row starts, and together hold every record, also those without a value. Servers of a cluster share them when the row is the only one of its document: each shard is executed by whichever server is free, taken over when its server is lost, and the run ends with the last of them. A run in shards is not held to `sla`, does not notify, and is not kept in the catalog.',
   schema: shardSchema,
   examples: [{ count: 4 }],
   plannedFor: 'members',
   inheritedBy: 'roots',
-  cuts: (given, source) =>
-    shardOf(given, source) === undefined ? undefined : { name: '', per: 'per shard' },
-  conclude: (given, { resolved }) => ({ shard: shardOf(given, resolved.source) }),
-  checkEveryRow: (_given, row, place) => checkShard(row, place),
+  cuts: (given, source, sources) =>
+    shardOf(given, source, source && sources.get(source.type)) === undefined
+      ? undefined
+      : { name: '', per: 'per shard' },
+  conclude: (given, { resolved, source }) => ({
+    shard: shardOf(given, resolved.source, source.plan.definition),
+  }),
+  checkEveryRow: (given, row, place) => checkShard(given, row, place),
   checkPlan: warnAboutUnusedShard,
   planRow: (_given, { shard }) => (shard === undefined ? {} : { shard }),
   explainRow: explainShard,

@@ -34,6 +34,33 @@ describe('shards', () => {
     ]);
   });
 
+  test.each<[string, JsonObject, JsonObject | undefined]>([
+    ['s3', { bucket: 'b', prefix: 'in/' }, { count: 4, of: 'objects' }],
+    ['parquet', { source: { type: 'glob', pattern: 'in/*.parquet' } }, { count: 4, of: 'files' }],
+    [
+      'parquet',
+      { source: { type: 's3', bucket: 'b', prefix: 'in/' } },
+      { count: 4, of: 'objects' },
+    ],
+    ['parquet', { source: { type: 's3', bucket: 'b', key: 'one.parquet' } }, undefined],
+    ['file', { path: 'in/*.csv' }, { count: 4, of: 'files' }],
+    ['file', { path: 'in.csv' }, undefined],
+    ['file', { path: 'https://example.com/all?of=*' }, undefined],
+  ])('of %s %j are %j', (type, config, shard) => {
+    const plan = planned({ shard: { count: 4 } }, { source: { type, config } });
+    expect(plan.rows[0]?.shard).toEqual(shard);
+    expect(plan.warnings.map(({ code }) => code)).toEqual(
+      shard === undefined ? ['without_effect'] : [],
+    );
+  });
+
+  test('of objects exclude positions', () => {
+    const source = { type: 's3', config: { bucket: 'b', incremental: { by: 'name' } } };
+    expect(issuesOf(() => planned({ shard: { count: 4 } }, { source }))).toEqual([
+      'shard_impossible shard',
+    ]);
+  });
+
   test('that nobody has are reported', () => {
     const { warnings } = planned({ shard: { count: 4 } }, { source: withConfig({ shard: null }) });
     expect(warnings.map(({ code, path }) => `${code} ${path}`)).toEqual(['without_effect shard']);

@@ -5,7 +5,7 @@ export const shardSchema = z.lazy(() =>
   z.strictObject({
     count: integer({ min: 1, max: 1000 }).meta({
       description:
-        'Ranges to aim for; never more than there are values between the lowest and the highest.',
+        'Into how many shards; never more ranges than there are values between the lowest and the highest.',
     }),
   }),
 );

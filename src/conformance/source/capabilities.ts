@@ -1,4 +1,5 @@
 /** Clauses about what a definition offers besides reading: shape, data sets, slices, digests. */
+import type { Share } from '../../kit/share.ts';
 import type { KeySpan, ResultShape, Slices } from '../../kit/source.ts';
 import { isObject, jsonText, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { SourceClause } from './clause.ts';
@@ -100,6 +101,24 @@ const slices: SourceClause = {
   },
 };
 
+const shares: SourceClause = {
+  name: 'shares',
+  title: 'gives the whole exactly once when it is divided into shares',
+  inapplicable: ({ definition, config }) =>
+    definition.divides?.(config) === undefined ? 'its config cannot be divided' : undefined,
+  async check(subject) {
+    const { records: all } = await subject.whole();
+    for (const count of [1, 2, 5]) {
+      const parts: JsonValue[] = [];
+      for (let index = 0; index < count; index += 1) {
+        const { records } = await readParsed(subject, (config) => config, { index, count });
+        parts.push(...records);
+      }
+      assertSame(parts.map(shown).sort(), all.map(shown).sort(), `divided by ${count}`);
+    }
+  },
+};
+
 function lesser(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
@@ -150,9 +169,11 @@ function lies(value: bigint | null, { from, to, nulls }: KeySpan): boolean {
 async function readParsed(
   subject: SourceSubject,
   change: (config: unknown) => unknown,
+  share?: Share,
 ): Promise<{ records: JsonValue[] }> {
   const { definition, config } = subject;
-  const source = await definition.open(change(subject.parse(config)), subject.context());
+  const context = subject.context({ share });
+  const source = await definition.open(change(subject.parse(config)), context);
   const records: JsonValue[] = [];
   try {
     for await (const page of source.pages({ lane: { form: 'records' } }))
@@ -230,4 +251,10 @@ async function describedShape(subject: SourceSubject): Promise<ResultShape> {
   return found ?? { columns: [] };
 }
 
-export const CAPABILITY_CLAUSES: readonly SourceClause[] = [describe, discover, slices, digests];
+export const CAPABILITY_CLAUSES: readonly SourceClause[] = [
+  describe,
+  discover,
+  slices,
+  shares,
+  digests,
+];

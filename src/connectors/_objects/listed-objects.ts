@@ -1,6 +1,7 @@
 /** Which objects a source reads, in order. However many a bucket has, few are in memory. */
 import { posix } from 'node:path';
 import type { SourceContext } from '../../kit/context.ts';
+import { isInShare } from '../../kit/share.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { ObjectStore, StoredObject } from '../../lib/objects/object-store.ts';
 import { isTemporaryName } from '../_files/output/temporary-path.ts';
@@ -28,11 +29,11 @@ const SORTED = 50_000;
 const STABLE_SECS = 2;
 
 export async function* objectsToRead(listing: Listing): AsyncGenerator<StoredObject> {
-  const { config, bookmark } = listing;
+  const { config, bookmark, context } = listing;
   const most = config.max_objects ?? Infinity;
   let count = 0;
   for await (const object of allObjects(listing, bookmark)) {
-    yield object;
+    if (isInShare(object.key, context.share)) yield object;
     count += 1;
     if (count >= most) return;
   }

@@ -43,6 +43,7 @@ type Shared =
   | 'reread'
   | 'declares'
   | 'infersTypes'
+  | 'divides'
   | 'open'
   | 'discover';
 
@@ -57,6 +58,7 @@ export function sourceOfObjects<C extends ObjectReading>(
     reread,
     declares: ({ columns }) => columns,
     infersTypes: ({ infer_types: infers }) => infers,
+    divides: () => 'objects',
     open: (config, context) => openSource(kind, config, context),
     discover: (config, context) => discover(kind, config, context),
   };

@@ -1,6 +1,8 @@
 /** The files that a Parquet source reads: of this machine, or of a bucket. */
 import type { z } from 'zod';
 import type { SourceContext } from '../../kit/context.ts';
+import { isInShare } from '../../kit/share.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { ObjectStore, StoredObject } from '../../lib/objects/object-store.ts';
 import { listGlob } from '../_files/listing.ts';
@@ -23,6 +25,13 @@ interface Reading {
 
 type Location = z.output<typeof location>;
 type Bucket = Exclude<Location, { readonly type: 'local_path' | 'glob' }>;
+
+/** What the location, as it is written, is many of. */
+export function dividedIn(source: JsonValue | undefined): 'objects' | 'files' | undefined {
+  if (!isObject(source) || source['type'] === 'local_path' || source['key'] !== undefined)
+    return undefined;
+  return source['type'] === 'glob' ? 'files' : 'objects';
+}
 
 /** In the order in which they are read. */
 export async function localInputs(
@@ -55,7 +64,7 @@ export async function* objectInputs(
   const store = await openPlace(source, context);
   const { signal } = context;
   try {
-    for await (const object of objectsOf(source, store, signal)) {
+    for await (const object of objectsOf(source, store, context)) {
       const name = store.address + object.key;
       const open = (): Promise<ParquetReader> =>
         ParquetReader.ofRanges(objectRanges({ store, object, context, signal }), {
@@ -74,7 +83,7 @@ export async function* objectInputs(
 async function* objectsOf(
   { key, prefix = '' }: Bucket,
   store: ObjectStore,
-  signal: AbortSignal,
+  { signal, share }: Pick<SourceContext, 'signal' | 'share'>,
 ): AsyncGenerator<StoredObject> {
   if (key !== undefined) {
     const object = await store.look(key, signal);
@@ -88,7 +97,7 @@ async function* objectsOf(
     for (const object of page) {
       if (object.key.endsWith('/') || isTemporaryName(object.key)) continue;
       count += 1;
-      yield object;
+      if (isInShare(object.key, share)) yield object;
     }
   if (count === 0)
     throw new ConnectorError('missing', `no object begins with ${store.address}${prefix}`);

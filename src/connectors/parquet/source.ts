@@ -4,6 +4,7 @@ import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import { batchSize, integer, optional, text } from '../../kit/schema.ts';
 import { defineSource, type ReadRequest, type Source } from '../../kit/source.ts';
+import { isInShare } from '../../kit/share.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import { cutPages, unsized } from '../_files/lines/cut-pages.ts';
 import {
@@ -13,7 +14,7 @@ import {
 } from '../_files/parquet/parquet-schemas.ts';
 import { fileUri } from '../_files/paths.ts';
 import { addressIn, isStored } from '../_objects/places.ts';
-import { localInputs, objectInputs } from './source-files.ts';
+import { dividedIn, localInputs, objectInputs } from './source-files.ts';
 import { location } from './source-location.ts';
 
 const config = z.lazy(() =>
@@ -56,6 +57,7 @@ export const parquetSource = defineSource<ParquetSourceConfig>({
     return fileUri(source.type === 'glob' ? source.pattern : source.path);
   },
   localPath: ({ source }) => (source.type === 'local_path' ? source.path : undefined),
+  divides: ({ source }) => dividedIn(source),
   open: async (value, context) =>
     ({
       pages: (request) => pages(value, context, request),
@@ -74,7 +76,9 @@ async function* pages(
     concurrency: value.concurrency,
     open: (input) => input.open(),
   });
-  const inputs = isStored(source) ? objectInputs(source, { columns, context }) : local;
+  const inputs = isStored(source)
+    ? objectInputs(source, { columns, context })
+    : local.filter(({ name }) => isInShare(name, context.share));
   let left = request.limit ?? Infinity;
   if (left === 0) return;
   let schema: RecordSchema | undefined;

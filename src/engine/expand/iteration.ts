@@ -1,6 +1,7 @@
 /** One time that a row runs: what makes this invocation differ from the others of its row. */
 import { ConfigError, RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
+import type { Share } from '../../kit/share.ts';
 import type { KeySpan } from '../../kit/source.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
@@ -15,7 +16,7 @@ export interface Iteration {
   readonly keyPart: string | null;
   /** Id of the chunk of a partitioned row. */
   readonly chunk: string | undefined;
-  /** The range of a row that is read in ranges. */
+  /** The part of a row that is read in parts. */
   readonly shard?: Shard;
   /** Values of run-time tokens, by the name before the first dot. */
   readonly records: ReadonlyMap<string, JsonValue>;
@@ -23,10 +24,19 @@ export interface Iteration {
   readonly parent: JsonValue | undefined;
 }
 
-/** One of the ranges that a row reads. */
-export interface Shard {
+/** One of the parts in which a row is read: a range of a column, or a share of what it reads. */
+export type Shard = RangeShard | ShareShard;
+
+export interface RangeShard {
   readonly id: string;
   readonly span: KeySpan;
+  readonly share?: never;
+}
+
+interface ShareShard {
+  readonly id: string;
+  readonly share: Share;
+  readonly span?: never;
 }
 
 /** The iteration of a row that runs once. */

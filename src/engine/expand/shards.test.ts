@@ -1,6 +1,6 @@
 /** Shards on real databases: together they are the whole result, whatever the column holds. */
 import { DatabaseSync } from 'node:sqlite';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
@@ -23,6 +23,33 @@ afterAll(async () => {
   await client.end();
   await database.drop();
   rmSync(folder, { recursive: true });
+});
+
+it('divides many files among shards, each of which reads its own', async () => {
+  const names = Array.from({ length: 23 }, (_, n) => `part-${n}.jsonl`);
+  for (const name of names) writeFileSync(join(folder, name), `{"in":"${name}"}\n`);
+  const plan = planDocument(
+    documentOfTree({
+      version: 1,
+      name: 'shared',
+      shard: { count: 4 },
+      pipeline: {
+        source: { type: 'file', config: { path: join(folder, 'part-*.jsonl') } },
+        sink: { type: 'jsonl', config: { path: join(folder, 'shared.jsonl'), append: true } },
+      },
+    }),
+    parts,
+    { cpus: 2 },
+  );
+  const { invocations } = await run(plan, { parts });
+  expect(invocations.map(({ row_id: id }) => id)).toEqual(
+    [0, 1, 2, 3].map((n) => `row-0::shard::${n}`),
+  );
+  const read = invocations.map(({ balance }) => balance.written);
+  expect(read.reduce((sum, one) => sum + one)).toBe(names.length);
+  expect(Math.max(...read)).toBeLessThan(names.length);
+  const lines = readFileSync(join(folder, 'shared.jsonl'), 'utf8').trim().split('\n');
+  expect(lines.sort()).toEqual(names.map((name) => `{"in":"${name}"}`).sort());
 });
 
 function planOf(type: 'sqlite' | 'postgres', address: JsonObject, query: string, count: number) {

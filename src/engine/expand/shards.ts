@@ -1,14 +1,14 @@
-/** A row whose result is cut into ranges of a column runs once for each range (`shard`). */
+/** A row that is read in parts runs once for each (`shard`). */
 import type { SourceContext } from '../../kit/context.ts';
 import type { KeySpan } from '../../kit/source.ts';
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import { RunError } from '../../lib/errors.ts';
-import type { ShardPlan } from '../../blocks/shard/plan.ts';
+import type { RangePlan, ShardPlan } from '../../blocks/shard/plan.ts';
 import type { PlannedSource } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import { firstRecord } from '../first-record.ts';
 import type { Expansion } from './expansion.ts';
-import { SINGLE_ITERATION, type Shard } from './iteration.ts';
+import { SINGLE_ITERATION, type RangeShard, type Shard } from './iteration.ts';
 import { wholeNumber } from '../../lib/whole-number.ts';
 
 export function shardExpansion(shards: readonly Shard[]): Expansion {
@@ -32,9 +32,23 @@ interface Asking {
   readonly tokens: RuntimeTokens;
 }
 
-/** Asks the source between which values its result lies. Throws `RunError`. */
+/** Throws `RunError`. */
 export async function shardsOf(
-  { count, key }: ShardPlan,
+  plan: ShardPlan,
+  source: PlannedSource,
+  asking: Asking,
+): Promise<readonly Shard[]> {
+  if ('key' in plan) return rangesOf(plan, source, asking);
+  const { count } = plan;
+  return Array.from({ length: count }, (_, index) => ({
+    id: String(index),
+    share: { index, count },
+  }));
+}
+
+/** Asks the source between which values its result lies. */
+async function rangesOf(
+  { count, key }: RangePlan,
   source: PlannedSource,
   { context, tokens }: Asking,
 ): Promise<readonly Shard[]> {
@@ -74,7 +88,7 @@ export async function shardsOf(
  * has no beginning and the last no end, so that values that come meanwhile are not left out; the
  * last has the records without a value.
  */
-export function cutSpans(low: bigint, high: bigint, count: number): readonly Shard[] {
+export function cutSpans(low: bigint, high: bigint, count: number): readonly RangeShard[] {
   const width = high - low + 1n;
   const wanted = BigInt(count) < width ? BigInt(count) : width;
   const step = (width + wanted - 1n) / wanted;

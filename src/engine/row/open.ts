@@ -159,6 +159,7 @@ async function openInput(
       ...retryOf(row),
       records: tokens.records,
       ...(iteration.parent === undefined ? {} : { parent: iteration.parent }),
+      share: iteration.shard?.share,
     });
   const source = await openSource(row.source, open, request, closers);
   closers.defer(leave);
@@ -168,9 +169,9 @@ async function openInput(
   return { source, replay, unbounded, bookmarks, leave };
 }
 
-/** Restricts the source to the range of the shard. */
+/** Restricts the source to the range of the shard, where it is one. */
 function configOfShard({ row, iteration: { shard } }: InvocationRequest, config: unknown): unknown {
-  if (shard === undefined || row.shard === undefined) return config;
+  if (shard?.span === undefined || row.shard === undefined || !('key' in row.shard)) return config;
   return row.source.definition.slices?.within(config, row.shard.key, [shard.span]);
 }
 

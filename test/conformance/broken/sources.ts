@@ -279,6 +279,7 @@ export const BROKEN_SOURCES: readonly BrokenSource[] = [
       };
     },
   }),
+  broken('shares', 'reads everything in each share', { divides: () => 'files' }),
   broken('slices', 'gives the record at a cut in both slices', {
     slices: {
       bounds: (config, key) => memorySource.slices?.bounds(config, key) ?? config,

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, relative } from 'node:path';
 import type { SourceContext } from '../../../kit/context.ts';
+import { isInShare } from '../../../kit/share.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { readBlocks } from '../../_files/lines/blocks.ts';
 import {
@@ -26,7 +27,7 @@ export async function inputsOf(config: FileSourceConfig, context: SourceContext)
   const target = resolvePath(context.env.cwd, path);
   const { base, files, single } = await find(target, config, context);
   const inputs = files
-    .filter((file) => isStable(file, config, context))
+    .filter((file) => isStable(file, config, context) && isInShare(file.path, context.share))
     .map((file) => localInput(file, base, { config, context, single }));
   return inputs.filter((input) => input !== undefined);
 }

@@ -14,6 +14,7 @@ import type { JsonValue } from '../../../lib/text/json.ts';
 import { withoutCodecSuffix } from '../../_files/compression/compression.ts';
 import { formatOfName, type Format } from '../../_files/formats.ts';
 import { jsonOf } from '../../_files/json/json-lines-file.ts';
+import { isGlob } from '../../_files/listing.ts';
 import { fileUri } from '../../_files/paths.ts';
 import type { Input } from '../../_files/read/input.ts';
 import { isFromText, pagesOfInputs } from '../../_files/read/read-inputs.ts';
@@ -45,6 +46,10 @@ export const fileSource = defineSource<FileSourceConfig>({
       http_retries: 5,
     },
   ],
+  divides: ({ path }) =>
+    typeof path === 'string' && !isUrl(path) && (isGlob(path) || path.endsWith('/'))
+      ? 'files'
+      : undefined,
   capabilities: (config) => ({
     replay: 'none',
     bookmarks: config.incremental !== undefined,

@@ -1,0 +1,16 @@
+import { fnv1a64 } from '../lib/text/fnv.ts';
+
+/** One of several parts of what a source reads: whatever has a name whose hash falls into it. */
+export interface Share {
+  /** From 0. */
+  readonly index: number;
+  readonly count: number;
+}
+
+/** Whether something of this name is in the share; all is where nothing is shared. */
+export function isInShare(name: string, share: Share | undefined): boolean {
+  return (
+    share === undefined ||
+    BigInt(`0x${fnv1a64(name)}`) % BigInt(share.count) === BigInt(share.index)
+  );
+}
