@@ -45,8 +45,8 @@ export interface Program {
   endedAtLast(runId: string): Promise<RunRecord>;
   /** Sends the signal and waits for the end; gives the exit code, or the signal it died of. */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
-  /** Process ids of the workers that live now. */
-  workers(): readonly number[];
+  /** Process ids of the workers that live now, or of those that execute runs, or other jobs. */
+  workers(purpose?: 'runs' | 'jobs'): readonly number[];
 }
 
 export interface ProgramOptions {
@@ -143,7 +143,10 @@ async function startServe({
       const [code, died] = await ended;
       return code ?? died;
     },
-    workers: () => childrenOf(child.pid ?? 0),
+    workers: (purpose) =>
+      childrenOf(child.pid ?? 0).filter(
+        (pid) => purpose === undefined || argumentsOf(pid).includes(purpose),
+      ),
   };
 }
 
@@ -189,6 +192,14 @@ export function childrenOf(pid: number): readonly number[] {
     .map((name) => ({ pid: Number(name), parent: parentOf(name) }));
   const direct = parents.filter(({ parent }) => parent === pid).map((entry) => entry.pid);
   return direct.flatMap((child) => [child, ...childrenOf(child)]);
+}
+
+function argumentsOf(pid: number): readonly string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+  } catch {
+    return [];
+  }
 }
 
 function parentOf(pid: string): number | undefined {
