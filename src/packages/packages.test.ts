@@ -2,8 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { testWiring, testWorld } from '../../test/support/cli.ts';
-import { runCli } from '../cli/framework/run-cli.ts';
+import { runCommand, testWiring } from '../../test/support/cli.ts';
 import { holdsCredentials } from '../features/holds-credentials.ts';
 import { partsWith } from '../parts.ts';
 import { loadConnector } from './load-connector.ts';
@@ -79,9 +78,7 @@ function write({ source = 'npm:three', sink = 'jsonl', word = 'word: hi' }: Type
 }
 
 async function cli(line: string, variables: Readonly<Record<string, string>> = {}) {
-  const world = testWorld({ cwd, variables });
-  const code = await runCli(line.split(' '), { ...testWiring(), parts: partsWith }, world);
-  return { code, out: world.out(), err: world.err() };
+  return runCommand(line.split(' '), { ...testWiring(), parts: partsWith }, { cwd, variables });
 }
 
 describe('a document that names a package', () => {

@@ -5,6 +5,7 @@ import { createParts, type Parts } from '../../src/kit/parts.ts';
 import type { Wiring } from '../../src/cli/framework/context.ts';
 import { cancelled, type Prompts } from '../../src/cli/framework/prompts.ts';
 import type { Output, StopSignal, World } from '../../src/cli/framework/world.ts';
+import { runCli } from '../../src/cli/framework/run-cli.ts';
 
 export interface TestWorld extends World {
   out(): string;
@@ -120,4 +121,21 @@ export function testWiring(
     crashEntry: () => fileURLToPath(new URL('../../src/crash-attempt.ts', import.meta.url)),
     writerEntry: () => fileURLToPath(new URL('../../src/conformance-writer.ts', import.meta.url)),
   };
+}
+
+export interface Done {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** A command from its words to its exit code; `over` replaces parts of its world. */
+export async function runCommand(
+  words: readonly string[],
+  wiring: Wiring,
+  { over = {}, ...options }: TestWorldOptions & { readonly over?: Partial<World> } = {},
+): Promise<Done> {
+  const world = testWorld(options);
+  const code = await runCli(words, wiring, { ...world, ...over });
+  return { code, out: world.out(), err: world.err() };
 }

@@ -7,8 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { uuidIds } from '../../lib/ids.ts';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring, type Done } from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -34,12 +33,9 @@ function document(more: object = {}, query = QUERY): void {
   );
 }
 
-async function backfill(
-  ...more: readonly string[]
-): Promise<{ code: number; out: string; err: string }> {
-  const world = { ...testWorld({ cwd }), ids: uuidIds };
-  const code = await runCli(['backfill', 'orders.json', ...more], testWiring(parts), world);
-  return { code, out: world.out(), err: world.err() };
+function backfill(...more: readonly string[]): Promise<Done> {
+  const over = { ids: uuidIds };
+  return runCommand(['backfill', 'orders.json', ...more], testWiring(parts), { cwd, over });
 }
 
 const RANGE = ['--from', '2026-01-01', '--to', '2026-01-03'];

@@ -5,8 +5,7 @@ import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring, type Done } from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -63,17 +62,11 @@ function document(
   );
 }
 
-async function headgate(
-  ...args: readonly string[]
-): Promise<{ code: number; out: string; err: string }> {
-  const world = testWorld({ cwd });
+async function headgate(...args: readonly string[]): Promise<Done> {
   let ids = 0;
   const run = (calls += 1);
-  const code = await runCli([...args], testWiring(parts), {
-    ...world,
-    ids: { next: () => `run-${run}-${(ids += 1)}` },
-  });
-  return { code, out: world.out(), err: world.err() };
+  const over = { ids: { next: () => `run-${run}-${(ids += 1)}` } };
+  return runCommand(args, testWiring(parts), { cwd, over });
 }
 let calls = 0;
 

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring, type Done } from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -13,14 +12,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-async function cli(
-  command: string,
-  document: string,
-): Promise<{ code: number; out: string; err: string }> {
+async function cli(command: string, document: string): Promise<Done> {
   writeFileSync(path.join(cwd, 'd.yaml'), document);
-  const world = testWorld({ cwd });
-  const code = await runCli([command, 'd.yaml'], testWiring(parts), world);
-  return { code, out: world.out(), err: world.err() };
+  return runCommand([command, 'd.yaml'], testWiring(parts), { cwd });
 }
 
 const document = (transforms: string, rest = '') =>

@@ -7,8 +7,12 @@ import { stringify } from 'yaml';
 import { parseText } from '../../document/parse/parse.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld, type TestWorldOptions } from '../../../test/support/cli.ts';
+import {
+  type Done,
+  type TestWorldOptions,
+  runCommand,
+  testWiring,
+} from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -42,13 +46,11 @@ pipeline:
   sink: { type: jsonl, config: { path: '\${vars.out}-\${env:WHO}.jsonl' } }
 `;
 
-async function cli(
-  line: string,
-  variables: TestWorldOptions['variables'] = {},
-): Promise<{ code: number; out: string; err: string }> {
-  const world = testWorld({ cwd, variables: { WHO: 'me', ...variables } });
-  const code = await runCli(line.split(' '), testWiring(parts), world);
-  return { code, out: world.out(), err: world.err() };
+async function cli(line: string, variables: TestWorldOptions['variables'] = {}): Promise<Done> {
+  return runCommand(line.split(' '), testWiring(parts), {
+    cwd,
+    variables: { WHO: 'me', ...variables },
+  });
 }
 
 function write(name: string, text: string): void {

@@ -2,9 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { runCli } from '../framework/run-cli.ts';
 import { parts } from '../../parts.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring, type Done } from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -24,11 +23,10 @@ ${name === undefined ? '' : `name: ${name}\n`}pipeline:
   sink: { type: jsonl, config: { path: out.jsonl } }
 `;
 
-async function cli(line: string): Promise<{ code: number; out: string; err: string }> {
-  const world = testWorld({ cwd, variables: {} });
+async function cli(line: string): Promise<Done> {
   const wiring = { ...testWiring(), parts: () => Promise.resolve(parts) };
-  const code = await runCli(line.split(' '), wiring, world);
-  return { code, out: world.out().trim(), err: world.err() };
+  const done = await runCommand(line.split(' '), wiring, { cwd });
+  return { ...done, out: done.out.trim() };
 }
 async function told(line: string): Promise<string> {
   const { code, out, err } = await cli(line);

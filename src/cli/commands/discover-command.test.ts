@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring, type Done } from '../../../test/support/cli.ts';
 
 const DOCUMENT = `version: 1
 name: shop
@@ -28,14 +27,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-async function headgate(
-  args: readonly string[],
-  text = DOCUMENT,
-): Promise<{ code: number; out: string; err: string }> {
+async function headgate(args: readonly string[], text = DOCUMENT): Promise<Done> {
   writeFileSync(path.join(cwd, 'shop.yaml'), text);
-  const world = testWorld({ cwd, variables: { SHOP: `sqlite:${path.join(cwd, 'shop.db')}` } });
-  const code = await runCli([...args], testWiring(parts), world);
-  return { code, out: world.out(), err: world.err() };
+  return runCommand([...args], testWiring(parts), {
+    cwd,
+    variables: { SHOP: `sqlite:${path.join(cwd, 'shop.db')}` },
+  });
 }
 
 it('lists what is there, and what its names choose of it', async () => {

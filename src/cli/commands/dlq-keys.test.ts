@@ -4,8 +4,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { encrypt } from '../../lib/crypto/encryption.ts';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring, type Done } from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -16,14 +15,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-async function inspect(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const world = testWorld({ cwd, variables: { K: 'key-one' } });
-  const code = await runCli(
-    ['dlq', 'inspect', 'dead.jsonl', '--json', ...args],
-    testWiring(parts),
-    world,
-  );
-  return { code, out: world.out(), err: world.err() };
+function inspect(...args: string[]): Promise<Done> {
+  const words = ['dlq', 'inspect', 'dead.jsonl', '--json', ...args];
+  return runCommand(words, testWiring(parts), { cwd, variables: { K: 'key-one' } });
 }
 
 it('an encrypted queue is read with a key of the environment, or of the command line', async () => {

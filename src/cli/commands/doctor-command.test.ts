@@ -4,8 +4,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { encrypt } from '../../lib/crypto/encryption.ts';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring, type Done } from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -14,15 +13,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-async function doctor(encryption: string): Promise<{ code: number; out: string }> {
+async function doctor(encryption: string): Promise<Done> {
   writeFileSync(
     path.join(cwd, 'd.yaml'),
     `version: 1\nname: t\npipeline:\n  source: { type: jsonl, config: { path: in.jsonl } }\n  sink: { type: jsonl, config: { path: out.jsonl } }\n` +
       `  state: { type: file, config: { path: state, encryption: ${encryption} } }\n`,
   );
-  const world = testWorld({ cwd });
-  const code = await runCli(['doctor', 'd.yaml'], testWiring(parts), world);
-  return { code, out: world.out() };
+  return runCommand(['doctor', 'd.yaml'], testWiring(parts), { cwd });
 }
 
 it('a bookmark that this document cannot read is reported before a run stumbles over it', async () => {

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring } from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -15,9 +14,7 @@ afterEach(() => rmSync(cwd, { recursive: true }));
 async function cli(
   ...words: string[]
 ): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
-  const world = testWorld({ cwd });
-  const code = await runCli(words, testWiring(parts), world);
-  return { code, out: world.out(), err: world.err() };
+  return runCommand(words, testWiring(parts), { cwd });
 }
 
 function write(name: string, content: string | Buffer): void {

@@ -9,9 +9,9 @@ import type { CliContext } from '../framework/context.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT } from '../framework/exit.ts';
 import { rowIds } from '../framework/offers.ts';
-import { choiceOption, integerOption, listOption, switchOption } from '../framework/option.ts';
+import { integerOption, listOption, switchOption } from '../framework/option.ts';
 import { shortPath } from '../framework/report-error.ts';
-import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
+import { CONFIG_ARGUMENT, OUTPUT_OPTION } from '../framework/shared-options.ts';
 import { listenForStop } from '../framework/signals.ts';
 
 export const fixCommand = defineCommand({
@@ -33,12 +33,7 @@ export const fixCommand = defineCommand({
       description: 'Records to look at.',
     }),
     apply: switchOption({ description: 'Write the change into the document.' }),
-    output: choiceOption({
-      value: 'FORMAT',
-      choices: ['text', 'json'],
-      default: 'text',
-      description: 'Print for people, or one JSON document.',
-    }),
+    output: OUTPUT_OPTION,
     ...DOCUMENT_OPTIONS,
   },
   examples: [

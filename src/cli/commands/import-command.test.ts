@@ -6,9 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from 'pg';
 import { parse } from 'yaml';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring, type Done } from '../../../test/support/cli.ts';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -19,10 +18,8 @@ afterEach(() => rmSync(cwd, { recursive: true }));
 async function cli(
   words: readonly string[],
   variables: Record<string, string> = {},
-): Promise<{ code: number; out: string; err: string }> {
-  const world = testWorld({ cwd, variables });
-  const code = await runCli(words, testWiring(parts), world);
-  return { code, out: world.out(), err: world.err() };
+): Promise<Done> {
+  return runCommand(words, testWiring(parts), { cwd, variables });
 }
 
 function write(name: string, text: string): void {

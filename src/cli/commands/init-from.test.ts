@@ -7,7 +7,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseData, type JsonValue } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
 import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld, type TestWorldOptions } from '../../../test/support/cli.ts';
+import {
+  type Done,
+  type TestWorldOptions,
+  runCommand,
+  testWiring,
+  testWorld,
+} from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -15,13 +21,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-async function cli(
-  words: readonly string[],
-  options: TestWorldOptions = {},
-): Promise<{ code: number; out: string; err: string }> {
-  const world = testWorld({ cwd, ...options });
-  const code = await runCli(words, testWiring(parts), world);
-  return { code, out: world.out(), err: world.err() };
+async function cli(words: readonly string[], options: TestWorldOptions = {}): Promise<Done> {
+  return runCommand(words, testWiring(parts), { cwd, ...options });
 }
 
 function read(name: string): string {

@@ -5,9 +5,9 @@ import { defineCommand } from '../framework/command.ts';
 import type { CliContext } from '../framework/context.ts';
 import { completionOf, DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
-import { choiceOption, listOption, switchOption } from '../framework/option.ts';
+import { listOption, switchOption } from '../framework/option.ts';
 import { shortPath } from '../framework/report-error.ts';
-import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
+import { CONFIG_ARGUMENT, OUTPUT_OPTION } from '../framework/shared-options.ts';
 
 type Severity = Lint['rule']['severity'];
 const STYLES: Readonly<Record<Severity, 'yellow' | 'cyan'>> = {
@@ -30,12 +30,7 @@ export const lintCommand = defineCommand({
       offers: async () =>
         (await import('../../features/lint/index.ts')).LINT_RULES.map(({ code }) => code),
     }),
-    output: choiceOption({
-      value: 'FORMAT',
-      choices: ['text', 'json'],
-      default: 'text',
-      description: 'Print for people, or one JSON document.',
-    }),
+    output: OUTPUT_OPTION,
     ...DOCUMENT_OPTIONS,
   },
   examples: [

@@ -2,17 +2,14 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
-import { runCli } from '../framework/run-cli.ts';
+import { runCommand, testWiring } from '../../../test/support/cli.ts';
 import { partsWith } from '../../parts.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'headgate-new-connector-'));
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 
 async function cli(line: string) {
-  const world = testWorld({ cwd });
-  const code = await runCli(line.split(' '), { ...testWiring(), parts: partsWith }, world);
-  return { code, out: world.out(), err: world.err() };
+  return runCommand(line.split(' '), { ...testWiring(), parts: partsWith }, { cwd });
 }
 
 interface Report {

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring } from '../../../test/support/cli.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'headgate-notify-'));
 let server: HttpServer;
@@ -52,12 +51,10 @@ afterAll(async () => {
 });
 
 async function notify(...args: string[]) {
-  const world = { ...testWorld({ cwd: dir }), fetch };
-  const code = await runCli(['notify', 'test', ...args], testWiring(parts), world);
+  const words = ['notify', 'test', ...args];
+  const done = await runCommand(words, testWiring(parts), { cwd: dir, over: { fetch } });
   return {
-    code,
-    out: world.out(),
-    err: world.err(),
+    ...done,
     paths: server.requests.map(({ path }) => path).sort(),
   };
 }

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring, type Done } from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -12,10 +11,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-async function cli(line: string): Promise<{ code: number; out: string; err: string }> {
-  const world = testWorld({ cwd });
-  const code = await runCli(line.split(' '), testWiring(parts), world);
-  return { code, out: world.out(), err: world.err() };
+async function cli(line: string): Promise<Done> {
+  return runCommand(line.split(' '), testWiring(parts), { cwd });
 }
 
 function write(name: string, text: string): void {

@@ -8,8 +8,12 @@ import { Page } from '../../kit/page.ts';
 import { createParts } from '../../kit/parts.ts';
 import { defineSource } from '../../kit/source.ts';
 import { parts as built } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld, type TestWorldOptions } from '../../../test/support/cli.ts';
+import {
+  type Done,
+  type TestWorldOptions,
+  runCommand,
+  testWiring,
+} from '../../../test/support/cli.ts';
 
 /** Three records, each a page with its number as the bookmark. */
 const counting = defineSource({
@@ -43,13 +47,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-async function cli(
-  line: string,
-  options: TestWorldOptions = {},
-): Promise<{ code: number; out: string; err: string }> {
-  const world = testWorld({ cwd, ...options });
-  const code = await runCli(line.split(' '), testWiring(parts), world);
-  return { code, out: world.out(), err: world.err() };
+async function cli(line: string, options: TestWorldOptions = {}): Promise<Done> {
+  return runCommand(line.split(' '), testWiring(parts), { cwd, ...options });
 }
 
 const PIPELINE = `version: 1

@@ -10,9 +10,8 @@ import type { CliContext } from '../framework/context.ts';
 import { EXIT } from '../framework/exit.ts';
 import { switchOption } from '../framework/option.ts';
 import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
-import { listenForStop } from '../framework/signals.ts';
 import { table } from '../render/render.ts';
-import { ago, stateDocument, stateRequest, STATE_OPTIONS } from './state-options.ts';
+import { ago, foundState, STATE_OPTIONS } from './state-options.ts';
 
 export const stateListCommand = defineCommand({
   name: 'state list',
@@ -36,14 +35,8 @@ export const stateListCommand = defineCommand({
     },
   ],
   async run(context, { options, positionals: [config] }) {
-    const { listBookmarks } = await import('../../features/bookmarks/list-bookmarks.ts');
-    const request = await stateRequest(context, { config, options });
-    const { terminal, world } = context;
-    using stops = listenForStop(world, 'cancel', () => {});
-    const found = await listBookmarks({ ...request, signal: stops.signal });
-    const now = world.clock.now();
-    if (options.output === 'json') terminal.json(stateDocument(request.plan.name, found, now));
-    else print(context, found, { all: options.all, now });
+    const state = await foundState(context, { config, options });
+    if (state !== undefined) print(context, state.found, { all: options.all, now: state.now });
     return EXIT.ok;
   },
 });

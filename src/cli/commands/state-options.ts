@@ -4,16 +4,13 @@ import type { StateRequest } from '../../features/bookmarks/stores.ts';
 import type { CliContext } from '../framework/context.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { rowIds } from '../framework/offers.ts';
-import { choiceOption, listOption, type Values } from '../framework/option.ts';
+import { listenForStop } from '../framework/signals.ts';
+import { listOption, type Values } from '../framework/option.ts';
+import { OUTPUT_OPTION } from '../framework/shared-options.ts';
 
 export const STATE_OPTIONS = {
   row: listOption({ value: 'ID', offers: rowIds, description: 'Only this row.' }),
-  output: choiceOption({
-    value: 'FORMAT',
-    choices: ['text', 'json'],
-    default: 'text',
-    description: 'Print for people, or one JSON document.',
-  }),
+  output: OUTPUT_OPTION,
   ...DOCUMENT_OPTIONS,
 };
 
@@ -31,7 +28,25 @@ export async function stateRequest(
   return { plan, parts, env: context.env, rows: options.row };
 }
 
-export function stateDocument(name: string, { rows, others }: DocumentState, now: Date): unknown {
+interface Found {
+  readonly found: DocumentState;
+  readonly now: Date;
+}
+
+/** What is stored; undefined when it was printed as JSON, as asked. */
+export async function foundState(context: CliContext, given: Given): Promise<Found | undefined> {
+  const { listBookmarks } = await import('../../features/bookmarks/list-bookmarks.ts');
+  const request = await stateRequest(context, given);
+  const { terminal, world } = context;
+  using stops = listenForStop(world, 'cancel', () => {});
+  const found = await listBookmarks({ ...request, signal: stops.signal });
+  const now = world.clock.now();
+  if (given.options.output === 'text') return { found, now };
+  terminal.json(stateDocument(request.plan.name, found, now));
+  return undefined;
+}
+
+function stateDocument(name: string, { rows, others }: DocumentState, now: Date): unknown {
   return {
     pipeline: name,
     rows: rows.map(({ row, bookmarks }) => ({

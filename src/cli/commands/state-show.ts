@@ -2,8 +2,7 @@ import { stringifyJson } from '../../lib/text/json.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT } from '../framework/exit.ts';
 import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
-import { listenForStop } from '../framework/signals.ts';
-import { ago, stateDocument, stateRequest, STATE_OPTIONS } from './state-options.ts';
+import { ago, foundState, STATE_OPTIONS } from './state-options.ts';
 
 export const stateShowCommand = defineCommand({
   name: 'state show',
@@ -19,16 +18,10 @@ export const stateShowCommand = defineCommand({
     },
   ],
   async run(context, { options, positionals: [config] }) {
-    const { listBookmarks } = await import('../../features/bookmarks/list-bookmarks.ts');
-    const request = await stateRequest(context, { config, options });
-    const { terminal, world } = context;
-    using stops = listenForStop(world, 'cancel', () => {});
-    const found = await listBookmarks({ ...request, signal: stops.signal });
-    const now = world.clock.now();
-    if (options.output === 'json') {
-      terminal.json(stateDocument(request.plan.name, found, now));
-      return EXIT.ok;
-    }
+    const state = await foundState(context, { config, options });
+    if (state === undefined) return EXIT.ok;
+    const { found, now } = state;
+    const { terminal } = context;
     for (const { row, bookmarks } of found.rows) {
       if (bookmarks.length === 0) terminal.print(`${terminal.ink('bold', row.id)}  nothing stored`);
       for (const { key, bookmark, commit, at } of bookmarks) {

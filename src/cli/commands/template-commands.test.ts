@@ -2,9 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { runCli } from '../framework/run-cli.ts';
 import { parts } from '../../parts.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring, type Done } from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeAll(() => {
@@ -23,14 +22,12 @@ pipeline:
   sink: { type: jsonl, config: { path: out.jsonl } }
 `;
 
-async function cli(line: string): Promise<{ code: number; out: string; err: string }> {
-  const world = testWorld({ cwd, variables: {} });
+async function cli(line: string): Promise<Done> {
   const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(
     ([, quoted, plain]) => quoted ?? plain ?? '',
   );
   const wiring = { ...testWiring(), parts: () => Promise.resolve(parts) };
-  const code = await runCli(words, wiring, world);
-  return { code, out: world.out(), err: world.err() };
+  return runCommand(words, wiring, { cwd, variables: {} });
 }
 async function told(line: string): Promise<string> {
   const { code, out, err } = await cli(line);

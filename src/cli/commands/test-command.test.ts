@@ -4,7 +4,13 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parts } from '../../parts.ts';
 import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld, type TestWorldOptions } from '../../../test/support/cli.ts';
+import {
+  type Done,
+  type TestWorldOptions,
+  runCommand,
+  testWiring,
+  testWorld,
+} from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -12,13 +18,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-async function cli(
-  line: string,
-  options: TestWorldOptions = {},
-): Promise<{ code: number; out: string; err: string }> {
-  const world = testWorld({ cwd, ...options });
-  const code = await runCli(line.split(' '), testWiring(parts), world);
-  return { code, out: world.out(), err: world.err() };
+async function cli(line: string, options: TestWorldOptions = {}): Promise<Done> {
+  return runCommand(line.split(' '), testWiring(parts), { cwd, ...options });
 }
 
 function write(name: string, text: string): void {

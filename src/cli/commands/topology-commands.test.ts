@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring, type Done } from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -39,16 +38,11 @@ pipeline:
     - { from: j, to: w }
 `;
 
-async function cli(
-  line: string,
-  text = GRAPH,
-): Promise<{ code: number; out: string; err: string }> {
+async function cli(line: string, text = GRAPH): Promise<Done> {
   writeFileSync(path.join(cwd, 'headgate.yaml'), text);
   writeFileSync(path.join(cwd, 'c.csv'), 'id,tier\n1,gold\n2,free\n');
   writeFileSync(path.join(cwd, 'o.csv'), 'n,cust_id\n10,2\n11,1\n12,3\n');
-  const world = testWorld({ cwd });
-  const code = await runCli(line.split(' '), testWiring(parts), world);
-  return { code, out: world.out(), err: world.err() };
+  return runCommand(line.split(' '), testWiring(parts), { cwd });
 }
 
 it('validate says which nodes there are', async () => {

@@ -2,9 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring } from '../../../test/support/cli.ts';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'headgate-triggers-'));
 afterAll(() => rmSync(dir, { recursive: true }));
@@ -25,9 +24,10 @@ writeFileSync(
 );
 
 async function checked(...args: string[]) {
-  const world = testWorld({ cwd: dir, variables: { OUT: 'out' } });
-  const code = await runCli(['triggers', 'check', ...args], testWiring(parts), world);
-  return { code, out: world.out(), err: world.err() };
+  return runCommand(['triggers', 'check', ...args], testWiring(parts), {
+    cwd: dir,
+    variables: { OUT: 'out' },
+  });
 }
 
 test('a file that can be used is shown, with when each trigger starts a run', async () => {

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { parts } from '../../parts.ts';
-import { runCli } from '../framework/run-cli.ts';
-import { testWiring, testWorld } from '../../../test/support/cli.ts';
+import { runCommand, testWiring, type Done } from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -15,13 +14,8 @@ afterEach(() => rmSync(cwd, { recursive: true }));
 
 const at = (name: string): string => path.join(cwd, name);
 
-async function run(
-  line: string,
-  variables: Readonly<Record<string, string>> = {},
-): Promise<{ code: number; err: string }> {
-  const world = testWorld({ cwd, variables });
-  const code = await runCli(['run', ...line.split(' ')], testWiring(parts), world);
-  return { code, err: world.err() };
+function run(line: string, variables: Readonly<Record<string, string>> = {}): Promise<Done> {
+  return runCommand(['run', ...line.split(' ')], testWiring(parts), { cwd, variables });
 }
 
 const DOCUMENT = `version: 1

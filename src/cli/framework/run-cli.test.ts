@@ -7,8 +7,12 @@ import { COMMANDS } from '../commands/index.ts';
 import { shownOptions } from './command.ts';
 import { cliReference } from './reference.ts';
 import { flagOf } from './option.ts';
-import { runCli } from './run-cli.ts';
-import { testWiring, testWorld, type TestWorldOptions } from '../../../test/support/cli.ts';
+import {
+  type Done,
+  type TestWorldOptions,
+  runCommand,
+  testWiring,
+} from '../../../test/support/cli.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -16,13 +20,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-async function cli(
-  line: string,
-  options: TestWorldOptions = {},
-): Promise<{ code: number; out: string; err: string }> {
-  const world = testWorld({ cwd, ...options });
-  const code = await runCli(line === '' ? [] : line.split(' '), testWiring(parts), world);
-  return { code, out: world.out(), err: world.err() };
+async function cli(line: string, options: TestWorldOptions = {}): Promise<Done> {
+  return runCommand(line === '' ? [] : line.split(' '), testWiring(parts), { cwd, ...options });
 }
 
 function write(name: string, text: string): void {

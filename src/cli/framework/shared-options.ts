@@ -35,6 +35,14 @@ export const CONFIG_ARGUMENT: ArgumentDefinition = {
     'The pipeline document. Default: `headgate.yaml`, `headgate.yml` or `headgate.json` in the current folder.',
 };
 
+/** How a command that finds something prints it. */
+export const OUTPUT_OPTION = choiceOption({
+  value: 'FORMAT',
+  choices: ['text', 'json'],
+  default: 'text',
+  description: 'Print for people, or one JSON document.',
+});
+
 /** Which rows of the matrix take part. */
 export const SELECTION_OPTIONS = {
   select: listOption({
