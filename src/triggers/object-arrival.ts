@@ -19,7 +19,7 @@ import {
   writeSeen,
   type Seen,
 } from './seen-objects.ts';
-import type { StoredObject } from '../lib/objects/object-store.ts';
+import type { ObjectStore, StoredObject } from '../lib/objects/object-store.ts';
 import { pollInterval } from './poll-interval.ts';
 
 const bucket = () => text().meta({ description: 'Name of the bucket.' });
@@ -111,14 +111,20 @@ interface OpenStore {
 }
 
 async function openStore(place: Config['store']): Promise<OpenStore> {
-  const opened =
-    place.type === 's3' || place.type === 'object_store_a'
-      ? await openS3(place)
-      : await openGcs(place);
+  const opened = await openedStore(place);
   return {
     list: (signal) => opened.list({ prefix: place.prefix, signal }),
     close: () => opened.close(),
   };
+}
+
+/** Logins are those of the machine. */
+function openedStore(place: Config['store']): Promise<ObjectStore> {
+  const { bucket: name, endpoint: at } = place;
+  if (place.type !== 's3' && place.type !== 'object_store_a')
+    return openGcs({ bucket: name, endpoint: at, auth: undefined });
+  const { region } = place;
+  return openS3({ bucket: name, endpoint: at, region, login: undefined, pathStyle: undefined });
 }
 
 export function watchObjects(config: ObjectArrival, name: string, opened: OpenStore): Watcher {

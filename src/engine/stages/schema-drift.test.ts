@@ -188,6 +188,26 @@ describe('on_drift', () => {
   });
 
   it.each([true, false])(
+    'a null in a required column is told as such, and not as a wider type (widening: %j)',
+    async (widening) => {
+      const { outcome } = await move(
+        'CREATE TABLE t (id INTEGER NOT NULL, v INTEGER) STRICT',
+        { on_drift: 'fail', allow_type_widening: widening },
+        [
+          [
+            { id: null, v: 1 },
+            { id: 1, v: 'x' },
+          ],
+        ],
+      );
+      const message = outcome.invocations[0]?.error?.message ?? '';
+      expect(message).toContain('`id` null where the destination takes none');
+      expect(message).toContain('`v` of a type that does not fit');
+      expect(message).not.toMatch(/`id` (?:wider|of a type)/);
+    },
+  );
+
+  it.each([true, false])(
     'quarantine takes the records without a value that is required, and only them (widening %s)',
     async (allow_type_widening) => {
       const { rows, dead, outcome } = await move(

@@ -166,13 +166,15 @@ class SchemaDrift {
   async #evolve(page: PageInWork, drift: Drift, live: readonly DestinationColumn[]): Promise<void> {
     const { on_incompatible: residue, relax_nullability_on_missing: relaxMissing } = this.#config;
     const { incompatible } = drift;
+    const onlyNull = drift.onlyNull.filter((name) => incompatible.includes(name));
+    const rest: Drift = { ...NO_DRIFT, incompatible, onlyNull };
     if (incompatible.length > 0 && residue === 'fail')
-      throw driftError({ ...NO_DRIFT, incompatible }, this.#context.sinkType);
+      throw driftError(rest, this.#context.sinkType);
     const change = changeFor(drift, relaxMissing);
     if (change.add.length + change.widen.length + change.relaxNull.length > 0)
       await this.#change(change, live);
     if (incompatible.length === 0) return;
-    const misfits = incompatible.filter((name) => !drift.onlyNull.includes(name));
+    const misfits = incompatible.filter((name) => !onlyNull.includes(name));
     const required = requiredColumns(
       live.filter(({ name }) => incompatible.includes(name)),
       this.#suppliedNames,
@@ -180,7 +182,7 @@ class SchemaDrift {
     quarantine(
       page,
       (record) => holdsAny(record, misfits) || lacksAny(record, required),
-      describe({ ...NO_DRIFT, incompatible }),
+      describe(rest),
     );
   }
 
@@ -254,14 +256,15 @@ class SchemaDrift {
 
 const NO_DRIFT: Drift = { added: [], widened: [], incompatible: [], onlyNull: [], missing: [] };
 
-function describe({ added, widened, incompatible, missing }: Drift): string {
+function describe({ added, widened, incompatible, onlyNull, missing }: Drift): string {
   const list = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');
+  const wider = widened.map(({ name }) => name).filter((name) => !onlyNull.includes(name));
+  const misfits = incompatible.filter((name) => !onlyNull.includes(name));
   const parts = [
     added.length === 0 ? '' : `${list(added.map((one) => one.name))} not in the destination`,
-    widened.length === 0
-      ? ''
-      : `${list(widened.map((one) => one.name))} wider than in the destination`,
-    incompatible.length === 0 ? '' : `${list(incompatible)} of a type that does not fit`,
+    wider.length === 0 ? '' : `${list(wider)} wider than in the destination`,
+    onlyNull.length === 0 ? '' : `${list(onlyNull)} null where the destination takes none`,
+    misfits.length === 0 ? '' : `${list(misfits)} of a type that does not fit`,
     missing.length === 0 ? '' : `${list(missing)} required but absent`,
   ];
   return `the schema drifted: ${parts.filter((part) => part !== '').join('; ')}`;

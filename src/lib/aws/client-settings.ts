@@ -1,11 +1,12 @@
 /** How a client of Amazon's services is told where to ask, and who asks. */
 import { loadClient } from '../load-client.ts';
 
+/** Every field is named by whoever makes one, so that none is forgotten when another is renamed. */
 export interface AwsPlace {
-  readonly region?: string | undefined;
-  readonly endpoint?: string | undefined;
+  readonly region: string | undefined;
+  readonly endpoint: string | undefined;
   /** What the client finds when absent: variables, profiles, the role of the machine. */
-  readonly login?: AwsLogin | undefined;
+  readonly login: AwsLogin | undefined;
 }
 
 export type AwsLogin =

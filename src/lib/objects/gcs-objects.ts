@@ -21,9 +21,9 @@ import { PartUpload } from './part-upload.ts';
 
 export interface GcsPlace {
   readonly bucket: string;
-  readonly endpoint?: string | undefined;
+  readonly endpoint: string | undefined;
   /** What the machine has when absent; nobody where `endpoint` is given, as emulators want it. */
-  readonly auth?: GcsAuth | undefined;
+  readonly auth: GcsAuth | undefined;
 }
 
 interface GcsAsking {

@@ -65,7 +65,8 @@ describe.skipIf(minio.reason !== undefined)(`objects of S3 ${minio.reason ?? ''}
     vi.unstubAllEnvs();
     await server.stop();
   });
-  const open = (bucket: string) => openS3({ bucket, endpoint: server.url });
+  const usual = { region: undefined, login: undefined, pathStyle: undefined };
+  const open = (bucket: string) => openS3({ bucket, endpoint: server.url, ...usual });
 
   test('are listed over several pages', async () => {
     const { keys, pages } = await listed(await open('bucket'));
@@ -104,7 +105,7 @@ describe.skipIf(gcs.reason !== undefined)(
       );
     }, 90_000);
     afterAll(() => server.stop());
-    const open = (bucket: string) => openGcs({ bucket, endpoint: server.url });
+    const open = (bucket: string) => openGcs({ bucket, endpoint: server.url, auth: undefined });
 
     test('are listed over several pages', async () => {
       const { keys, pages } = await listed(await open('bucket'));

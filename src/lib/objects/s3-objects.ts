@@ -25,7 +25,7 @@ import { S3Parts } from './s3-parts.ts';
 export interface S3Place extends AwsPlace {
   readonly bucket: string;
   /** Whether the bucket stands in the path of addresses and not in the host name. */
-  readonly pathStyle?: boolean | undefined;
+  readonly pathStyle: boolean | undefined;
 }
 
 export interface S3Requests extends AwsRequests {

@@ -146,8 +146,6 @@ function openStore(staging: Staging, { context }: Loading): Promise<ObjectStore>
     id === undefined || secret === undefined
       ? undefined
       : { type: 'keys', keys: { accessKeyId: id, secretAccessKey: secret } };
-  return openS3(
-    { bucket, region, endpoint: endpoint ?? (scheme === 'gs' ? GCS : undefined), login },
-    requests,
-  );
+  const at = endpoint ?? (scheme === 'gs' ? GCS : undefined);
+  return openS3({ bucket, region, endpoint: at, login, pathStyle: undefined }, requests);
 }

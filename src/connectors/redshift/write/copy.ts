@@ -21,7 +21,8 @@ export function openStagingBucket(
   context: Pick<SinkContext, 'env' | 'signal'>,
 ): Promise<ObjectStore> {
   const requests = { attempts: 1, requestMs: STAGING_REQUEST_MS, run: runRequests(context) };
-  return openS3({ bucket, region, endpoint }, requests);
+  const place = { bucket, region, endpoint, login: undefined, pathStyle: undefined };
+  return openS3(place, requests);
 }
 
 export class StagedCopies {
