@@ -30,7 +30,7 @@ import { findVariable, VARIABLES } from './lib/variables.ts';
 import { packageFaults, parts as ownParts, partsWith } from './parts.ts';
 import type { ClusterSettings } from './runs/cluster/cluster.ts';
 import { CLUSTER_METRICS } from './runs/cluster/metrics.ts';
-import { RUN_METRICS } from './runs/service/metrics.ts';
+import { residentMemory, RUN_METRICS } from './runs/service/metrics.ts';
 import { createJobs } from './runs/service/jobs.ts';
 import { createPrepare } from './runs/service/prepare.ts';
 import { submittedDocument, type BaseDocument } from './runs/service/prepared.ts';
@@ -313,7 +313,10 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       return report;
     },
     authenticate: (authorization) => doors.authenticate(authorization),
-    metricsText: () => registry.render(),
+    metricsText: () => {
+      env.metrics.set(residentMemory, {}, process.memoryUsage.rss());
+      return registry.render();
+    },
     clustered,
     bodyLimitBytes: options.bodyLimitBytes,
     corsOrigins: options.corsOrigins,

@@ -1,4 +1,3 @@
-import { useEffect, useRef } from 'preact/hooks';
 import type { CatalogGetAnswer } from '../../../src/client/index.ts';
 import { linkTo } from '../lib/address.ts';
 import { count } from '../lib/format.ts';
@@ -6,6 +5,7 @@ import { answerOf } from '../lib/answer.ts';
 import { useAsked } from '../lib/use-asked.ts';
 import { AskedView } from '../parts/asked-view.tsx';
 import { Icon } from '../parts/icons.tsx';
+import { LineChart } from '../parts/line-chart.tsx';
 import { Fact, Facts, Time } from '../parts/small.tsx';
 import { Table } from '../parts/table.tsx';
 import { T } from '../texts.ts';
@@ -102,24 +102,15 @@ function Neighbours({ title, links }: NeighboursProps) {
   );
 }
 
-const CHART_HEIGHT = 160;
-
-/** Drawn by uPlot, which is loaded for it. */
 function VolumeChart({ of }: { readonly of: CatalogGetAnswer }) {
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return undefined;
-    let destroy: (() => void) | undefined;
-    let isGone = false;
-    void import('./volume-chart.ts').then(({ drawVolume }) => {
-      if (!isGone) destroy = drawVolume(element, of.stats, { height: CHART_HEIGHT, label: T.run.written });
-    });
-    return () => {
-      isGone = true;
-      destroy?.();
-    };
-  }, [of.stats]);
-  const label = of.stats.map(({ records }) => count(records)).join(', ');
-  return <div ref={box} class="chart" role="img" aria-label={`${T.data.volume}: ${label}`} />;
+  const stats = of.stats.toReversed();
+  return (
+    <LineChart
+      label={`${T.data.volume}: ${of.stats.map(({ records }) => count(records)).join(', ')}`}
+      times={stats.map(({ recorded_at: at }) => Date.parse(at))}
+      lines={[
+        { name: T.run.written, colour: '--accent', values: stats.map(({ records }) => records) },
+      ]}
+    />
+  );
 }

@@ -4,6 +4,7 @@ import { Tabs } from '../parts/small.tsx';
 import { T } from '../texts.ts';
 import { Audit } from './audit.tsx';
 import { Cluster } from './cluster.tsx';
+import { Metrics } from './metrics.tsx';
 import { Schedules } from './schedules.tsx';
 import { Template } from './template.tsx';
 import { Templates } from './templates.tsx';
@@ -13,6 +14,7 @@ const VIEWS = {
   schedules: Schedules,
   triggers: Triggers,
   templates: Templates,
+  metrics: Metrics,
   cluster: Cluster,
   audit: Audit,
 } as const;

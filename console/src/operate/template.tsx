@@ -10,6 +10,7 @@ import { Icon } from '../parts/icons.tsx';
 import { Fact, Facts, notify, Time, Value } from '../parts/small.tsx';
 import { Table } from '../parts/table.tsx';
 import { T } from '../texts.ts';
+import { Channels } from './channels.tsx';
 
 /** One template: its channels, and what changed between two of its versions. */
 export function Template({ id }: { readonly id: string }) {
@@ -86,11 +87,6 @@ function Detail({ newest, onChanged }: DetailProps) {
         <Fact name="previous">
           <Value of={previous} />
         </Fact>
-        {Object.entries(tags).map(([tag, version]) => (
-          <Fact key={tag} name={tag}>
-            {version}
-          </Fact>
-        ))}
       </Facts>
       <section class="card">
         <h2>{template.changes}</h2>
@@ -100,6 +96,7 @@ function Detail({ newest, onChanged }: DetailProps) {
         </div>
         <Difference id={id} before={before} after={after} />
       </section>
+      <Channels id={id} tags={tags} versions={choices} onChanged={onChanged} />
       {launches.length === 0 ? null : (
         <section class="card">
           <h2>{template.launches}</h2>

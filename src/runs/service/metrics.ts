@@ -14,6 +14,12 @@ export const runsInFlight = defineMetric({
   help: 'Runs executing now.',
   labels: [],
 });
+export const residentMemory = defineMetric({
+  name: 'headgate_resident_memory_bytes',
+  type: 'gauge',
+  help: 'Memory that the process of the server has in use, without its workers.',
+  labels: [],
+});
 export const runsTotal = defineMetric({
   name: 'svc_serve_runs_total',
   type: 'counter',
@@ -53,6 +59,7 @@ export const logsPurged = defineMetric({
 
 export const RUN_METRICS = [
   runsQueued,
+  residentMemory,
   runsInFlight,
   runsTotal,
   idempotencyHits,
