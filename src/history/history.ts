@@ -37,7 +37,7 @@ export class HistoryError extends AppError {
  * A run as stored: the record of the API (without what is computed on reading) and who answers for
  * it.
  */
-export interface StoredRun extends Omit<RunRecord, 'elapsed_secs'> {
+export interface StoredRun extends Omit<RunRecord, 'elapsed_secs' | 'callback_delivery'> {
   /** Instance that executes the run. */
   readonly owner: string;
   /** Until when the owner is trusted to be alive. */

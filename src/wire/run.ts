@@ -29,6 +29,22 @@ export const callbackSchema = z
   .meta({ description: 'One HTTP request when the run reaches a terminal status.' });
 export type Callback = z.infer<typeof callbackSchema>;
 
+export const callbackDeliverySchema = z
+  .object({
+    state: z.enum(['underway', 'delivered', 'dropped', 'not_wanted']).meta({
+      description:
+        '`dropped`: no attempt was taken, and there is no other; `not_wanted`: `on` leaves this status out.',
+    }),
+    attempts: z.int().meta({ description: 'Requests that were sent.' }),
+    at: time,
+    reason: z
+      .string()
+      .optional()
+      .meta({ description: 'Why the last attempt was not taken by the receiver.' }),
+  })
+  .meta({ description: 'What became of the callback of a run.' });
+export type CallbackDelivery = z.infer<typeof callbackDeliverySchema>;
+
 export const submissionSchema = z
   .strictObject({
     config: z.string().meta({ description: 'The pipeline document, YAML or JSON text.' }),
@@ -138,6 +154,10 @@ export const runRecordSchema = z
       .unknown()
       .optional()
       .meta({ description: 'As submitted, header values and URL credentials masked.' }),
+    callback_delivery: callbackDeliverySchema.optional().meta({
+      description:
+        'Of a run that is read by its id; absent when it is not known, because it was made before this server started, by another server, or long ago.',
+    }),
   })
   .meta({ description: 'A run.' });
 export type RunRecord = z.infer<typeof runRecordSchema>;

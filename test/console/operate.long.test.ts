@@ -55,11 +55,11 @@ describe.skipIf(chromium.reason !== undefined)(`operating [${chromium.reason ?? 
     const { page } = await open('/operate/metrics');
     const fact = (name: string) =>
       page.locator('.facts > div', { has: page.getByText(name, { exact: true }) }).locator('dd');
-    await fact('Runs per minute, last hour').waitFor();
+    await fact('Runs, last hour').waitFor();
     expect(await fact('Waiting').innerText()).toBe('0');
     expect(await fact('Executing').innerText()).toBe('0');
     expect(await fact('Memory of the server').innerText()).toMatch(/^\d+(\.\d)? MiB$/);
-    expect(await fact('Runs per minute, last hour').innerText()).toBe('2 · 0.0 on average');
+    expect(await fact('Runs, last hour').innerText()).toBe('2 · 0.03 per minute');
     expect(await fact('Failures, last hour').innerText()).toBe('1');
     expect(await fact('95 % took at most').innerText()).toMatch(/^\d+(\.\d)? (ms|s)$/);
     await page.getByRole('img', { name: 'Runs per minute, last hour: 2, Failed 1' }).waitFor();

@@ -15,7 +15,7 @@ const GraphView = lazy(async () => (await import('../graph/graph-view.tsx')).Gra
 
 /** Rows of the table. */
 const MOST = 500;
-type Edges = CatalogLineageAnswer['edges'];
+export type Edges = CatalogLineageAnswer['edges'];
 
 export function Lineage() {
   const asked = useAsked(async (client, signal) =>
@@ -35,7 +35,7 @@ export function Lineage() {
   );
 }
 
-function LineageGraph({ edges }: { readonly edges: Edges }) {
+export function LineageGraph({ edges }: { readonly edges: Edges }) {
   const graph = useMemo(() => graphOf(edges), [edges]);
   return (
     <Suspense fallback={<Loading />}>

@@ -117,11 +117,11 @@ function Now({ of }: { readonly of: readonly Sample[] }) {
 function LastHour({ of }: { readonly of: Hour }) {
   const times = of.minutes.map((_counts, index) => of.start + index * 60_000);
   const { metrics: words } = T.operate;
-  const perMinute = words.average((of.all / MINUTES).toFixed(1));
+  const perMinute = words.average((of.all / MINUTES).toFixed(2));
   return (
     <>
       <Facts>
-        <Fact name={words.perMinute}>
+        <Fact name={words.runs}>
           {count(of.all)} · {perMinute}
         </Fact>
         <Fact name={words.failures}>{count(of.failed)}</Fact>

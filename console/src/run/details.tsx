@@ -37,7 +37,10 @@ export function Details({ run }: { readonly run: RunGetAnswer }) {
       {callback === undefined || callback === null ? (
         <p class="muted">{T.run.noCallback}</p>
       ) : (
-        <pre>{JSON.stringify(callback, null, 2)}</pre>
+        <>
+          <Delivery of={run} />
+          <pre>{JSON.stringify(callback, null, 2)}</pre>
+        </>
       )}
       {run.doctor_report === null || run.doctor_report === undefined ? null : (
         <>
@@ -46,5 +49,22 @@ export function Details({ run }: { readonly run: RunGetAnswer }) {
         </>
       )}
     </section>
+  );
+}
+
+/** What became of it, as far as this server knows. */
+function Delivery({ of: { callback_delivery: delivery } }: { readonly of: RunGetAnswer }) {
+  const { deliveries } = T.run;
+  return (
+    <Facts>
+      <Fact name={T.run.delivery}>
+        {delivery === undefined ? deliveries.unknown : deliveries[delivery.state]}{' '}
+        {delivery === undefined ? null : <Time at={delivery.at} />}
+      </Fact>
+      {delivery === undefined ? null : <Fact name={T.run.attempts}>{delivery.attempts}</Fact>}
+      {delivery?.reason === undefined ? null : (
+        <Fact name={T.run.lastFault}>{delivery.reason}</Fact>
+      )}
+    </Facts>
   );
 }

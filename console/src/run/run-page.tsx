@@ -15,13 +15,14 @@ import { sumOf } from './balance.ts';
 import { Details } from './details.tsx';
 import { LogView } from './log-view.tsx';
 import { Outputs } from './outputs.tsx';
+import { RunLineage } from './run-lineage.tsx';
 import { PlanView } from './plan-view.tsx';
 import { Problems } from './problems.tsx';
 import { Receipt } from './receipt.tsx';
 import { Timeline } from './timeline.tsx';
 
 const EVERY_MS = 1000;
-const TABS = ['overview', 'log', 'plan', 'outputs', 'details'] as const;
+const TABS = ['overview', 'log', 'plan', 'outputs', 'lineage', 'details'] as const;
 
 export function RunPage({ id }: { readonly id: string }) {
   const { query } = useStore(address);
@@ -58,6 +59,7 @@ export function RunPage({ id }: { readonly id: string }) {
       {tab === 'log' ? <LogView runId={id} isActive={isActive(run)} /> : null}
       {tab === 'plan' ? <Plan run={run} /> : null}
       {tab === 'outputs' ? <Outputs run={run} /> : null}
+      {tab === 'lineage' ? <RunLineage run={run} /> : null}
       {tab === 'details' ? <Details run={run} /> : null}
     </section>
   );

@@ -22,7 +22,8 @@ export const operate = {
     queue: 'Waiting and executing runs, since this view was opened',
     memoryOver: 'Memory, since this view was opened',
     notAll: 'There were more runs than this page reads: the newest 5,000 of the hour are counted.',
-    average: (value: string) => `${value} on average`,
+    runs: 'Runs, last hour',
+    average: (value: string) => `${value} per minute`,
   },
   assign: {
     title: 'Channels',

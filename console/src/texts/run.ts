@@ -6,6 +6,7 @@ export const run = {
     log: 'Log',
     plan: 'Plan',
     outputs: 'Outputs',
+    lineage: 'Lineage',
     details: 'Details',
   },
   gone: 'There is no such run',
@@ -38,6 +39,25 @@ export const run = {
   idempotency: 'Idempotency key',
   callback: 'Callback',
   noCallback: 'This run calls nobody back.',
+  delivery: 'Delivery',
+  deliveries: {
+    underway: 'On its way',
+    delivered: 'Delivered',
+    dropped: 'Given up: the receiver took no attempt',
+    not_wanted: 'Not sent: it is not wanted for this status',
+    unknown: 'Not known: made before the server started, by another server, or not yet.',
+  },
+  attempts: 'Attempts',
+  lastFault: 'Last fault',
+  lineage: {
+    empty: 'No movement of this run is known',
+    emptyHint:
+      'Movements are recorded when a run has completed. Dry runs, limited runs and runs that failed leave none.',
+    since: (movements: number) =>
+      movements === 1
+        ? '1 movement was made again by a later run, which the table names.'
+        : `${movements} movements were made again by later runs, which the table names.`,
+  },
   doctor: 'Preflight',
   runId: 'Run id',
   noInvocations: 'Nothing of this run was executed.',

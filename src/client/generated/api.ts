@@ -229,6 +229,28 @@ export interface RunListAnswer {
     callback?: {
       [k: string]: unknown;
     };
+    /**
+     * Of a run that is read by its id; absent when it is not known, because it was made before this server started, by another server, or long ago.
+     */
+    callback_delivery?: {
+      /**
+       * `dropped`: no attempt was taken, and there is no other; `not_wanted`: `on` leaves this status out.
+       */
+      state: 'underway' | 'delivered' | 'dropped' | 'not_wanted';
+      /**
+       * Requests that were sent.
+       */
+      attempts: number;
+      /**
+       * RFC 3339, UTC.
+       */
+      at: string;
+      /**
+       * Why the last attempt was not taken by the receiver.
+       */
+      reason?: string;
+      [k: string]: unknown;
+    };
     [k: string]: unknown;
   }[];
   /**
@@ -328,6 +350,28 @@ export interface RunGetAnswer {
    * As submitted, header values and URL credentials masked.
    */
   callback?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Of a run that is read by its id; absent when it is not known, because it was made before this server started, by another server, or long ago.
+   */
+  callback_delivery?: {
+    /**
+     * `dropped`: no attempt was taken, and there is no other; `not_wanted`: `on` leaves this status out.
+     */
+    state: 'underway' | 'delivered' | 'dropped' | 'not_wanted';
+    /**
+     * Requests that were sent.
+     */
+    attempts: number;
+    /**
+     * RFC 3339, UTC.
+     */
+    at: string;
+    /**
+     * Why the last attempt was not taken by the receiver.
+     */
+    reason?: string;
     [k: string]: unknown;
   };
   [k: string]: unknown;

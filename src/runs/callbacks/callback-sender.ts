@@ -1,11 +1,13 @@
+import { LRUCache } from 'lru-cache';
 import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { carriesBody, splitLogin } from '../../lib/http/outgoing-request.ts';
-import type { Callback, RunRecord } from '../../wire/run.ts';
+import type { Callback, CallbackDelivery, RunRecord } from '../../wire/run.ts';
 
 const ATTEMPTS = 3;
+const MOST_REMEMBERED = 10_000;
 const ATTEMPT_TIMEOUT_MS = 10_000;
 const WAITS: BackoffPolicy = { backoff: 'exponential', baseMs: 250, maxMs: 1000, jitter: false };
 
@@ -17,6 +19,8 @@ type SenderEnv = Pick<Env, 'clock' | 'fetch' | 'log'>;
 export class CallbackSender {
   readonly #env: SenderEnv;
   readonly #underway = new Set<Promise<void>>();
+  /** By run id, the latest ones. */
+  readonly #deliveries = new LRUCache<string, CallbackDelivery>({ max: MOST_REMEMBERED });
 
   constructor(env: SenderEnv) {
     this.#env = env;
@@ -32,6 +36,15 @@ export class CallbackSender {
     this.#underway.add(delivery);
   }
 
+  /** What became of the callback of a run, as long as it is remembered. */
+  deliveryOf(runId: string): CallbackDelivery | undefined {
+    return this.#deliveries.get(runId);
+  }
+
+  #note(runId: string, delivery: Omit<CallbackDelivery, 'at'>): void {
+    this.#deliveries.set(runId, { ...delivery, at: this.#env.clock.now().toISOString() });
+  }
+
   /** Resolves when nothing is underway, or the signal fires. */
   async settle(signal: AbortSignal): Promise<void> {
     if (this.#underway.size === 0 || signal.aborted) return;
@@ -45,16 +58,21 @@ export class CallbackSender {
     const { clock } = this.#env;
     const run = await ended;
     if (callback.on !== undefined && callback.on.length > 0 && !callback.on.includes(run.status))
-      return;
+      return this.#note(run.run_id, { state: 'not_wanted', attempts: 0 });
     const body = stringifyJson(payloadOf(callback, run));
     let fault = '';
-    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-      if (attempt > 0) await clock.sleep(backoffMs(WAITS, attempt - 1));
+    let attempts = 0;
+    this.#note(run.run_id, { state: 'underway', attempts });
+    while (attempts < ATTEMPTS) {
+      if (attempts > 0) await clock.sleep(backoffMs(WAITS, attempts - 1));
       const answer = await this.#post(callback, body);
-      if (answer.delivered) return;
+      attempts += 1;
+      if (answer.delivered) return this.#note(run.run_id, { state: 'delivered', attempts });
       fault = answer.fault;
+      this.#note(run.run_id, { state: 'underway', attempts, reason: fault });
       if (answer.final) break;
     }
+    this.#note(run.run_id, { state: 'dropped', attempts, reason: fault });
     this.#env.log.warn('a completion callback was dropped', {
       run_id: run.run_id,
       host: new URL(callback.url).host,

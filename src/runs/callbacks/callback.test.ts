@@ -260,6 +260,19 @@ describe('callbacks', () => {
     });
   });
 
+  it.each([
+    [[], {}, { state: 'delivered', attempts: 1 }],
+    [[503, 200], {}, { state: 'delivered', attempts: 2 }],
+    [[404], {}, { state: 'dropped', attempts: 1, reason: 'the receiver answered 404' }],
+    [[500, 500, 500], {}, { state: 'dropped', attempts: 3, reason: 'the receiver answered 500' }],
+    [[], { on: ['failed'] }, { state: 'not_wanted', attempts: 0 }],
+  ])('are told of when the run is read: %j %j', async (statuses, over, told) => {
+    const { url } = await receiver(...statuses);
+    const { service, id } = await runWith({ url, ...over });
+    const { callback_delivery: delivery } = await service.runs.get(id);
+    expect(delivery).toEqual({ ...told, at: expect.any(String) });
+  });
+
   it('keep to the statuses asked for; an empty list means all', async () => {
     const { receiver: to, url } = await receiver();
     await runWith({ url, on: ['failed'] });

@@ -289,8 +289,10 @@ class Service implements RunService {
     }
   }
 
-  get(runId: string): Promise<RunRecord> {
-    return this.#reader.get(runId);
+  async get(runId: string): Promise<RunRecord> {
+    const run = await this.#reader.get(runId);
+    const delivery = this.#callbacks.deliveryOf(runId);
+    return delivery === undefined ? run : { ...run, callback_delivery: delivery };
   }
 
   submitted(runId: string): Promise<SubmittedRun> {
