@@ -74,12 +74,15 @@ describe.skipIf(chromium.reason !== undefined)(`after a run [${chromium.reason ?
     await rows.waitFor();
     expect(await page.getByRole('row', { name: HOSTILE }).count()).toBe(0);
     await expectFlawless(visited);
-    await page.goto(`${program.url}/#/runs/${ids.second}?tab=lineage`);
-    await page.getByRole('row', { name: /onerror/ }).waitFor();
-    expect(await page.locator('img[src="x"], [onerror]').count()).toBe(0);
-    await expectFlawless(visited);
-    await page.goto(`${program.url}/#/runs/${ids.failed}?tab=lineage`);
-    await page.getByText('No movement of this run is known').waitFor();
+    await visited.close();
+    const other = await open(`/runs/${ids.second}?tab=lineage`);
+    await other.page.getByRole('button', { name: 'Table' }).click();
+    await other.page.getByRole('row', { name: /onerror/ }).waitFor();
+    expect(await other.page.getByRole('row', { name: /moved\.jsonl/ }).count()).toBe(0);
+    expect(await other.page.locator('img[src="x"], [onerror]').count()).toBe(0);
+    await expectFlawless(other);
+    await other.page.goto(`${program.url}/#/runs/${ids.failed}?tab=lineage`);
+    await other.page.getByText('No movement of this run is known').waitFor();
   });
 
   test('tells whether its callback was delivered', async () => {
