@@ -36,9 +36,10 @@ export class CallbackSender {
     this.#underway.add(delivery);
   }
 
-  /** What became of the callback of a run, as long as it is remembered. */
-  deliveryOf(runId: string): CallbackDelivery | undefined {
-    return this.#deliveries.get(runId);
+  /** With what became of its callback, as long as that is remembered. */
+  withDelivery(run: RunRecord): RunRecord {
+    const delivery = this.#deliveries.get(run.run_id);
+    return delivery === undefined ? run : { ...run, callback_delivery: delivery };
   }
 
   #note(runId: string, delivery: Omit<CallbackDelivery, 'at'>): void {

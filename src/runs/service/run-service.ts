@@ -290,9 +290,7 @@ class Service implements RunService {
   }
 
   async get(runId: string): Promise<RunRecord> {
-    const run = await this.#reader.get(runId);
-    const delivery = this.#callbacks.deliveryOf(runId);
-    return delivery === undefined ? run : { ...run, callback_delivery: delivery };
+    return this.#callbacks.withDelivery(await this.#reader.get(runId));
   }
 
   submitted(runId: string): Promise<SubmittedRun> {
