@@ -15,6 +15,7 @@ import { jsonlSink, jsonlSource } from './jsonl/index.ts';
 import { kafkaSink, kafkaSource } from './kafka/index.ts';
 import { kinesisSink, kinesisSource } from './kinesis/index.ts';
 import { mongodbSink, mongodbSource } from './mongodb/index.ts';
+import { mqttSink, mqttSource } from './mqtt/index.ts';
 import { mysqlCdcSource } from './mysql-cdc/index.ts';
 import { mysqlSink, mysqlSource } from './mysql/index.ts';
 import { natsSink, natsSource } from './nats/index.ts';
@@ -51,6 +52,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   kafkaSource,
   kinesisSource,
   mongodbSource,
+  mqttSource,
   mysqlSource,
   mysqlCdcSource,
   natsSource,
@@ -86,6 +88,7 @@ export const SINKS: readonly SinkDefinition[] = [
   kafkaSink,
   kinesisSink,
   mongodbSink,
+  mqttSink,
   mysqlSink,
   natsSink,
   parquetSink,
