@@ -1,6 +1,7 @@
 import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
 import { azureBlobSink, azureBlobSource } from './azure-blob/index.ts';
+import { bigquerySink, bigquerySource } from './bigquery/index.ts';
 import { clickhouseSink, clickhouseSource } from './clickhouse/index.ts';
 import { csvSink, csvSource } from './csv/index.ts';
 import { duckdbSink, duckdbSource } from './duckdb/index.ts';
@@ -39,6 +40,7 @@ import { xmlSource } from './xml/index.ts';
 /** Every source of this build, sorted by type. */
 export const SOURCES: readonly SourceDefinition[] = [
   azureBlobSource,
+  bigquerySource,
   clickhouseSource,
   csvSource,
   duckdbSource,
@@ -76,6 +78,7 @@ export const SOURCES: readonly SourceDefinition[] = [
 /** Every sink of this build, sorted by type. */
 export const SINKS: readonly SinkDefinition[] = [
   azureBlobSink,
+  bigquerySink,
   clickhouseSink,
   csvSink,
   duckdbSink,

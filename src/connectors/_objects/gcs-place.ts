@@ -12,7 +12,7 @@ import { resolvePath } from '../_files/paths.ts';
 import { runRequests, type Requesting } from '../_http/run-requests.ts';
 import { endpointUrl } from '../_http/fields.ts';
 
-const auth = () =>
+export const gcsAuth = () =>
   z.discriminatedUnion('type', [
     z.strictObject({
       type: z.literal('application_default').meta({
@@ -48,7 +48,7 @@ const auth = () =>
 export function gcsFields() {
   return {
     bucket: text().meta({ description: 'Name of the bucket.' }),
-    auth: auth().optional().meta({
+    auth: gcsAuth().optional().meta({
       description:
         'Who asks; `application_default` when absent, and `anonymous` where `storage_host` is given.',
     }),
@@ -61,7 +61,7 @@ export function gcsFields() {
 
 export interface GcsConfig {
   readonly bucket: string;
-  readonly auth?: z.output<ReturnType<typeof auth>> | undefined;
+  readonly auth?: z.output<ReturnType<typeof gcsAuth>> | undefined;
   readonly storage_host?: string | undefined;
 }
 
@@ -88,11 +88,16 @@ async function authOf(who: NonNullable<GcsConfig['auth']>, { env }: PartContext)
       return accountOf(who.config.json, '`auth.config.json`');
     case 'service_account_json_file': {
       const { path } = who.config;
-      return accountOf(await keyIn(resolvePath(env.cwd, path)), path);
+      return accountInFile(resolvePath(env.cwd, path), path);
     }
     default:
       return who satisfies never;
   }
+}
+
+/** `shown`: the path as it is written, for messages. */
+export async function accountInFile(path: string, shown = path): Promise<GcsAuth> {
+  return accountOf(await keyIn(path), shown);
 }
 
 async function keyIn(path: string): Promise<string> {
@@ -109,7 +114,7 @@ async function keyIn(path: string): Promise<string> {
  * Other kinds of credentials name files, programs and addresses that are asked for a token: those
  * are for whoever runs this machine, and not for documents.
  */
-function accountOf(content: string, place: string): GcsAuth {
+export function accountOf(content: string, place: string): GcsAuth {
   const key = keyOf(content);
   const { client_email: email, private_key: secret, private_key_id: keyId } = key;
   if (key['type'] !== 'service_account' || typeof email !== 'string' || typeof secret !== 'string')

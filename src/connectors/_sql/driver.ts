@@ -1,3 +1,4 @@
+import type { RecordError } from '../../lib/errors.ts';
 import type { Execution } from '../../kit/execution.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Page } from '../../kit/page.ts';
@@ -32,6 +33,16 @@ export interface RowSet {
   readonly columns: readonly LiveColumn[];
   /** Values in the order of `columns`. */
   readonly rows: readonly (readonly JsonValue[])[];
+  /** Which of the records each row is, where the driver tells which rows it refuses. */
+  readonly places?: readonly number[];
+}
+
+/** A row of a change that was not written, while the others were. */
+export interface RefusedRow {
+  /** Among the sets of rows. */
+  readonly set: number;
+  readonly row: number;
+  readonly error: RecordError;
 }
 
 /** What one page changes in one table, in one transaction. */
@@ -55,6 +66,8 @@ export interface TableChange {
   readonly hold?: Hold | undefined;
   /** The run whose rollback log keeps the rows that the change replaces or removes. */
   readonly loggedFor?: string | undefined;
+  /** Single rows may be refused; only for a driver with `tellsRows`. */
+  readonly partial?: boolean;
 }
 
 /**
@@ -115,7 +128,10 @@ export interface SqlDriver {
     columns: readonly NewColumn[],
     options: { readonly key: readonly string[]; readonly records: readonly JsonValue[] },
   ): Promise<void>;
-  apply(change: TableChange): Promise<void>;
+  /** With `partial`, the rows that were refused; all others are written then. */
+  apply(change: TableChange): Promise<readonly RefusedRow[] | undefined | void>;
+  /** Whether it can refuse single rows that are inserted. */
+  readonly tellsRows?: boolean;
   /**
    * Writes a page directly from its block or columns, without making records: appends it, or
    * replaces the rows with its `key`, in one transaction. Returns `undefined` and does nothing when

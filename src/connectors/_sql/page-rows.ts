@@ -63,12 +63,14 @@ interface Shape {
   readonly take?: SqlDriver['take'];
   /** What is known of the fields. */
   readonly schema: RecordSchema | undefined;
+  /** Whether rows that are appended say which record they are. */
+  readonly numbered?: boolean | undefined;
 }
 
 /** Converts a plan to rows for the columns of the table. */
 export function rowsOf(
   plan: PagePlan,
-  { live, mapping, key, rules, schema, take: taken = plainValue }: Shape,
+  { live, mapping, key, rules, schema, numbered, take: taken = plainValue }: Shape,
 ): PageRows {
   if (mapping.kind === 'json') {
     const columns = pick(live, [mapping.column]);
@@ -84,7 +86,13 @@ export function rowsOf(
   const take = (record: JsonObject, field: string): JsonValue =>
     taken(record, field, typed.has(field));
   const mode = key.length > 0 ? 'upsert' : 'insert';
-  const { writes, skipped } = rowSets(records, { live, key: keyColumns, mode, take });
+  const { writes, skipped } = rowSets(records, {
+    live,
+    key: keyColumns,
+    mode,
+    take,
+    numbered,
+  });
   const keyOf = (record: JsonObject) => keyColumns.map(({ name }) => take(record, name));
   // A record with a value for every column leaves nothing of the row that it replaces.
   const replaced = inColumnNames(plan.replacing ?? [], unknown, { columns: names, rules }).filter(

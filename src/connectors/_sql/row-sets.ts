@@ -8,12 +8,16 @@ export interface RowTarget {
   readonly mode: TableChange['mode'];
   /** The value of a field, in the form that the driver wants. */
   readonly take: (record: JsonObject, field: string) => JsonValue;
+  /** Whether the sets say which record each row is. */
+  readonly numbered?: boolean | undefined;
 }
 
 interface Row {
   /** Positions of the columns that it does not fill; empty when it fills all. */
   readonly lacks: string;
   readonly values: JsonValue[];
+  /** Which record it is, where the sets say so. */
+  place?: number;
 }
 
 /**
@@ -23,16 +27,17 @@ interface Row {
  */
 export function rowSets(
   records: readonly JsonObject[],
-  { live, key, mode, take }: RowTarget,
+  { live, key, mode, take, numbered }: RowTarget,
 ): { readonly writes: readonly RowSet[]; readonly skipped: number } {
   const columns = usedColumns(records, live);
   // An appended row without a value has null anyway where there is no default.
   const matters = columns.map((column) => mode === 'upsert' || column.hasDefault === true);
   const rows: Row[] = [];
   let isEqual = true;
-  for (const record of records) {
+  for (const [place, record] of records.entries()) {
     const row = rowOf(record, columns, { matters, take });
     if (row === undefined) continue;
+    if (numbered === true) row.place = place;
     isEqual &&= row.lacks === (rows[0]?.lacks ?? row.lacks);
     rows.push(row);
   }
@@ -77,12 +82,21 @@ function rowOf(
 /** Rows of one set keep their order. */
 function inGroups(rows: readonly Row[], columns: readonly LiveColumn[]): RowSet[] {
   const groups = new Map<string, JsonValue[][]>();
-  for (const { lacks, values } of rows) {
+  const places = new Map<string, number[]>();
+  for (const { lacks, values, place } of rows) {
     const group = groups.get(lacks);
     if (group === undefined) groups.set(lacks, [values]);
     else group.push(values);
+    if (place === undefined) continue;
+    const known = places.get(lacks);
+    if (known === undefined) places.set(lacks, [place]);
+    else known.push(place);
   }
-  return [...groups].map(([lacks, values]) => ({ columns: without(columns, lacks), rows: values }));
+  return [...groups].map(([lacks, values]) => {
+    const set = { columns: without(columns, lacks), rows: values };
+    const known = places.get(lacks);
+    return known === undefined ? set : { ...set, places: known };
+  });
 }
 
 /** All rows keep their order. */
@@ -103,7 +117,7 @@ function without(columns: readonly LiveColumn[], lacks: string): readonly LiveCo
   return columns.filter((_, index) => !lacking.has(String(index)));
 }
 
-const TEXT_TYPE = /^(?:text|varchar|character varying)$/i;
+const TEXT_TYPE = /^(?:text|string|varchar|character varying)$/i;
 
 /**
  * Whether keys with different texts are different for the database too. Otherwise the last of two

@@ -3,12 +3,13 @@
  * driver run the statements.
  */
 import { ConnectorError } from '../../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import { fieldOf, type RecordSchema } from '../../kit/record-schema.ts';
 import type {
   FinishReason,
+  Rejection,
   SchemaAccess,
   SchemaChange,
   Sink,
@@ -25,7 +26,9 @@ import type {
   LiveColumn,
   NewColumn,
   Passed,
+  RefusedRow,
   SqlDriver,
+  TableChange,
   TableSweep,
 } from './driver.ts';
 import { newColumns } from './infer-columns.ts';
@@ -74,7 +77,8 @@ export function createSqlSink(
     const schema =
       driver.schemaFor === undefined ? page.schema : driver.schemaFor(page.schema, records);
     const plan = planPage(records, mapping, spec);
-    const result = settle(records.length, plan.rejected, partial);
+    let result = settle(records.length, plan.rejected, partial);
+    const tellsRows = partial && driver.tellsRows === true && spec === undefined;
     const live = await table.columnsFor(plan, schema);
     // Deletions need no table.
     const rows =
@@ -87,6 +91,7 @@ export function createSqlSink(
             rules: driver.names,
             take: driver.take,
             schema,
+            numbered: tellsRows,
           });
     const rounded =
       rows === undefined || rows.finished
@@ -114,11 +119,15 @@ export function createSqlSink(
         hold,
         loggedFor,
         ...(commit === undefined ? {} : { commit }),
+        ...(tellsRows ? { partial } : {}),
       };
-      await driver.apply(change).catch(async (error: unknown) => {
+      const refused = await driver.apply(change).catch(async (error: unknown) => {
         if (await table.isTaken().catch(() => false)) throw takenOver(config.table_name, error);
         throw withRefusedRecord(error, { ...plan, count: records.length }, rows);
       });
+      const rejected = rejectionsOf(refused ?? [], change.writes, records);
+      if (rejected.length > 0)
+        result = settle(records.length, inOrder([...plan.rejected, ...rejected]), partial);
     }
     const skipped = rows?.skipped ?? 0;
     return {
@@ -179,6 +188,26 @@ export function createSqlSink(
     forget: (scope) => driver.forgetToken(scope),
   };
   return mapping.kind === 'auto' ? { ...sink, tokens, schema: table } : { ...sink, tokens };
+}
+
+/** Appended records become rows in their order, but for those that are no objects. */
+function rejectionsOf(
+  refused: readonly RefusedRow[],
+  sets: TableChange['writes'],
+  records: readonly JsonValue[],
+): Rejection[] {
+  if (refused.length === 0) return [];
+  const objects = [...records.keys()].filter((index) => isObject(records[index]));
+  return refused.map(({ set, row, error }) => {
+    const place = sets[set]?.places?.[row];
+    const index = place === undefined ? undefined : objects[place];
+    if (index !== undefined) return { index, error };
+    throw new Error('cannot happen: a row that is no record was refused', { cause: error });
+  });
+}
+
+function inOrder(rejected: readonly Rejection[]): Rejection[] {
+  return rejected.toSorted((a, b) => a.index - b.index);
 }
 
 interface Binding {

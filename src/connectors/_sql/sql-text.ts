@@ -10,9 +10,10 @@ export interface SqlPiece {
 
 /**
  * How quotes and comments are written: `mysql` has names in backticks, texts in either quote with
- * backslash escapes, `#` comments, and no nested ones.
+ * backslash escapes, `#` comments, and no nested ones. `bigquery` has three quotes around texts of
+ * several lines besides, and `--` needs no blank.
  */
-export type SqlWriting = 'standard' | 'mysql';
+export type SqlWriting = 'standard' | 'mysql' | 'bigquery';
 
 const ENDS_LITERAL = /(?:[^']|'')*'/y;
 const ENDS_ESCAPED_LITERAL = /(?:[^'\\]|''|\\[^])*'/y;
@@ -22,7 +23,7 @@ const DOLLAR_TAG = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y;
 
 /** Splits a statement into pieces; joined again they are the same statement. */
 export function sqlPieces(sql: string, writing: SqlWriting = 'standard'): SqlPiece[] {
-  const quotedAt = writing === 'mysql' ? mysqlQuotedAt : standardQuotedAt;
+  const quotedAt = QUOTED_AT[writing];
   const pieces: SqlPiece[] = [];
   let codeFrom = 0;
   let at = 0;
@@ -61,6 +62,31 @@ function standardQuotedAt(sql: string, at: number): Quoted {
     default:
       return undefined;
   }
+}
+
+const ENDS_TRIPLE: Readonly<Record<string, RegExp>> = {
+  "'": /(?:[^'\\]|\\[^]|'(?!''))*'''/y,
+  '"': /(?:[^"\\]|\\[^]|"(?!""))*"""/y,
+};
+const ENDS_BIGQUERY_TEXT: Readonly<Record<string, RegExp>> = {
+  "'": /(?:[^'\\]|\\[^])*'/y,
+  '"': /(?:[^"\\]|\\[^])*"/y,
+};
+const ENDS_BIGQUERY_NAME = /(?:[^`\\]|\\[^])*`/y;
+
+function bigqueryQuotedAt(sql: string, at: number): Quoted {
+  const mark = sql[at] as string;
+  const text = ENDS_BIGQUERY_TEXT[mark];
+  const triple = ENDS_TRIPLE[mark];
+  if (triple !== undefined && sql.startsWith(mark.repeat(3), at))
+    return { kind: 'literal', end: endOf(triple, sql, at + 3) };
+  if (text !== undefined) return { kind: 'literal', end: endOf(text, sql, at + 1) };
+  if (mark === '`') return { kind: 'identifier', end: endOf(ENDS_BIGQUERY_NAME, sql, at + 1) };
+  if (mark === '#' || (mark === '-' && sql[at + 1] === '-'))
+    return { kind: 'comment', end: endOf(ENDS_LINE, sql, at) };
+  return mark === '/' && sql[at + 1] === '*'
+    ? { kind: 'comment', end: endOf(ENDS_MYSQL_COMMENT, sql, at + 2) }
+    : undefined;
 }
 
 const ENDS_MYSQL_TEXT: Readonly<Record<string, RegExp>> = {
@@ -110,6 +136,12 @@ function dollarQuoteAt(sql: string, at: number): { kind: 'literal'; end: number 
   const close = sql.indexOf(tag, at + tag.length);
   return { kind: 'literal', end: close === -1 ? sql.length : close + tag.length };
 }
+
+const QUOTED_AT: Readonly<Record<SqlWriting, (sql: string, at: number) => Quoted>> = {
+  standard: standardQuotedAt,
+  mysql: mysqlQuotedAt,
+  bigquery: bigqueryQuotedAt,
+};
 
 /** A statement without its final semicolon, for use inside another one. Comments stay. */
 export function withoutSemicolon(sql: string, writing?: SqlWriting): string {

@@ -1,4 +1,4 @@
-/** Who asks Google Cloud Storage: a header of each request. */
+/** Who asks a service of Google Cloud: a header of each request. */
 import { ConnectorError, messageOf } from '../errors.ts';
 import { loadClient } from '../load-client.ts';
 
@@ -15,22 +15,23 @@ export type GcsAuth =
 /** The headers of a request to `url`. Throws a `ConnectorError`. */
 export type GcsLogin = (url: string) => Promise<Headers>;
 
-const SCOPES = ['https://www.googleapis.com/auth/devstorage.read_write'];
+const STORAGE = ['https://www.googleapis.com/auth/devstorage.read_write'];
 const HINT =
   'set GOOGLE_APPLICATION_CREDENTIALS, run `gcloud auth application-default login`, or give the machine a service account';
 
-export async function openLogin(auth: GcsAuth): Promise<GcsLogin> {
+/** `scopes`: what the login is for; objects unless given. */
+export async function openLogin(auth: GcsAuth, scopes = STORAGE): Promise<GcsLogin> {
   if (auth.type === 'anonymous') return () => Promise.resolve(new Headers());
   const { GoogleAuth, JWT } = await loadClient(
     'google-auth-library',
     () => import('google-auth-library'),
   );
   if (auth.type === 'application_default') {
-    const client = new GoogleAuth({ scopes: SCOPES });
+    const client = new GoogleAuth({ scopes });
     return (url) => told(() => client.getRequestHeaders(url), HINT);
   }
   const { email, key, keyId } = auth;
-  const client = new JWT({ email, key, scopes: SCOPES, ...(keyId === undefined ? {} : { keyId }) });
+  const client = new JWT({ email, key, scopes, ...(keyId === undefined ? {} : { keyId }) });
   // The account signs for itself; no other service is asked for a token.
   client.useJWTAccessWithScope = true;
   return (url) =>

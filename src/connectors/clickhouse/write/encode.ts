@@ -12,6 +12,7 @@ import {
   type JsonValue,
 } from '../../../lib/text/json.ts';
 import { isCalendarDate } from '../../../lib/time/rfc3339.ts';
+import { booleanText, decimalText, isNumberText, numberText } from '../../_sql/value-texts.ts';
 import { bareType, parseType, type ClickhouseType } from '../types/parse-type.ts';
 
 /** Gives JSON, or `undefined` for a value that the type does not hold. Never called for null. */
@@ -59,7 +60,7 @@ function encodeFor(written: ClickhouseType): Encode {
   if (name.startsWith('Decimal')) return decimalOf(type);
   switch (name) {
     case 'Bool':
-      return bool;
+      return booleanText;
     case 'Float32':
     case 'Float64':
     case 'BFloat16':
@@ -107,35 +108,11 @@ function integerWithin(bits: number, isUnsigned: boolean): Encode {
   };
 }
 
-/** `1e3` and `12.0` are whole numbers too. */
-function numberText(value: JsonValue): string {
-  if (typeof value === 'number')
-    return Number.isInteger(value) ? BigInt(value).toString() : String(value);
-  return typeof value === 'object' ? '' : jsonText(value).trim();
-}
-
-const PLAIN = /^-?\d+(?:\.\d+)?$/;
-const WRITTEN = /^(-?)(\d+)(?:\.(\d+))?[eE]([+-]?\d+)$/;
-
 /** Digits that have no room are rounded here: servers cut them, or refuse the whole page. */
 function decimalOf({ name, args }: ClickhouseType): Encode {
   const numbers = args.map((arg) => Number(arg.text));
   const [precision, scale = 0] = name === 'Decimal' ? numbers : [MOST_DIGITS[name], numbers[0]];
-  const limit = 10n ** BigInt(precision ?? 0);
-  return (value) => {
-    if (typeof value === 'boolean') return value ? '1' : '0';
-    const digits = typeof value === 'number' ? String(value) : numberText(value);
-    const plain = PLAIN.test(digits) ? digits : withoutExponent(digits);
-    if (plain === undefined) return undefined;
-    const ticks = ticksOf(plain, scale);
-    const isNegative = ticks < 0n;
-    const size = isNegative ? -ticks : ticks;
-    if (size >= limit) return undefined;
-    const all = String(size).padStart(scale + 1, '0');
-    const point = all.length - scale;
-    const fraction = scale === 0 ? '' : `.${all.slice(point)}`;
-    return `${isNegative ? '-' : ''}${all.slice(0, point)}${fraction}`;
-  };
+  return (value) => decimalText(value, { precision: precision ?? 0, scale: scale ?? 0 });
 }
 
 const MOST_DIGITS: Readonly<Record<string, number>> = {
@@ -144,31 +121,6 @@ const MOST_DIGITS: Readonly<Record<string, number>> = {
   Decimal128: 38,
   Decimal256: 76,
 };
-const HALF = '5';
-
-/** The number in units of its last digit, with halves rounded away from zero. */
-function ticksOf(plain: string, scale: number): bigint {
-  const isNegative = plain.startsWith('-');
-  const [whole = '', fraction = ''] = (isNegative ? plain.slice(1) : plain).split('.');
-  const isUp = (fraction[scale] ?? '0') >= HALF;
-  const size = BigInt(whole + fraction.slice(0, scale).padEnd(scale, '0')) + (isUp ? 1n : 0n);
-  return isNegative ? -size : size;
-}
-
-const LONGEST_EXPONENT = 400;
-
-function withoutExponent(digits: string): string | undefined {
-  const [match, sign = '', whole = '', fraction = '', exponent = '0'] = WRITTEN.exec(digits) ?? [];
-  const power = Number(exponent);
-  if (match === undefined || Math.abs(power) > LONGEST_EXPONENT) return undefined;
-  const point = whole.length + power;
-  const all = whole + fraction;
-  if (point <= 0) return `${sign}0.${'0'.repeat(-point)}${all}`;
-  const padded = all.padEnd(point, '0');
-  const rest = padded.slice(point);
-  return `${sign}${padded.slice(0, point)}${rest === '' ? '' : `.${rest}`}`;
-}
-
 const NOT_FINITE: Readonly<Record<string, string>> = {
   NaN: '"nan"',
   Infinity: '"inf"',
@@ -179,25 +131,8 @@ function float(value: JsonValue): string | undefined {
   if (typeof value === 'number') return Object.is(value, -0) ? '-0.0' : String(value);
   if (typeof value === 'boolean') return value ? '1' : '0';
   const digits = numberText(value);
-  if (PLAIN.test(digits) || WRITTEN.test(digits)) return digits;
+  if (isNumberText(digits)) return digits;
   return NOT_FINITE[digits];
-}
-
-function bool(value: JsonValue): string | undefined {
-  switch (typeof value === 'string' ? value.toLowerCase() : value) {
-    case true:
-    case 'true':
-    case 1:
-    case '1':
-      return 'true';
-    case false:
-    case 'false':
-    case 0:
-    case '0':
-      return 'false';
-    default:
-      return undefined;
-  }
 }
 
 const DAY = /^(\d{4}-\d{2}-\d{2})(?:$|[T ])/;

@@ -1,0 +1,121 @@
+/** Cells of a result as values of records. */
+import { ConnectorError } from '../../../lib/errors.ts';
+import { withSourceText } from '../../../lib/text/json-literal.ts';
+import {
+  isObject,
+  jsonText,
+  parseJson,
+  setField,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../../lib/text/json.ts';
+import type { TableField } from './fields.ts';
+import { isoInterval } from './intervals.ts';
+
+type Read = (value: JsonValue) => JsonValue;
+
+/** Reads a row, which has `{f: [{v}, …]}` in the order of the fields. */
+export function rowReader(fields: readonly TableField[]): (row: JsonValue) => JsonObject {
+  const readers = fields.map((field) => ({ name: field.name, read: readerOf(field) }));
+  return (row) => {
+    const { f: cells } = isObject(row) ? row : {};
+    if (!Array.isArray(cells) || cells.length !== readers.length)
+      throw new ConnectorError(
+        'data',
+        'a row of the result does not have the columns of the result',
+      );
+    const record: JsonObject = {};
+    for (const [at, { name, read }] of readers.entries())
+      setField(record, name, read(cellOf(cells[at])));
+    return record;
+  };
+}
+
+function cellOf(cell: JsonValue | undefined): JsonValue {
+  return isObject(cell) ? (cell['v'] ?? null) : null;
+}
+
+function readerOf(field: TableField): Read {
+  const read = itemReader(field);
+  if (field.isRepeated)
+    return (value) => (Array.isArray(value) ? value.map((item) => orNull(cellOf(item), read)) : []);
+  return (value) => orNull(value, read);
+}
+
+function orNull(value: JsonValue, read: Read): JsonValue {
+  return value === null ? null : read(value);
+}
+
+function itemReader(field: TableField): Read {
+  switch (field.type) {
+    case 'INT64':
+      return wholeNumber;
+    case 'FLOAT64':
+      return float;
+    case 'BOOL':
+      return (value) => jsonText(value) === 'true';
+    case 'TIMESTAMP':
+      return (value) => instant(jsonText(value));
+    case 'DATETIME':
+    case 'TIME':
+      return (value) => withoutZeros(jsonText(value));
+    case 'INTERVAL':
+      return (value) => isoInterval(jsonText(value));
+    case 'JSON':
+      return document;
+    case 'STRUCT':
+      return rowReader(field.fields);
+    case 'RANGE':
+      return field.element === 'TIMESTAMP' ? (value) => rangeOfInstants(jsonText(value)) : jsonText;
+    default:
+      return jsonText;
+  }
+}
+
+function wholeNumber(value: JsonValue): JsonValue {
+  const text = jsonText(value);
+  const number = Number(text);
+  return Number.isSafeInteger(number) ? number : BigInt(text);
+}
+
+function float(value: JsonValue): JsonValue {
+  const text = jsonText(value);
+  if (text === 'Infinity' || text === '-Infinity' || text === 'NaN') return text;
+  return Number(text);
+}
+
+const MICROS_PER_SECOND = 1_000_000n;
+const MS = 1000;
+
+/** Microseconds since 1970. */
+function instant(text: string): string {
+  if (!/^-?\d+$/.test(text))
+    throw new ConnectorError('data', `${text} is no TIMESTAMP of BigQuery`);
+  const micros = BigInt(text);
+  const rest = ((micros % MICROS_PER_SECOND) + MICROS_PER_SECOND) % MICROS_PER_SECOND;
+  const seconds = (micros - rest) / MICROS_PER_SECOND;
+  const whole = new Date(Number(seconds) * MS).toISOString().slice(0, 19);
+  return `${withoutZeros(`${whole}.${String(rest).padStart(6, '0')}`)}Z`;
+}
+
+function withoutZeros(text: string): string {
+  return text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
+}
+
+function rangeOfInstants(text: string): string {
+  return text.replaceAll(/-?\d+/g, (micros) => instant(micros));
+}
+
+/** What would be written in another way than BigQuery writes it keeps its text. */
+function document(value: JsonValue): JsonValue {
+  const text = jsonText(value);
+  const parsed = parseJson(text);
+  return parsed === null || stringifyJson(parsed) !== text ? withSourceText(parsed, text) : parsed;
+}
+
+/** The only column of a row, which is a text. */
+export function firstText(row: JsonValue): string {
+  const { f: cells } = isObject(row) ? row : {};
+  return jsonText(cellOf(Array.isArray(cells) ? cells[0] : undefined));
+}
