@@ -59,14 +59,10 @@ async function described(
 function propertiesOf(fields: readonly TableField[]): JsonObject {
   return Object.fromEntries(
     fields.map((field) => {
-      const type = jsonType(field);
+      // Decimals are texts, with all their digits.
+      const type = columnTypeFor(recordTypeOf(field));
       const isNullable = !field.isRequired && !field.isRepeated;
       return [field.name, { type: isNullable ? [type, 'null'] : type }];
     }),
   );
-}
-
-function jsonType(field: TableField): string {
-  const type = recordTypeOf(field);
-  return type.kind === 'decimal' ? 'number' : columnTypeFor(type);
 }

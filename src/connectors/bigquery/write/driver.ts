@@ -293,11 +293,14 @@ export class BigqueryDriver implements SqlDriver {
         `changing \`${table}\``,
         `ALTER TABLE ${this.#name(table)} ${adds.join(', ')}`,
       );
+    const live = new Map((await this.columns(table))?.map((one) => [one.name, one.field]));
     const alters = [
-      ...change.widen.map(
-        ({ name, type }) => `${backticked(name)} SET DATA TYPE ${COLUMN_TYPES[type]}`,
-      ),
-      ...change.relaxNull.map((name) => `${backticked(name)} DROP NOT NULL`),
+      ...change.widen
+        .filter(({ name, type }) => live.get(name)?.type !== COLUMN_TYPES[type])
+        .map(({ name, type }) => `${backticked(name)} SET DATA TYPE ${COLUMN_TYPES[type]}`),
+      ...change.relaxNull
+        .filter((name) => live.get(name)?.isRequired === true)
+        .map((name) => `${backticked(name)} DROP NOT NULL`),
     ].map((one) => `ALTER COLUMN ${one}`);
     for (const one of alters)
       await this.#run(`changing \`${table}\``, `ALTER TABLE ${this.#name(table)} ${one}`);
