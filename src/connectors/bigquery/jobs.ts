@@ -5,16 +5,10 @@ import { isObject, jsonText, type JsonObject, type JsonValue } from '../../lib/t
 import { runRequests } from '../_http/run-requests.ts';
 import { BigqueryError, errorProto, isDuplicate } from './errors.ts';
 import { toldOf, unlessRepeated, type Link } from './link.ts';
+import type { QueryParameter } from './query-parameter.ts';
 
 const MS = 1000;
 const CANCEL_MS = 5000;
-
-export interface QueryParameter {
-  /** Absent where parameters have places. */
-  readonly name?: string;
-  readonly type: string;
-  readonly value: JsonValue;
-}
 
 export interface Query {
   readonly sql: string;

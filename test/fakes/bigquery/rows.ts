@@ -80,8 +80,8 @@ function itemFault(field: Field, value: unknown): string | undefined {
   const form = FORMS[field.type];
   if (form !== undefined && !form.test(text))
     return `Cannot convert value to ${field.type.toLowerCase()}: ${text}`;
-  if (field.maxLength !== undefined && [...text].length > field.maxLength)
-    return `Field ${field.name}: ${field.type}(${field.maxLength}) has maximum length ${field.maxLength} but got a value with length ${[...text].length}`;
+  if (field.maxLength !== undefined && Array.from(text).length > field.maxLength)
+    return `Field ${field.name}: ${field.type}(${field.maxLength}) has maximum length ${field.maxLength} but got a value with length ${Array.from(text).length}`;
   if (field.type === 'INT64' && BigInt.asIntN(64, BigInt(text)) !== BigInt(text))
     return `Cannot convert value to integer (out of range): ${text}`;
   return undefined;

@@ -240,7 +240,7 @@ export class FakeBigquery {
         schema: { fields: fields.map(apiField) },
       };
     }
-    const requestId = String(body['requestId'] ?? '');
+    const requestId = typeof body['requestId'] === 'string' ? body['requestId'] : '';
     const known = this.#requests.get(requestId);
     const job =
       known ??
@@ -436,7 +436,7 @@ function parametersIn({ queryParameters }: Json): Parameters {
   }[];
   const values = given.map(({ name, parameterType, parameterValue }) => {
     const value = parameterValue['value'];
-    const text = value === null || value === undefined ? null : String(value);
+    const text = typeof value === 'string' ? value : null;
     return [name ?? '', typed(String(parameterType['type']), text)] as const;
   });
   return given.some(({ name }) => name !== undefined)

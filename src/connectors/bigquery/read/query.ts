@@ -4,7 +4,7 @@ import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
 import type { SourceContext } from '../../../kit/context.ts';
 import { parentField, ROW_TOKEN, rowValue } from '../../_sql/parent-value.ts';
 import { sqlPieces } from '../../_sql/sql-text.ts';
-import type { QueryParameter } from '../jobs.ts';
+import type { QueryParameter } from '../query-parameter.ts';
 
 const FIELD = String.raw`\{[A-Za-z_][\w-]*(?:\.[\w-]+)*\}`;
 /** `?`, `${row.field}` and `{field}`. */

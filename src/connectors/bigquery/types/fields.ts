@@ -133,7 +133,7 @@ export interface BigqueryColumn extends LiveColumn {
 
 /** The columns of the shared sink are those that this one gave it. */
 export function ownColumns(columns: readonly LiveColumn[]): readonly BigqueryColumn[] {
-  return columns as readonly LiveColumn[] as readonly BigqueryColumn[];
+  return columns as readonly BigqueryColumn[];
 }
 
 export function liveColumn(field: TableField): BigqueryColumn {

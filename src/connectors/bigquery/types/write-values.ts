@@ -114,7 +114,7 @@ function withZone(text: string | undefined): string | undefined {
 
 function limitedText(value: JsonValue, most = Infinity): string | undefined {
   const text = jsonText(value);
-  return text.length <= most || [...text].length <= most ? text : undefined;
+  return text.length <= most || Array.from(text).length <= most ? text : undefined;
 }
 
 function bytesText(value: JsonValue, most = Infinity): string | undefined {

@@ -111,7 +111,10 @@ export class BigqueryDriver implements SqlDriver {
     const { loader, config } = this.#parts;
     const isAppended = change.mode === 'insert' && change.deletes.length === 0;
     const isOwn = change.table === config.table_id && config.write_mode === 'append';
-    if (loader !== undefined) return void (await this.#collect(loader, change));
+    if (loader !== undefined) {
+      await this.#collect(loader, change);
+      return undefined;
+    }
     if (isAppended && isOwn && change.commit === undefined) return this.#stream(change);
     await this.#applyByStatements(change);
     return undefined;

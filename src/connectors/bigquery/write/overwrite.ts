@@ -7,7 +7,7 @@ import { backticked, type BigqueryColumn } from '../types/fields.ts';
 import { firstText } from '../types/read-values.ts';
 import { encoderOf } from '../types/write-values.ts';
 import { insideSql, rowsParameter, scriptSql } from './statements.ts';
-import type { QueryParameter } from '../jobs.ts';
+import type { QueryParameter } from '../query-parameter.ts';
 
 export interface Tables {
   readonly link: Link;

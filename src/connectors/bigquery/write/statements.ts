@@ -3,7 +3,7 @@
  * a JSON list of rows, whose values are texts, and are converted to the types of their columns.
  */
 import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
-import type { QueryParameter } from '../jobs.ts';
+import type { QueryParameter } from '../query-parameter.ts';
 import { backticked, itemType, type BigqueryColumn, type TableField } from '../types/fields.ts';
 
 export interface TablePlace {

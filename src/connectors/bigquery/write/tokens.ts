@@ -9,7 +9,8 @@ import {
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
 import { TOKEN_TABLE, type CommitToken } from '../../_sql/driver.ts';
 import { isMissing } from '../errors.ts';
-import { runQuery, type QueryParameter } from '../jobs.ts';
+import { runQuery } from '../jobs.ts';
+import type { QueryParameter } from '../query-parameter.ts';
 import type { Link } from '../link.ts';
 import { firstText } from '../types/read-values.ts';
 import { scriptSql, tableName, type Script, type TablePlace } from './statements.ts';
