@@ -55,6 +55,8 @@ export class BigqueryError extends ConnectorError {
   readonly reason: string;
   /** Whether a job has ended with it: only a new job can succeed. */
   readonly endsJob: boolean;
+  /** Whether another transaction changed the same table, so that this one was undone. */
+  readonly isConflict: boolean;
 
   constructor(
     told: { readonly reason: string; readonly message: string; readonly status?: number },
@@ -76,6 +78,7 @@ export class BigqueryError extends ConnectorError {
       ...(options.retryAfterMs === undefined ? {} : { retryAfterMs: options.retryAfterMs }),
     });
     this.reason = reason;
+    this.isConflict = isConflict;
     this.endsJob = options.endsJob ?? (isConflict || OF_JOBS.test(reason));
   }
 }

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { ConnectorError, isTransient, messageOf } from '../../lib/errors.ts';
 import { isObject, jsonText, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
 import { runRequests } from '../_http/run-requests.ts';
 import { BigqueryError, errorProto, isDuplicate } from './errors.ts';
 import { toldOf, unlessRepeated, type Link } from './link.ts';
@@ -52,8 +53,40 @@ async function withNewJobs<T extends object>(
   work: () => Promise<T>,
 ): Promise<T> {
   const run = runRequests(link.context);
-  const endsJob = (error: unknown): boolean => error instanceof BigqueryError && error.endsJob;
-  return toldOf(await run(what, link.context.signal, () => work().catch(unlessRepeated(endsJob))));
+  const mayPass = (error: unknown): boolean =>
+    error instanceof BigqueryError && error.endsJob && !error.isConflict;
+  return toldOf(
+    await run(what, link.context.signal, () =>
+      afterOthers(link, what, work).catch(unlessRepeated(mayPass)),
+    ),
+  );
+}
+
+/** Transactions take seconds, and one of those that change a table at the same time is committed. */
+const CONFLICT_WAITS: BackoffPolicy = {
+  backoff: 'exponential',
+  baseMs: 250,
+  maxMs: 30_000,
+  jitter: true,
+};
+const MOST_CONFLICTS = 12;
+
+async function afterOthers<T>(
+  { context: { env, signal } }: Link,
+  what: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      const isConflict = error instanceof BigqueryError && error.isConflict;
+      if (!isConflict || attempt === MOST_CONFLICTS) throw error;
+      env.log.info('another job changed the same table; trying again', { request: what });
+      await env.clock.sleep(backoffMs(CONFLICT_WAITS, attempt), signal);
+      signal.throwIfAborted();
+    }
+  }
 }
 
 /** So long the first request waits: only then the job can be cancelled. */

@@ -53,6 +53,7 @@ export class Engine {
   buffers = false;
   readonly #instance: DuckDBInstance;
   #clock = 0;
+  #defining: Promise<void> = Promise.resolve();
   readonly #open = new Set<Transaction>();
 
   private constructor(instance: DuckDBInstance) {
@@ -155,7 +156,11 @@ export class Engine {
           'invalidQuery',
           'DDL statements are not supported in a transaction, except for those creating or dropping temporary tables or functions.',
         );
-      await this.#define(connection, statement);
+      // One after the other, so that a table is not made twice.
+      this.#defining = this.#defining
+        .catch(() => {})
+        .then(() => this.#define(connection, statement));
+      await this.#defining;
       return NOTHING;
     }
     this.#checkNames(statement);
@@ -186,6 +191,8 @@ export class Engine {
       /^(INSERT INTO|MERGE INTO|MERGE|DELETE FROM|UPDATE|TRUNCATE TABLE)\s+(`[^`]+`|\S+)/i.exec(
         statement,
       ) ?? [];
+    if (verb === '')
+      throw new BigqueryFault(400, 'invalidQuery', 'Syntax error: Unexpected identifier at [1:1]');
     const table = this.#need(path);
     if (!/^INSERT/i.test(verb) && table.buffered > 0)
       throw new BigqueryFault(

@@ -103,7 +103,7 @@ export function columnIn(text: string): Field {
   const option = /\s+DEFAULT\s+([^]+?)(\s+NOT\s+NULL)?$/i.exec(rest);
   const bare = rest.replace(/\s+DEFAULT\s[^]*$/i, '').replace(/\s+NOT\s+NULL\s*$/i, '');
   const type = typeIn(bare.trim());
-  const isRequired = /\bNOT\s+NULL\b/i.test(rest);
+  const isRequired = /\bNOT\s+NULL\s*$/i.test(rest);
   return {
     ...type,
     name: quoted ?? plain ?? '',

@@ -28,7 +28,10 @@ function apiValue(field: Field, value: DuckDBValue): unknown {
 function apiItem(field: Field, value: DuckDBValue): unknown {
   if (value === null) return null;
   if (value instanceof DuckDBStructValue) {
-    if (isMarked(field)) return String(value.entries[markOf(field)]);
+    if (isMarked(field)) {
+      const text = String(value.entries[markOf(field)]);
+      return field.type === 'BIGNUMERIC' ? withoutZeros(text) : text;
+    }
     return apiRow(
       field.fields ?? [],
       (field.fields ?? []).map(({ name }) => value.entries[name] ?? null),
