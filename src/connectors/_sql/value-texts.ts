@@ -47,7 +47,8 @@ function ticksOf(plain: string, scale: number): bigint {
 
 const LONGEST_EXPONENT = 400;
 
-function withoutExponent(digits: string): string | undefined {
+/** The number without a power of ten; `undefined` where it has none. */
+export function withoutExponent(digits: string): string | undefined {
   const [match, sign = '', whole = '', fraction = '', exponent = '0'] = WRITTEN.exec(digits) ?? [];
   const power = Number(exponent);
   if (match === undefined || Math.abs(power) > LONGEST_EXPONENT) return undefined;

@@ -459,7 +459,7 @@ describe('exactly-once delivery', () => {
     fake.fault = ({ body }) =>
       String(body['query']).startsWith('BEGIN') && left-- > 0 ? { losesAnswer: true } : undefined;
     await Promise.all(
-      sinks.map((sink, at) =>
+      sinks.map(async (sink, at) =>
         sink.tokens?.write(Page.ofRecords([{ id: at }]), `p::${at}`, token(1)),
       ),
     );

@@ -54,9 +54,9 @@ export function canonicalInterval(text: string): string | undefined {
   const fraction = found[9] ?? '';
   if (/[1-9]/.test(fraction.slice(MICRO_DIGITS))) return undefined;
   const micros = BigInt(fraction.slice(0, MICRO_DIGITS).padEnd(MICRO_DIGITS, '0'));
-  const part = found[8]?.startsWith('-') === true ? -micros : micros;
+  const below = found[8]?.startsWith('-') === true ? -micros : micros;
   const date = sign * (years * MONTHS + months);
-  const clock = sign * (((hours * MINUTES + minutes) * SECONDS + seconds) * MICROS + part);
+  const clock = sign * (((hours * MINUTES + minutes) * SECONDS + seconds) * MICROS + below);
   return `${monthText(date)} ${sign * (weeks * DAYS + days)} ${clockText(clock)}`;
 }
 

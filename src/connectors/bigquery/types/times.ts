@@ -1,5 +1,6 @@
 /** Dates and times as BigQuery reads them. A clock without a zone is one of UTC. */
-import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
+import type { JsonValue } from '../../../lib/text/json.ts';
+import { isCalendarDate } from '../../../lib/time/rfc3339.ts';
 
 const DAY = /^(\d{4}-\d{2}-\d{2})(?:$|[T ])/;
 const CLOCK = /^(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?$/;
@@ -50,12 +51,7 @@ function textOf(moment: Date): string | undefined {
 }
 
 function isDay(day: string): boolean {
-  const moment = new Date(`${day}T00:00:00Z`);
-  return (
-    !Number.isNaN(moment.getTime()) &&
-    jsonText(moment.toISOString().slice(0, 10)) === day &&
-    day >= FIRST_DAY
-  );
+  return day >= FIRST_DAY && isCalendarDate(day);
 }
 
 function fractionText(fraction: string): string {

@@ -30,7 +30,7 @@ async function openStore({ config, bulk, context }: Loading): Promise<ObjectStor
   if (auth !== undefined || storage_host !== undefined)
     return openGcsBucket({ bucket, auth, storage_host }, context);
   return openGcs(
-    { bucket, auth: await googleAccount(config.auth, context) },
+    { bucket, endpoint: undefined, auth: await googleAccount(config.auth, context) },
     { requestMs: REQUEST_MS, run: runRequests(context) },
   );
 }

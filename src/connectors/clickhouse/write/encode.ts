@@ -12,7 +12,13 @@ import {
   type JsonValue,
 } from '../../../lib/text/json.ts';
 import { isCalendarDate } from '../../../lib/time/rfc3339.ts';
-import { booleanText, decimalText, isNumberText, numberText } from '../../_sql/value-texts.ts';
+import {
+  booleanText,
+  decimalText,
+  isNumberText,
+  numberText,
+  withoutExponent,
+} from '../../_sql/value-texts.ts';
 import { bareType, parseType, type ClickhouseType } from '../types/parse-type.ts';
 
 /** Gives JSON, or `undefined` for a value that the type does not hold. Never called for null. */
