@@ -4,6 +4,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 /** Browsers cut off what is higher; Firefox at 17.8 million. */
 const HIGHEST = 8_000_000;
 const BEYOND = 8;
+/** Rows are drawn anew after so many, which is fewer than lie ready beyond the edge. */
+const STEP = 4;
 
 interface VirtualListProps {
   readonly count: number;
@@ -33,6 +35,15 @@ export function VirtualList(props: VirtualListProps) {
   const total = count * rowHeight;
   const canvas = Math.min(total, HIGHEST);
   const scale = canvas === total ? 1 : (total - height) / (canvas - height);
+  // Rows of a list that is not scaled stay where they are; what scrolls is the box.
+  const step = canvas === total ? rowHeight * STEP : 1;
+  const show = ({ scrollTop, clientHeight }: HTMLElement): void =>
+    setView((before) => {
+      const next = Math.floor(scrollTop / step) * step;
+      return before.top === next && before.height === clientHeight
+        ? before
+        : { top: next, height: clientHeight };
+    });
   const virtualTop = top * scale;
   const first = Math.max(0, Math.floor(virtualTop / rowHeight) - BEYOND);
   const last = Math.min(count, Math.ceil((virtualTop + height) / rowHeight) + BEYOND);
@@ -40,12 +51,10 @@ export function VirtualList(props: VirtualListProps) {
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return undefined;
-    const measure = new ResizeObserver(() =>
-      setView({ top: element.scrollTop, height: element.clientHeight }),
-    );
+    const measure = new ResizeObserver(() => show(element));
     measure.observe(element);
     return () => measure.disconnect();
-  }, []);
+  }, [step]);
 
   useLayoutEffect(() => {
     if (follows && box.current !== null) box.current.scrollTop = canvas;
@@ -55,8 +64,9 @@ export function VirtualList(props: VirtualListProps) {
     const element = box.current;
     if (element === null || reveal === undefined || reveal < 0) return;
     const [from, to] = [reveal * rowHeight, (reveal + 1) * rowHeight];
-    if (from < virtualTop) element.scrollTop = from / scale;
-    else if (to > virtualTop + height) element.scrollTop = (to - height) / scale;
+    const seen = element.scrollTop * scale;
+    if (from < seen) element.scrollTop = from / scale;
+    else if (to > seen + height) element.scrollTop = (to - height) / scale;
   }, [reveal]);
 
   useEffect(() => onSeen?.(last), [last, count]);
@@ -83,9 +93,11 @@ export function VirtualList(props: VirtualListProps) {
       aria-label={props.label}
       // Whoever has no mouse scrolls a box that has the focus.
       tabIndex={props.role === 'rowgroup' ? undefined : 0}
-      onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
-        setView({ top: scrollTop, height: clientHeight });
-        onScrolled?.(scrollTop + clientHeight >= scrollHeight - rowHeight);
+      onScroll={({ currentTarget }) => {
+        show(currentTarget);
+        if (onScrolled === undefined) return;
+        const { scrollTop, clientHeight, scrollHeight } = currentTarget;
+        onScrolled(scrollTop + clientHeight >= scrollHeight - rowHeight);
       }}
     >
       <div class="virtual-canvas" role="presentation" style={{ height: `${canvas}px` }}>

@@ -1,4 +1,5 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { memo } from 'preact/compat';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { goTo, linkTo } from '../lib/address.ts';
 import { count, duration } from '../lib/format.ts';
 import { useKeys } from '../lib/keys.ts';
@@ -141,6 +142,9 @@ function RunGrid({ runs, selected, onSelect, onMore }: GridProps) {
     if (!next.delete(id)) next.add(id);
     onSelect(next);
   };
+  const latest = useRef(toggle);
+  latest.current = toggle;
+  const toggleRow = useCallback((id: string): void => latest.current(id), []);
   const mark = (): void => {
     const run = runs[at];
     if (run !== undefined) toggle(run.run_id);
@@ -213,11 +217,12 @@ function RunGrid({ runs, selected, onSelect, onMore }: GridProps) {
             <RunRow
               run={run}
               index={index}
-              now={now}
+              // Only the time of a run that is executing goes on.
+              now={run.status === 'running' ? now : 0}
               isCurrent={index === at}
               isSelected={selected.has(run.run_id)}
-              onFocus={() => setCurrent(run.run_id)}
-              onToggle={() => toggle(run.run_id)}
+              onFocus={setCurrent}
+              onToggle={toggleRow}
             />
           );
         }}
@@ -232,11 +237,12 @@ interface RowProps {
   readonly now: number;
   readonly isCurrent: boolean;
   readonly isSelected: boolean;
-  readonly onFocus: () => void;
-  readonly onToggle: () => void;
+  readonly onFocus: (id: string) => void;
+  readonly onToggle: (id: string) => void;
 }
 
-function RunRow({ run, index, now, isCurrent, isSelected, onFocus, onToggle }: RowProps) {
+/** Drawn again only when something of it has changed: a screen of them is scrolled at once. */
+const RunRow = memo(({ run, index, now, isCurrent, isSelected, onFocus, onToggle }: RowProps) => {
   const { run_id: id, name, status } = run;
   const took =
     status === 'running' && run.started_at !== null
@@ -250,7 +256,7 @@ function RunRow({ run, index, now, isCurrent, isSelected, onFocus, onToggle }: R
       aria-selected={isSelected}
       tabIndex={isCurrent ? 0 : -1}
       data-run={id}
-      onFocusIn={onFocus}
+      onFocusIn={() => onFocus(id)}
       onDblClick={() => goTo(linkTo(['runs', id]))}
     >
       <span role="gridcell" class="select">
@@ -259,7 +265,7 @@ function RunRow({ run, index, now, isCurrent, isSelected, onFocus, onToggle }: R
           tabIndex={-1}
           checked={isSelected}
           aria-label={`${T.runs.columns.select}: ${name ?? id}`}
-          onChange={onToggle}
+          onChange={() => onToggle(id)}
         />
       </span>
       <span role="gridcell">
@@ -289,4 +295,4 @@ function RunRow({ run, index, now, isCurrent, isSelected, onFocus, onToggle }: R
       </span>
     </div>
   );
-}
+});
