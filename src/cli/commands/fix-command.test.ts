@@ -97,6 +97,18 @@ describe('fix', () => {
     ]);
   });
 
+  it.each([
+    ['may separate thousands', ['1,234', '9,001']],
+    ['separates thousands', ['1,234', '12,500.50', '7,5']],
+  ])('leaves a comma alone that %s', async (_name, numbers) => {
+    write('in.csv', `id;price\n${numbers.map((one, at) => `${at};${one}\n`).join('')}`);
+    const cast = '  transforms:\n    - { type: cast, config: { fields: { price: float } } }\n';
+    write('d.yaml', document(", delimiter: ';'", cast));
+    const { out } = await cli('fix', 'd.yaml');
+    expect(out).toContain('"1,234"');
+    expect(out).not.toContain('decimal_separator');
+  });
+
   it('goes on with what a wrong delimiter has hidden', async () => {
     write('in.csv', 'id;n\n1;2\n2;N/A\n');
     expect(await mended(document(', columns: { id: int64, n: int64 }'))).toEqual([

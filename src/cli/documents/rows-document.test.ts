@@ -7,6 +7,25 @@ const DOCUMENT = JSON.stringify({
   pipeline: { sink: { type: 'postgres', config: { table_name: 'x' } } },
 });
 
+test('the name of a table is no token', () => {
+  const name = 'a${env:HOME}';
+  const config_patch = { query: `SELECT * FROM "${name}"`, list: [{ [name]: name }] };
+  const found = [{ name, kind: 'table', config_patch }];
+  const text = rowsDocument({ text: DOCUMENT, format: 'json', found, preset: undefined });
+  const escaped = 'a$${env:HOME}';
+  expect(parseJson(text)).toMatchObject({
+    matrix: [
+      {
+        id: 'a_env_HOME',
+        source: {
+          config: { query: `SELECT * FROM "${escaped}"`, list: [{ [escaped]: escaped }] },
+        },
+        sink: { config: { table_name: escaped } },
+      },
+    ],
+  });
+});
+
 test('each data set goes into a table of its own, also where two schemas have one of the same name', () => {
   const found = ['public.orders', 'sales.orders', 'sales.items'].map((name) => ({
     name,

@@ -135,6 +135,17 @@ export function withEscapes(text: string): string {
   return text.split('${').join('$${');
 }
 
+/** The same of all names and texts of a value. */
+export function deepEscapes(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return withEscapes(value);
+  if (Array.isArray(value)) return value.map(deepEscapes);
+  if (!isObject(value)) return value;
+  const copy: JsonObject = {};
+  for (const [key, item] of Object.entries(value))
+    setField(copy, withEscapes(key), deepEscapes(item));
+  return copy;
+}
+
 export type Token =
   | { readonly kind: 'now'; readonly name: string }
   /** `${prefix:rest}`, resolved at load. */

@@ -1,6 +1,7 @@
 /** The rows of a matrix that move data sets which a source has listed. */
 import path from 'node:path';
 import { rowId, shortName } from '../../document/text/row-names.ts';
+import { deepEscapes, withEscapes } from '../../document/tokens/tokens.ts';
 import type { Discovered } from '../../kit/source.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 
@@ -27,7 +28,8 @@ export function matrixRows({ tree, found, preset, taken = [] }: RowsRequest): Js
     // Tables of one name in two schemas must not end in one table.
     const isUnique = counts.get(short)?.length === 1;
     const sink = destinationOf(pipeline['sink'], isUnique ? short : id, id);
-    const source: JsonObject = { config: one.config_patch };
+    // Names of tables are no tokens.
+    const source: JsonObject = { config: deepEscapes(one.config_patch) };
     return {
       id,
       source: preset === undefined ? source : { ref: preset, ...source },
@@ -44,7 +46,7 @@ function destinationOf(
 ): JsonObject | undefined {
   const config = isObject(sink) && isObject(sink['config']) ? sink['config'] : {};
   const field = DESTINATIONS.find((one) => typeof config[one] === 'string');
-  if (field !== undefined) return { [field]: name };
+  if (field !== undefined) return { [field]: withEscapes(name) };
   const { path: file } = config;
   if (typeof file !== 'string' || file.includes('${')) return undefined;
   const { dir, ext } = path.parse(file);

@@ -72,15 +72,27 @@ export function nullProposal({ source }: PlannedRow, { faults }: Look): Proposal
 }
 
 const COMMA_NUMBER = /^[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+$/;
+/** `1,234` is one thousand and more in some countries, and one and a little in others. */
+const MAY_BE_THOUSANDS = /^[+-]?\d{1,3},\d{3}$/;
+const HAS_THOUSANDS = /^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?$/;
 
-/** Numbers with a comma before the fraction. */
+/** Numbers with a comma before the fraction, where nothing says that it separates thousands. */
 export function commaProposal(row: PlannedRow, { faults }: Look): Proposal | undefined {
   const found = faults.filter(
     ({ stage, value }) =>
       stage === 'transform cast' && typeof value === 'string' && COMMA_NUMBER.test(value),
   );
-  const [first] = found;
+  const first = found.find(({ value }) => !MAY_BE_THOUSANDS.test(String(value)));
   if (first === undefined) return undefined;
+  const names = new Set(found.map(({ field }) => field));
+  const hasThousands = faults.some(
+    ({ field, value }) =>
+      names.has(field) &&
+      typeof value === 'string' &&
+      HAS_THOUSANDS.test(value) &&
+      !COMMA_NUMBER.test(value),
+  );
+  if (hasThousands) return undefined;
   const casts = row.transforms.filter(
     ({ type, config }) =>
       type === 'cast' &&
