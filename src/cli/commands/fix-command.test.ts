@@ -97,6 +97,32 @@ describe('fix', () => {
     ]);
   });
 
+  it('mends a document in JSON, whose numbers stay as they are written', async () => {
+    write('in.csv', 'id;price\n1;2,5\nx;3,5\n2;NA\n');
+    const text = `{
+    "version": 1, "name": "orders",
+    "pipeline": {
+        "source": { "type": "csv", "config": { "path": "in.csv", "delimitr": ";", "batch_size": 1e2 } },
+        "transforms": [{ "type": "cast", "config": { "fields": { "price": "float" } } }],
+        "sink": { "type": "jsonl", "config": { "path": "out.jsonl" } }
+    }
+}
+`;
+    write('d.json', text);
+    const fix = await cli('fix', 'd.json', '--apply');
+    expect([fix.code, fix.err]).toEqual([0, expect.stringContaining('wrote d.json')]);
+    expect(read('d.json')).toMatch(/^ {4}"version": 1,\n/m);
+    expect(read('d.json')).toContain('"batch_size": 1e2');
+    expect(JSON.parse(read('d.json'))).toMatchObject({
+      pipeline: {
+        source: { config: { path: 'in.csv', delimiter: ';' } },
+        transforms: [{ config: { decimal_separator: ',' } }],
+        dlq: { sink: { type: 'jsonl' } },
+      },
+    });
+    expect((await cli('run', 'd.json', '--quiet')).code).toBe(0);
+  });
+
   it.each([
     ['may separate thousands', ['1,234', '9,001']],
     ['separates thousands', ['1,234', '12,500.50', '7,5']],

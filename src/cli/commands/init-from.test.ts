@@ -283,6 +283,12 @@ describe('init --from other data', () => {
       (body: string, type: string): typeof fetch =>
       () =>
         Promise.resolve(new Response(body, { headers: { 'content-type': type } }));
+    const login = await cli(['init', '--from', 'https://u:hush@127.0.0.1:1/a.csv']);
+    expect([login.code, login.err]).toEqual([2, expect.stringContaining('cannot hold a login')]);
+    expect(login.err).not.toContain('hush');
+    const refused = await cli(['init', '--from', 'https://x.test/a.csv?key=hush']);
+    expect(refused.err).toContain('https://x.test/a.csv cannot be read');
+    expect(refused.err).not.toContain('hush');
     const world = testWorld({ cwd });
     const init = async (url: string, body: string, type: string): Promise<string> => {
       const fetching = { ...world, fetch: answer(body, type) };

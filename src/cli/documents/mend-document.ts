@@ -146,6 +146,7 @@ class Mender {
       const changed = editedText(
         text,
         meant.map(({ edit }) => edit),
+        formatOf(this.#file),
       );
       if (meant.length === 0 || changed === undefined || changed === text) throw error;
       text = changed;
@@ -184,7 +185,7 @@ class Mender {
 
   /** The document with the change; `undefined` when its place is in another file. */
   edited(text: string, { edits, because }: Proposal): string | undefined {
-    const changed = editedText(text, edits);
+    const changed = editedText(text, edits, formatOf(this.#file));
     if (changed === undefined) this.elsewhere.push(because);
     return changed;
   }
@@ -215,6 +216,10 @@ class Mender {
         : {}),
     });
   }
+}
+
+function formatOf(file: string): 'yaml' | 'json' {
+  return file.toLowerCase().endsWith('.json') ? 'json' : 'yaml';
 }
 
 function rowOf({ rows }: Plan, id: string): PlannedRow {

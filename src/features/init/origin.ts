@@ -44,7 +44,7 @@ function mongodb(url: string): { type: string; config: JsonObject } {
 /** Relative paths start at `cwd`, and stay as they are written. */
 export async function originOf(from: string, cwd: string): Promise<Origin> {
   const scheme = /^([a-z][a-z0-9+]*):\/\//i.exec(from)?.[1]?.toLowerCase();
-  if (scheme === 'http' || scheme === 'https') return { kind: 'url', url: from };
+  if (scheme === 'http' || scheme === 'https') return webOrigin(from);
   const database = scheme === undefined ? undefined : DATABASES[scheme];
   if (database !== undefined) return { kind: 'database', ...database(from), variable: from };
   if (scheme !== undefined && scheme !== 'sqlite' && scheme !== 'file')
@@ -52,6 +52,14 @@ export async function originOf(from: string, cwd: string): Promise<Origin> {
       hint: `name a file, an http(s) address, a SQLite file, or an address of ${Object.keys(DATABASES).join(', ')}; for other systems begin with \`headgate init --source TYPE\``,
     });
   return fileOrigin(from.replace(/^(?:sqlite|file):(?:\/\/)?/i, ''), cwd);
+}
+
+function webOrigin(url: string): Origin {
+  const { username, password } = URL.canParse(url) ? new URL(url) : { username: '', password: '' };
+  if (username === '' && password === '') return { kind: 'url', url };
+  throw new AppError('bad_option', '--from: an address of the web cannot hold a login', {
+    hint: 'begin with `headgate init --source rest`, and give the login as its `auth`',
+  });
 }
 
 /** How files begin. */

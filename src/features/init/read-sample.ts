@@ -28,7 +28,7 @@ export async function sampleOfUrl(
   url: string,
   { fetch, signal }: { readonly fetch: typeof globalThis.fetch; readonly signal: AbortSignal },
 ): Promise<Sample & { readonly contentType: string }> {
-  const { pathname } = new URL(url);
+  const { origin, pathname } = new URL(url);
   try {
     const answer = await fetch(url, { signal });
     if (!answer.ok || answer.body === null)
@@ -37,7 +37,8 @@ export async function sampleOfUrl(
     const contentType = answer.headers.get('content-type') ?? '';
     return { ...(await beginningOf(body, pathname)), contentType };
   } catch (error) {
-    throw unreadable(url, error);
+    // What stands behind the path may hold a key.
+    throw unreadable(origin + pathname, error);
   }
 }
 
