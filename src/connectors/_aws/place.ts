@@ -86,6 +86,7 @@ const credentials = () =>
           description:
             'What the client finds: variables, the profile, web identity, the role of the machine.',
         }),
+        config: optional(z.strictObject({})).meta({ description: 'Empty.' }),
       }),
       accessKey(),
       profile(),

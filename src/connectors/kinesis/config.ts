@@ -74,8 +74,8 @@ const sourceFields = z.lazy(() =>
       start_position: startPosition().meta({
         description: 'Where the first read begins; later ones go on behind the last record.',
       }),
-      shard_ids: optional(z.array(text()).min(1)).meta({
-        description: 'Only these shards; all, and those that come, when absent.',
+      shard_ids: nullAsAbsent(z.array(text()).default([])).meta({
+        description: 'Only these shards; all, and those that come, when there are none.',
       }),
       include_closed: nullAsAbsent(boolean().default(false)).meta({
         description:
@@ -113,7 +113,7 @@ const sourceFields = z.lazy(() =>
           ),
         );
       const isOfShard = config.start_position.type.endsWith('sequence_number');
-      if (isOfShard && (config.shard_ids?.length ?? 0) !== 1)
+      if (isOfShard && config.shard_ids.length !== 1)
         ctx.addIssue(
           finding('missing_key', 'a sequence number belongs to one shard', {
             path: ['shard_ids'],

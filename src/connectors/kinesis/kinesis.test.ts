@@ -107,7 +107,7 @@ describe('the source', () => {
     await put(server.url, stream, ['4']);
     for (const id of [3, 4, 5, 6].map(SHARD)) fake.split(stream, id);
     await put(server.url, stream, ['5']);
-    const { data } = await read({}, { bookmark: first.bookmark });
+    const { data } = await read({ shard_ids: [] }, { bookmark: first.bookmark });
     expect(data).toEqual([4, 5]);
   });
 
@@ -368,6 +368,7 @@ describe('a config', () => {
     expect(issues(kinesisSource, { max_messages: 1, poll_interval_ms: 100 })).toEqual([
       'poll_interval_ms',
     ]);
+    expect(issues(kinesisSource, { max_messages: 1, shard_ids: [] })).toEqual([]);
     expect(issues(kinesisSink, { batch_size: 501 })).toEqual(['batch_size']);
     expect(issues(kinesisSink, { partition_key: 'random', explicit_hash_key: null })).toEqual([]);
   });

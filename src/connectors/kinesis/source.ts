@@ -81,7 +81,8 @@ export class KinesisSource implements Source {
   }
 
   async #start(bookmark: JsonValue | undefined): Promise<Reader> {
-    const { shard_ids: only, include_closed: includeClosed } = this.#config;
+    const { shard_ids: ids, include_closed: includeClosed } = this.#config;
+    const only = ids.length === 0 ? undefined : ids;
     const { env, signal } = this.#context;
     signal.throwIfAborted();
     const marks = bookmark === undefined ? undefined : positionsIn(bookmark, 'the source kinesis');

@@ -374,6 +374,7 @@ describe('a config', () => {
   it.each<JsonValue>([
     'default',
     { type: 'default' },
+    { type: 'default', config: {} },
     { type: 'profile', config: { name: 'a' } },
     { type: 'profile', config: { profile: 'a' } },
     { type: 'assume_role', config: { role_arn: 'arn:aws:iam::1:role/a', external_id: 'x' } },
