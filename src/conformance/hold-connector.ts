@@ -90,12 +90,25 @@ async function* suites<F extends AnyFixture>(
       yield { ...named, clauses: [], missing: fixture.missing };
       continue;
     }
+    const fault = await faultOfStart(fixture);
+    if (fault !== undefined) {
+      yield { ...named, clauses: [], missing: `its fixture cannot start: ${fault}` };
+      continue;
+    }
     try {
-      await fixture.start?.();
       yield { ...named, clauses: await run(fixture) };
     } finally {
       await fixture.stop?.();
     }
+  }
+}
+
+async function faultOfStart(fixture: AnyFixture): Promise<string | undefined> {
+  try {
+    await fixture.start?.();
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
   }
 }
 

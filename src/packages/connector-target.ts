@@ -51,11 +51,8 @@ function inFolder(folder: string, shown: string): ConnectorTarget {
     throw new AppError('connector_missing', `${where} has no package.json`, {
       hint: 'give the folder of a connector, or `npm:` and the name of an installed package; `headgate new connector NAME` writes one',
     });
-  const { name, exports } = JSON.parse(readFileSync(manifest, 'utf8')) as {
-    readonly name?: string;
-    readonly exports?: unknown;
-  };
-  if (name === undefined || exports === undefined)
+  const { name, exports } = manifestIn(manifest, where);
+  if (typeof name !== 'string' || exports === undefined)
     throw new AppError('connector_unusable', `the package.json in ${where} is incomplete`, {
       hint: 'a connector needs a `name`, and `exports` with its main module',
     });
@@ -69,22 +66,49 @@ function inFolder(folder: string, shown: string): ConnectorTarget {
   return { name, connector: loaded.connector, fixtures: () => fixturesOf(name, [manifest]) };
 }
 
-function fixturesOf(name: string, places: Places): ConnectorFixtures {
-  const entry = resolvePackage(`${name}/conformance`, places);
-  if (entry.kind !== 'found') return { sourceFixtures: [], sinkFixtures: [] };
+interface Manifest {
+  readonly name?: unknown;
+  readonly exports?: unknown;
+}
+
+function manifestIn(file: string, where: string): Manifest {
   try {
-    const module = createRequire(entry.file)(entry.file) as Partial<ConnectorFixtures>;
-    return {
-      sourceFixtures: module.sourceFixtures ?? [],
-      sinkFixtures: module.sinkFixtures ?? [],
-    };
+    return (JSON.parse(readFileSync(file, 'utf8')) ?? {}) as Manifest;
   } catch (error) {
     throw new AppError(
       'connector_unusable',
-      `the fixtures of \`${name}\` cannot be loaded: ${messageOf(error)}`,
-      { cause: error },
+      `the package.json in ${where} cannot be read: ${messageOf(error)}`,
+      { cause: error, hint: 'correct it; `headgate new connector NAME` writes a whole one' },
     );
   }
+}
+
+function fixturesOf(name: string, places: Places): ConnectorFixtures {
+  const entry = resolvePackage(`${name}/conformance`, places);
+  if (entry.kind !== 'found') return { sourceFixtures: [], sinkFixtures: [] };
+  let module: Partial<Record<keyof ConnectorFixtures, unknown>>;
+  try {
+    module = createRequire(entry.file)(entry.file) as typeof module;
+  } catch (error) {
+    throw unusableFixtures(
+      `the fixtures of \`${name}\` cannot be loaded: ${messageOf(error)}`,
+      error,
+    );
+  }
+  const listed = <F>(of: keyof ConnectorFixtures): readonly F[] => {
+    const { [of]: list = [] } = module;
+    if (Array.isArray(list) && list.every((one) => typeof one === 'object' && one !== null))
+      return list as F[];
+    throw unusableFixtures(`in the fixtures of \`${name}\`, \`${of}\` is no list of fixtures`);
+  };
+  return { sourceFixtures: listed('sourceFixtures'), sinkFixtures: listed('sinkFixtures') };
+}
+
+function unusableFixtures(message: string, cause?: unknown): AppError {
+  return new AppError('connector_unusable', message, {
+    cause,
+    hint: 'the module `conformance` of the package exports `sourceFixtures` and `sinkFixtures`, as in what `headgate new connector NAME` writes',
+  });
 }
 
 function errorOf({ code, message, hint }: PartFault): AppError {

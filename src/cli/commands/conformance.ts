@@ -57,7 +57,12 @@ export const conformanceCommand = defineCommand({
     }
     const score = scoreOf(suites);
     if (options.json) terminal.json({ connector: name, ...score, suites });
-    else terminal.print(`${name}: ${count(score.kept, 'clause')} kept, ${score.broken} broken`);
+    else
+      terminal.print(
+        suites.length === 0
+          ? `${name}: no part was tried, none of them has ${options.clause.join(', ')}`
+          : `${name}: ${count(score.kept, 'clause')} kept, ${score.broken} broken`,
+      );
     return score.conforms ? EXIT.ok : EXIT.failed;
   },
 });
@@ -75,7 +80,8 @@ function scoreOf(suites: readonly SuiteResult[]): Score {
     all.filter((clause) => clause.outcome === outcome).length;
   const broken = number('broken');
   return {
-    conforms: broken === 0 && suites.every(({ missing }) => missing === undefined),
+    conforms:
+      broken === 0 && suites.length > 0 && suites.every(({ missing }) => missing === undefined),
     kept: number('kept'),
     broken,
     not_applicable: number('not_applicable'),

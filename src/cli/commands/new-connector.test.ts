@@ -92,11 +92,59 @@ describe('a connector that `new connector` writes', () => {
 });
 
 describe('`conformance`', () => {
+  let made = 0;
+
   it('says which part it could not try', async () => {
     await cli('new connector untried --source');
     writeFileSync(join(cwd, 'untried/conformance.js'), '');
     const { code, out } = await cli('conformance ./untried');
     expect(out).toContain('source: not tried, there are no fixtures');
+    expect(code).toBe(1);
+  });
+
+  it('fails where no part has the clause that was asked for', async () => {
+    await cli('new connector only-source --source');
+    const { code, out } = await cli('conformance ./only-source --clause upsert');
+    expect(out).toContain('no part was tried');
+    expect(code).toBe(1);
+  });
+
+  it.each([
+    ['package.json', '{', 'cannot be read: '],
+    ['package.json', '[]', 'is incomplete'],
+    ['package.json', '{"name":5,"exports":"./index.js"}', 'is incomplete'],
+    [
+      'conformance.js',
+      'export const sourceFixtures = {};',
+      '`sourceFixtures` is no list of fixtures',
+    ],
+    [
+      'conformance.js',
+      'export const sourceFixtures = [1];',
+      '`sourceFixtures` is no list of fixtures',
+    ],
+  ])('tells of %s with %s, and does not take it for its own fault', async (file, text, said) => {
+    // A module is loaded once.
+    const name = `unusable-${(made += 1)}`;
+    await cli(`new connector ${name} --source`);
+    writeFileSync(join(cwd, name, file), text);
+    const { code, err } = await cli(`conformance ./${name}`);
+    expect(err).toContain(said);
+    expect(err).not.toContain('defect of Headgate');
+    expect(code).toBe(1);
+  });
+
+  it('goes on where a fixture cannot start, and says why', async () => {
+    await cli('new connector no-server');
+    const path = join(cwd, 'no-server/conformance-source.js');
+    const start = "start: () => { throw new Error('the server is down'); },";
+    writeFileSync(
+      path,
+      `${readFileSync(path, 'utf8')}\nsourceFixtures[0] = { ...sourceFixtures[0], ${start} };\n`,
+    );
+    const { code, out } = await cli('conformance ./no-server --clause close');
+    expect(out).toMatch(/^source.*: not tried, its fixture cannot start: the server is down$/m);
+    expect(out).toMatch(/^sink: keeps 1 of 1 clauses/m);
     expect(code).toBe(1);
   });
 
