@@ -79,8 +79,15 @@ const NOT_REACHED: ReadonlySet<unknown> = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
+/** Too many queries, too many parts: looked at before anything is stored. */
+const REFUSED_AT_ONCE: ReadonlySet<number> = new Set([202, 252]);
+/** A view of the table, which has its rows by then. */
+const BEHIND_THE_TABLE = /while pushing to view/i;
+
 /** Whether the server has surely done nothing of what it was asked for. */
 export function isUntouched(error: ConnectorError): boolean {
+  if (error instanceof ClickhouseError)
+    return REFUSED_AT_ONCE.has(error.number) && !BEHIND_THE_TABLE.test(error.message);
   if (error.kind === 'rate_limited') return true;
   // A proxy says so when there is no server behind it.
   if (error.status === 503) return true;

@@ -317,6 +317,14 @@ describe('requests', () => {
     [{ status: 503, body: 'no backend' }, 4],
     [{ status: 429, body: 'slow down' }, 4],
     [{ status: 500, body: 'Code: 252. DB::Exception: Too many parts' }, 4],
+    [
+      {
+        status: 500,
+        body: 'Code: 252. DB::Exception: Too many parts: while pushing to view default.daily',
+      },
+      1,
+    ],
+    [{ status: 500, body: 'Code: 439. DB::Exception: Cannot schedule a task' }, 1],
     [{ status: 502, body: 'bad gateway' }, 1],
     [{ status: 500, body: 'Code: 241. DB::Exception: Memory limit' }, 1],
     [{ breaks: true, body: 'x' }, 1],
