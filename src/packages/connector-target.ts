@@ -95,13 +95,16 @@ function fixturesOf(name: string, places: Places): ConnectorFixtures {
       error,
     );
   }
-  const listed = <F>(of: keyof ConnectorFixtures): readonly F[] => {
+  const listed = (of: keyof ConnectorFixtures): readonly unknown[] => {
     const { [of]: list = [] } = module;
     if (Array.isArray(list) && list.every((one) => typeof one === 'object' && one !== null))
-      return list as F[];
+      return list;
     throw unusableFixtures(`in the fixtures of \`${name}\`, \`${of}\` is no list of fixtures`);
   };
-  return { sourceFixtures: listed('sourceFixtures'), sinkFixtures: listed('sinkFixtures') };
+  return {
+    sourceFixtures: listed('sourceFixtures') as readonly SourceFixture[],
+    sinkFixtures: listed('sinkFixtures') as readonly SinkFixture[],
+  };
 }
 
 function unusableFixtures(message: string, cause?: unknown): AppError {
