@@ -105,6 +105,16 @@ it('a record that is no object is refused before the target hears of it', async 
   await sink.close();
 });
 
+it('a record without its key fails the page before the target hears of it', async () => {
+  for (const bad of [{ name: 'x' }, { id: null }] as JsonObject[]) {
+    const { sink, write } = await open({ write_mode: 'upsert', key: ['id'], flush_on: 'state' });
+    await expect(write([{ id: 1 }, bad])).rejects.toThrow(/record 1 of the page.*key column `id`/);
+    await sink.finish('success');
+    await sink.close();
+    expect(written()).toEqual([]);
+  }
+});
+
 it('a target sees the variables that it may, and those of its config', async () => {
   const env = testEnv({
     cwd: folder,

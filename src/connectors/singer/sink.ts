@@ -1,6 +1,7 @@
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import { requireOpen, type FinishReason, type Sink, type WriteResult } from '../../kit/sink.ts';
+import { keyedSpec, planKeyedPage, settle } from '../../kit/write-spec.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, parseData, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import { Program } from './program.ts';
@@ -50,6 +51,9 @@ export class SingerSink implements Sink {
       );
     });
     if (records.length === 0) return { written: 0, rejected: [] };
+    // What a target makes of a record without its key is anybody's guess.
+    const spec = keyedSpec(this.#config, 'value');
+    if (spec !== undefined) settle(records.length, planKeyedPage(records, spec).rejected, false);
     const version: JsonObject =
       this.#config.write_mode === 'overwrite' ? { version: this.#version } : {};
     const messages = records.map((record): JsonObject => ({
