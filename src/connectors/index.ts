@@ -4,6 +4,7 @@ import { azureBlobSink, azureBlobSource } from './azure-blob/index.ts';
 import { bigquerySink, bigquerySource } from './bigquery/index.ts';
 import { clickhouseSink, clickhouseSource } from './clickhouse/index.ts';
 import { csvSink, csvSource } from './csv/index.ts';
+import { deltaSink, deltaSource } from './delta/index.ts';
 import { duckdbSink, duckdbSource } from './duckdb/index.ts';
 import { dynamodbSink, dynamodbSource } from './dynamodb/index.ts';
 import { elasticsearchSink, elasticsearchSource } from './elasticsearch/index.ts';
@@ -43,6 +44,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   bigquerySource,
   clickhouseSource,
   csvSource,
+  deltaSource,
   duckdbSource,
   dynamodbSource,
   elasticsearchSource,
@@ -81,6 +83,7 @@ export const SINKS: readonly SinkDefinition[] = [
   bigquerySink,
   clickhouseSink,
   csvSink,
+  deltaSink,
   duckdbSink,
   dynamodbSink,
   elasticsearchSink,

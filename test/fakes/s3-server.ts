@@ -128,6 +128,8 @@ class Fake {
     } else if (objects === undefined) failed(response, 404, 'NoSuchBucket');
     else if (key === '') answerXml(response, listing(objects, query));
     else if (query.has('uploads') || query.has('uploadId')) this.#upload(request, body, response);
+    else if (method === 'PUT' && headers['if-none-match'] === '*' && objects.has(key))
+      failed(response, 412, 'PreconditionFailed');
     else if (method === 'PUT') {
       const contentType = headers['content-type'] ?? '';
       response.setHeader('etag', this.put(bucket, key, { body, contentType }).etag);

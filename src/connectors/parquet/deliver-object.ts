@@ -4,15 +4,13 @@ import { basename } from 'node:path';
 import type { z } from 'zod';
 import type { SinkContext } from '../../kit/context.ts';
 import type { ObjectStore } from '../../lib/objects/object-store.ts';
-import { readBlocks } from '../_files/lines/blocks.ts';
 import { contentTypeOf } from '../_objects/content-type.ts';
 import { openPlace } from '../_objects/places.ts';
 import { temporaryFolder } from '../_objects/temporary-folder.ts';
+import { uploadFile } from '../_objects/upload-file.ts';
 import type { destination } from './sink-destination.ts';
 
 export type Bucket = Exclude<z.output<typeof destination>, { readonly type: 'local_path' }>;
-
-const PARTS_AT_ONCE = 4;
 
 export class ObjectDelivery {
   /** Where files are made. */
@@ -44,20 +42,12 @@ export class ObjectDelivery {
 
   /** The object is there as a whole, or not at all. */
   async deliver(path: string): Promise<void> {
-    const { signal } = this.#context;
-    const upload = this.#store.upload(this.#to.prefix + basename(path), {
+    await uploadFile(this.#store, {
+      path,
+      key: this.#to.prefix + basename(path),
       contentType: contentTypeOf('parquet'),
-      sendsParts: false,
-      concurrency: PARTS_AT_ONCE,
-      signal,
+      signal: this.#context.signal,
     });
-    try {
-      for await (const block of readBlocks({ path, codec: 'none', signal }))
-        await upload.write(block);
-      await upload.commit();
-    } finally {
-      await upload.abort();
-    }
     await rm(path, { force: true });
   }
 

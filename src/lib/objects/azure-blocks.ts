@@ -21,9 +21,15 @@ export class AzureBlocks implements PartTarget {
     this.#ask = ask;
   }
 
-  async putWhole(bytes: Buffer): Promise<void> {
+  /** `onlyNew`: fails where there is such a blob. */
+  async putWhole(bytes: Buffer, onlyNew = false): Promise<void> {
+    const conditions = onlyNew ? { ifNoneMatch: '*' } : {};
     await this.#ask((abortSignal) =>
-      this.#blob.upload(bytes, bytes.length, { abortSignal, blobHTTPHeaders: this.#headers }),
+      this.#blob.upload(bytes, bytes.length, {
+        abortSignal,
+        blobHTTPHeaders: this.#headers,
+        conditions,
+      }),
     );
   }
 

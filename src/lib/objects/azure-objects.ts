@@ -6,16 +6,18 @@ import { loadClient } from '../load-client.ts';
 import { AzureBlocks, type AskAzure } from './azure-blocks.ts';
 import { openContainer, type AzurePlace } from './azure-login.ts';
 import { blocksOf } from './content-blocks.ts';
-import type {
-  ListRequest,
-  ObjectContent,
-  ObjectLevel,
-  ObjectStore,
-  ObjectUpload,
-  ReadObject,
-  RunRequest,
-  StoredObject,
-  UploadRequest,
+import {
+  isNew,
+  type CreateRequest,
+  type ListRequest,
+  type ObjectContent,
+  type ObjectLevel,
+  type ObjectStore,
+  type ObjectUpload,
+  type ReadObject,
+  type RunRequest,
+  type StoredObject,
+  type UploadRequest,
 } from './object-store.ts';
 import { PartUpload } from './part-upload.ts';
 
@@ -28,6 +30,7 @@ interface AzureAsking {
 const PAGE = 1000;
 /** No content has this version: what asks for it changes nothing. */
 const NO_VERSION = '"0x0000000000000000"';
+const ALREADY_EXISTS = 409;
 const PRECONDITION_FAILED = 412;
 
 export async function openAzure(place: AzurePlace, asking: AzureAsking): Promise<ObjectStore> {
@@ -118,11 +121,18 @@ class AzureStore implements ObjectStore {
   }
 
   upload(key: string, request: UploadRequest): ObjectUpload {
-    const { contentType, signal } = request;
+    return new PartUpload(this.#blocks(key, request), request);
+  }
+
+  #blocks(key: string, { contentType, signal }: CreateRequest): AzureBlocks {
     const ask: AskAzure = (send) =>
       this.#ask(`${this.address}${key} cannot be written`, signal, send);
-    const blob = this.#container.getBlockBlobClient(key);
-    return new PartUpload(new AzureBlocks(blob, contentType, ask), request);
+    return new AzureBlocks(this.#container.getBlockBlobClient(key), contentType, ask);
+  }
+
+  create(key: string, bytes: Buffer, request: CreateRequest): Promise<boolean> {
+    const blocks = this.#blocks(key, request);
+    return isNew(blocks.putWhole(bytes, true), [ALREADY_EXISTS, PRECONDITION_FAILED]);
   }
 
   async remove(key: string, signal: AbortSignal): Promise<void> {

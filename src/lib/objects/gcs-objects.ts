@@ -6,7 +6,9 @@ import { openLogin, type GcsAuth } from './gcs-login.ts';
 import { beginSession, endSession, GcsParts } from './gcs-parts.ts';
 import { GcsRequests } from './gcs-requests.ts';
 import {
+  isNew,
   type Checksums,
+  type CreateRequest,
   type ListRequest,
   type ObjectContent,
   type ObjectLevel,
@@ -35,6 +37,7 @@ const GOOGLE = 'https://storage.googleapis.com';
 /** What the tools of the vendor go by as well. */
 const EMULATOR = 'STORAGE_EMULATOR_HOST';
 const PAGE = 1000;
+const PRECONDITION_FAILED = 412;
 const OBJECT_FIELDS = 'name,size,updated,generation';
 const LIST_FIELDS = `nextPageToken,prefixes,items(${OBJECT_FIELDS})`;
 const ONE_LOOK: GcsAsking = { requestMs: 30_000, run: twice };
@@ -146,6 +149,12 @@ class GcsStore implements ObjectStore {
     const { contentType, signal } = request;
     const target = new GcsParts(this.#requests, this.#writing(key, contentType, signal));
     return new PartUpload(target, { ...request, concurrency: 1 });
+  }
+
+  create(key: string, bytes: Buffer, request: CreateRequest): Promise<boolean> {
+    const { contentType, signal } = request;
+    const target = new GcsParts(this.#requests, this.#writing(key, contentType, signal));
+    return isNew(target.putWhole(bytes, true), [PRECONDITION_FAILED]);
   }
 
   async remove(key: string, signal: AbortSignal): Promise<void> {

@@ -40,11 +40,16 @@ export class GcsParts implements PartTarget {
     this.#writing = writing;
   }
 
-  async putWhole(bytes: Buffer): Promise<void> {
+  /** `onlyNew`: fails where the key has an object. */
+  async putWhole(bytes: Buffer, onlyNew = false): Promise<void> {
     const { bucket, key, contentType, signal } = this.#writing;
     await this.#requests.tell(this.#failing, {
       method: 'POST',
-      url: uploadUrl(bucket, { uploadType: 'media', name: key }),
+      url: uploadUrl(bucket, {
+        uploadType: 'media',
+        name: key,
+        ...(onlyNew ? { ifGenerationMatch: '0' } : {}),
+      }),
       headers: { 'content-type': contentType },
       body: plain(bytes),
       signal,

@@ -1,4 +1,5 @@
 /** What the stores of objects have in common. */
+import { ConnectorError } from '../errors.ts';
 
 /** An object as a store lists it. */
 export interface StoredObject {
@@ -54,6 +55,8 @@ export interface UploadRequest {
   readonly signal: AbortSignal;
 }
 
+export type CreateRequest = Pick<UploadRequest, 'contentType' | 'signal'>;
+
 /** An object that nobody sees before `commit`. Either `commit` or `abort` is called at the end. */
 export interface ObjectUpload {
   write(bytes: Uint8Array): Promise<void>;
@@ -82,11 +85,31 @@ export interface ObjectStore {
   look(key: string, signal: AbortSignal): Promise<StoredObject | undefined>;
   read(key: string, request: ReadObject): Promise<ObjectContent>;
   upload(key: string, request: UploadRequest): ObjectUpload;
+  /**
+   * Writes a small object where none has this key, and says whether it did: of several writers at
+   * most one does. After an answer that was lost, an object of its own may already be there.
+   * Absent where the store has no such request.
+   */
+  create?(key: string, bytes: Buffer, request: CreateRequest): Promise<boolean>;
   /** An object that is not there counts as removed. */
   remove(key: string, signal: AbortSignal): Promise<void>;
   /** Whether objects may be written there; leaves nothing behind. */
   tryWrite(key: string, signal: AbortSignal): Promise<void>;
   close(): void;
+}
+
+/** What the request of `create` says: `taken` are the answers of a store that has such an object. */
+export async function isNew(
+  request: Promise<unknown>,
+  taken: readonly number[],
+): Promise<boolean> {
+  try {
+    await request;
+    return true;
+  } catch (error) {
+    if (error instanceof ConnectorError && taken.includes(error.status ?? 0)) return false;
+    throw error;
+  }
 }
 
 /** Runs one request, and repeats it as the document says. `what` is for the log. */

@@ -7,7 +7,9 @@ import { ConnectorError } from '../errors.ts';
 import { loadClient } from '../load-client.ts';
 import {
   onceOnly,
+  isNew,
   type Checksums,
+  type CreateRequest,
   type ListRequest,
   type ObjectContent,
   type ObjectLevel,
@@ -32,6 +34,8 @@ export interface S3Requests extends AwsRequests {
   readonly run: RunRequest;
 }
 
+const CONFLICT = 409;
+const PRECONDITION_FAILED = 412;
 const LEVEL_KEYS = 1000;
 const ONE_LOOK: S3Requests = { attempts: 2, requestMs: 30_000, run: onceOnly };
 
@@ -172,6 +176,23 @@ class S3Store implements ObjectStore {
     return new PartUpload(target, request);
   }
 
+  async create(
+    Key: string,
+    Body: Buffer,
+    { contentType: ContentType, signal }: CreateRequest,
+  ): Promise<boolean> {
+    const place = { Bucket: this.#bucket, Key };
+    const put = new this.#sdk.PutObjectCommand({ ...place, Body, ContentType, IfNoneMatch: '*' });
+    return isNew(
+      this.#ask(`${this.address}${Key} cannot be written`, signal, () =>
+        this.#client.send(put, { abortSignal: signal }).catch((error: unknown) => {
+          throw underWay(error);
+        }),
+      ),
+      [PRECONDITION_FAILED],
+    );
+  }
+
   async remove(key: string, signal: AbortSignal): Promise<void> {
     await this.#ask(`${this.address}${key} cannot be removed`, signal, () =>
       this.#client.send(new this.#sdk.DeleteObjectCommand({ Bucket: this.#bucket, Key: key }), {
@@ -209,6 +230,17 @@ class S3Store implements ObjectStore {
       }
     });
   }
+}
+
+/** Another writer of the same object is not through yet: the next attempt tells whether it was. */
+function underWay(error: unknown): unknown {
+  const { $metadata } = error as { readonly $metadata?: { readonly httpStatusCode?: number } };
+  return $metadata?.httpStatusCode === CONFLICT
+    ? new ConnectorError('connection', 'another writer of the same object is under way', {
+        cause: error,
+        status: CONFLICT,
+      })
+    : error;
 }
 
 function objectOf({ Key, Size, LastModified, ETag }: S3._Object): StoredObject[] {

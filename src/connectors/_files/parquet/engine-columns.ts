@@ -41,7 +41,7 @@ function engineColumn(kind: ColumnKind): Omit<EngineColumn, 'name' | 'kind'> {
   if (kind.is !== 'list' && kind.is !== 'struct' && kind.is !== 'map')
     return {
       type: inputType(kind),
-      isText: kind.is === 'string' || kind.is === 'unknown',
+      isText: (kind.is === 'string' && kind.documents !== true) || kind.is === 'unknown',
       expression: (from) => converted(from, kind),
     };
   const structure = quoteText(JSON.stringify(structureOf(kind)));

@@ -29,6 +29,8 @@ export interface ParquetOpenOptions {
   readonly signal: AbortSignal;
   /** Top-level columns to read; all when absent. */
   readonly columns?: readonly string[] | undefined;
+  /** Instead of `columns`: which of those of the file are read. */
+  readonly choose?: ((fields: readonly SchemaNode[]) => readonly string[]) | undefined;
   /** Omit keys whose value is null. */
   readonly omitNulls: boolean;
 }
@@ -46,6 +48,8 @@ interface Selection {
 export class ParquetReader {
   /** The signature of each column, by name. */
   readonly columns: ReadonlyMap<string, string>;
+  /** All top-level fields of the file. */
+  readonly fields: readonly SchemaNode[];
   /** Of the columns that are read; records leave out those that are null. */
   readonly schema: RecordSchema;
   readonly #options: ParquetOpenOptions;
@@ -55,7 +59,7 @@ export class ParquetReader {
   readonly #converters: ReadonlyMap<string, Convert>;
 
   private constructor(
-    options: ParquetOpenOptions,
+    given: ParquetOpenOptions,
     opened: {
       handle: FileHandle | undefined;
       file: AsyncBuffer;
@@ -63,11 +67,14 @@ export class ParquetReader {
       tree: SchemaNode;
     },
   ) {
+    const { children } = opened.tree;
+    const options =
+      given.choose === undefined ? given : { ...given, columns: given.choose(children) };
     this.#options = options;
+    this.fields = children;
     this.#handle = opened.handle;
     this.#file = opened.file;
     this.#metadata = opened.metadata;
-    const { children } = opened.tree;
     this.columns = new Map(children.map((node) => [node.element.name, signature(node)]));
     for (const wanted of options.columns ?? []) {
       if (!this.columns.has(wanted))
@@ -116,12 +123,22 @@ export class ParquetReader {
   ): Promise<ParquetReader> {
     const { parquetSchema } = await import('hyparquet');
     const metadata = await readFooter(file, options.path);
-    requirePlainColumns(metadata, (name) => isWanted(name, options), options.path);
-    return new ParquetReader(options, { handle, file, metadata, tree: parquetSchema(metadata) });
+    const tree = parquetSchema(metadata);
+    const reader = new ParquetReader(options, { handle, file, metadata, tree });
+    requirePlainColumns(metadata, (name) => isWanted(name, reader.#options), options.path);
+    return reader;
+  }
+
+  get rows(): number {
+    return Number(this.#metadata.num_rows);
   }
 
   get rowGroups(): number {
     return this.#metadata.row_groups.length;
+  }
+
+  rowsOf(group: number): number {
+    return Number(this.#metadata.row_groups[group]?.num_rows ?? 0);
   }
 
   /** The records of a row group, slice by slice. */

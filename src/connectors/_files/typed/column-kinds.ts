@@ -19,8 +19,13 @@ export type ColumnKind =
   | { readonly is: 'unknown' | 'boolean' | 'number' | 'json' }
   /** `large`: one of the values would be rounded by a double. */
   | { readonly is: 'integer'; readonly large?: true }
-  /** `numbers`: the texts of numbers, of which no double holds all digits. */
-  | { readonly is: 'string'; readonly numbers?: true }
+  | {
+      readonly is: 'string';
+      /** Holds the texts of numbers, of which no double holds all digits. */
+      readonly numbers?: true;
+      /** Holds JSON documents, in a file whose readers know no type for them. */
+      readonly documents?: true;
+    }
   | { readonly is: 'typed'; readonly type: RecordType }
   | { readonly is: 'list'; readonly of: ColumnKind }
   | { readonly is: 'struct'; readonly fields: ReadonlyMap<string, ColumnKind> }

@@ -35,7 +35,8 @@ const INT32_MAX = 2 ** 31 - 1;
  */
 export function fit(value: JsonValue | undefined, kind: ColumnKind, place: Place): unknown {
   if (value === null || value === undefined) return undefined;
-  if (kind.is === 'json') return documentText(value);
+  const isDocument = kind.is === 'json' || (kind.is === 'string' && kind.documents === true);
+  if (isDocument) return documentText(value);
   if (kind.is === 'string' && kind.numbers === true) return fitText(value, kind, place);
   if (isLiteral(value)) return fit(literalValue(value), kind, place);
   switch (kind.is) {
