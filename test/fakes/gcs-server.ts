@@ -163,7 +163,11 @@ class Fake {
       return failed(response, 404, 'The specified bucket does not exist.');
     const isTaken = this.buckets.get(bucket)?.has(key) === true;
     if (query.get('ifGenerationMatch') === '0' && isTaken)
-      return failed(response, 412, 'At least one of the pre-conditions you specified did not hold.');
+      return failed(
+        response,
+        412,
+        'At least one of the pre-conditions you specified did not hold.',
+      );
     if (!isSession)
       return json(response, listed(key, this.put(bucket, key, body, { contentType })));
     if (id === null) {

@@ -2,7 +2,7 @@
  * Builds or fetches the servers that tests need and that are no package: MinIO and an emulator of
  * Google Cloud Storage from the Go module proxy (a few minutes, needs `go`), Apache Kafka, a
  * server for MongoDB's protocol, ElasticMQ and DynamoDB Local from Maven Central (seconds, needs
- * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where they are named chdb from PyPI (needs `python3`) and RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
+ * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where they are named chdb and deltalake from PyPI (needs `python3`) and RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,6 +13,8 @@ import {
   AZURITE_VERSION,
   CHDB_FOLDER,
   CHDB_VERSION,
+  DELTALAKE_FOLDER,
+  DELTALAKE_VERSION,
   DYNAMODB_FOLDER,
   ELASTICMQ_FOLDER,
   GO_SERVERS,
@@ -104,15 +106,15 @@ function fetchPackage(name: string, version: string, folder: string): void {
   renameSync(part, folder);
 }
 
-/** 530 MB, so only where it is named. */
-function installChdb(): void {
-  if (existsSync(CHDB_FOLDER)) return;
-  console.log('fetching chdb');
-  const part = `${CHDB_FOLDER}.part`;
+/** Large packages of Python, so only where they are named: chdb has 530 MB, deltalake 200. */
+function installFromPypi(name: string, folder: string, options: readonly string[]): void {
+  if (existsSync(folder)) return;
+  console.log(`fetching ${name}`);
+  const part = `${folder}.part`;
   rmSync(part, { recursive: true, force: true });
-  const options = ['-q', '--no-deps', '--target', part, `chdb-core==${CHDB_VERSION}`];
-  execFileSync('python3', ['-m', 'pip', 'install', ...options], { stdio: 'inherit' });
-  renameSync(part, CHDB_FOLDER);
+  const all = ['-m', 'pip', 'install', '-q', '--target', part, ...options];
+  execFileSync('python3', all, { stdio: 'inherit' });
+  renameSync(part, folder);
 }
 
 const isInstalled = (program: string): boolean =>
@@ -129,7 +131,13 @@ if (wants('elasticmq')) installElasticmq();
 if (wants('dynamodb-local')) installDynamodb();
 if (wants('azurite')) fetchPackage('azurite', AZURITE_VERSION, AZURITE_FOLDER);
 if (wants('kinesalite')) fetchPackage('kinesalite', KINESALITE_VERSION, KINESALITE_FOLDER);
-if (asked.includes('chdb')) installChdb();
+if (asked.includes('chdb'))
+  installFromPypi('chdb', CHDB_FOLDER, ['--no-deps', `chdb-core==${CHDB_VERSION}`]);
+if (asked.includes('deltalake'))
+  installFromPypi('deltalake', DELTALAKE_FOLDER, [
+    `deltalake==${DELTALAKE_VERSION}`,
+    'pyarrow==26.0.1',
+  ]);
 if (asked.includes('rabbitmq-server') && !isInstalled('rabbitmq-server'))
   execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'rabbitmq-server'], {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },

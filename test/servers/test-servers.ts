@@ -25,6 +25,10 @@ export const KINESALITE_FOLDER = join(SERVERS_FOLDER, `kinesalite-${KINESALITE_V
 export const CHDB_VERSION = '26.9.0';
 export const CHDB_FOLDER = join(SERVERS_FOLDER, `chdb-${CHDB_VERSION}`);
 
+/** Another program for tables of Delta Lake, which is no server. */
+export const DELTALAKE_VERSION = '1.6.6';
+export const DELTALAKE_FOLDER = join(SERVERS_FOLDER, `deltalake-${DELTALAKE_VERSION}`);
+
 export const AZURITE_VERSION = '3.37.0';
 export const AZURITE_FOLDER = join(SERVERS_FOLDER, `azurite-${AZURITE_VERSION}`);
 

@@ -57,8 +57,6 @@ const credentials = () =>
     ]),
   );
 
-export type Credentials = z.output<ReturnType<typeof credentials>>;
-
 function tableFields() {
   return {
     table_uri: text().meta({
@@ -105,7 +103,9 @@ export const deltaSourceConfig = z.lazy(() =>
       checkPlace(value, ctx);
       if (value.version !== undefined && value.timestamp !== undefined) {
         const message = '`version` and `timestamp` both say which version is read';
-        ctx.addIssue(finding('invalid_value', message, { path: ['timestamp'], hint: 'remove one' }));
+        ctx.addIssue(
+          finding('invalid_value', message, { path: ['timestamp'], hint: 'remove one' }),
+        );
       }
       if (value.timestamp !== undefined && momentOf(value.timestamp) === undefined) {
         const hint = 'write it as `2026-01-31T12:00:00Z`';
@@ -140,10 +140,13 @@ export const deltaSinkConfig = z.lazy(() =>
           description:
             'Whether a table that is not there is made, with the columns of the first records; may also be written as `create_if_not_missing`.',
         }),
-        partition_by: z.array(text()).default([]).meta({
-          description: 'Columns by which a new table is partitioned.',
-          examples: [['day']],
-        }),
+        partition_by: z
+          .array(text())
+          .default([])
+          .meta({
+            description: 'Columns by which a new table is partitioned.',
+            examples: [['day']],
+          }),
         schema_sample_size: integer({ min: 1 }).default(100).meta({
           description: 'Records from which the columns of a new table are learned.',
         }),

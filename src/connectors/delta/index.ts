@@ -66,7 +66,11 @@ function tableAddress({ table_uri: uri }: { readonly table_uri: string }): strin
   return /^[a-zA-Z][a-zA-Z0-9+.-]+:\/\//.test(bare) ? bare : fileUri(bare);
 }
 
-function whereOf({ table_uri, credentials, storage_options: options }: DeltaSinkConfig): JsonObject {
+function whereOf({
+  table_uri,
+  credentials,
+  storage_options: options,
+}: DeltaSinkConfig): JsonObject {
   return JSON.parse(
     JSON.stringify({ table_uri, credentials, storage_options: options }),
   ) as JsonObject;

@@ -1,7 +1,25 @@
 /** Where a table is, and who asks: what `table_uri`, `credentials` and `storage_options` say together. */
 import type { StorePlace } from '../_objects/places.ts';
-import type { Credentials } from './config.ts';
 import { readStoreOptions, type StoreKind, type StoreOptions } from './storage-options.ts';
+
+type Login<T extends string, F extends string> = {
+  readonly type: T;
+  readonly config: { readonly [name in F]?: string | undefined };
+};
+
+/** As the config schema parses them. */
+export type Credentials =
+  | { readonly type: 'default' }
+  | {
+      readonly type: 'aws';
+      readonly config: Login<'aws', AwsField>['config'] & {
+        readonly allow_http?: boolean | undefined;
+      };
+    }
+  | Login<'azure', 'account_name' | 'access_key' | 'sas_token'>
+  | Login<'gcp', 'service_account_path' | 'service_account_key'>;
+
+type AwsField = 'access_key_id' | 'secret_access_key' | 'session_token' | 'region' | 'endpoint_url';
 
 export interface TableConfig {
   readonly table_uri: string;
@@ -43,10 +61,18 @@ export function placeOf(config: TableConfig): {
   const [, scheme = 'file', rest = uri] = /^([a-zA-Z][a-zA-Z0-9+.-]+):\/\/(.*)$/s.exec(uri) ?? [];
   const kind = SCHEMES[scheme.toLowerCase()];
   if (kind === undefined)
-    return fault('table_uri', `tables cannot be at \`${scheme}://\``, 'use a path, or `file://`, `s3://`, `gs://` or `abfss://`');
+    return fault(
+      'table_uri',
+      `tables cannot be at \`${scheme}://\``,
+      'use a path, or `file://`, `s3://`, `gs://` or `abfss://`',
+    );
   const needs = OWN_CREDENTIALS[credentials?.type ?? ''];
   if (needs !== undefined && needs !== kind)
-    return fault('credentials', `\`${credentials?.type}\` is not who asks for ${kind} tables`, 'remove the block, or correct `table_uri`');
+    return fault(
+      'credentials',
+      `\`${credentials?.type}\` is not who asks for ${kind} tables`,
+      'remove the block, or correct `table_uri`',
+    );
   if (kind === 'file') {
     if (Object.keys(config.storage_options ?? {}).length > 0)
       return fault('storage_options', 'a table on this machine has no options', 'remove them');
@@ -54,7 +80,11 @@ export function placeOf(config: TableConfig): {
   }
   const [, authority = '', below = ''] = /^([^/]*)\/*(.*?)\/*$/s.exec(rest) ?? [];
   if (authority === '' || below === '')
-    return fault('table_uri', 'this names no table in a store', `write it as \`${EXAMPLES[kind]}\``);
+    return fault(
+      'table_uri',
+      'this names no table in a store',
+      `write it as \`${EXAMPLES[kind]}\``,
+    );
   const options = readStoreOptions(kind, config.storage_options);
   if (options.faults.length > 0)
     return {
@@ -94,11 +124,20 @@ const STORES: Readonly<Record<StoreKind, MakeStore>> = {
     const secret = given['secretAccessKey'] ?? own.secret_access_key;
     const token = given['sessionToken'] ?? own.session_token;
     const endpoint = given['endpoint'] ?? own.endpoint_url;
-    const allows = given['allowHttp'] === undefined ? own.allow_http : given['allowHttp'] === 'true';
+    const allows =
+      given['allowHttp'] === undefined ? own.allow_http : given['allowHttp'] === 'true';
     if ((id === undefined) !== (secret === undefined))
-      return fault('credentials', 'a key has an id and a secret', 'set `access_key_id` and `secret_access_key`, or neither');
+      return fault(
+        'credentials',
+        'a key has an id and a secret',
+        'set `access_key_id` and `secret_access_key`, or neither',
+      );
     if (token !== undefined && id === undefined)
-      return fault('credentials', 'a session token needs its key', 'set `access_key_id` and `secret_access_key`');
+      return fault(
+        'credentials',
+        'a session token needs its key',
+        'set `access_key_id` and `secret_access_key`',
+      );
     const open = unencrypted(endpoint, allows);
     if (open !== undefined) return open;
     return {
@@ -124,8 +163,17 @@ const STORES: Readonly<Record<StoreKind, MakeStore>> = {
     const own = credentials?.type === 'gcp' ? credentials.config : {};
     const key = given['accountKey'] ?? own.service_account_key;
     const path = given['accountPath'] ?? own.service_account_path;
-    if (given['accountKey'] === undefined && given['accountPath'] === undefined && own.service_account_key !== undefined && own.service_account_path !== undefined)
-      return fault('credentials', 'one key is enough', 'set `service_account_path` or `service_account_key`');
+    if (
+      given['accountKey'] === undefined &&
+      given['accountPath'] === undefined &&
+      own.service_account_key !== undefined &&
+      own.service_account_path !== undefined
+    )
+      return fault(
+        'credentials',
+        'one key is enough',
+        'set `service_account_path` or `service_account_key`',
+      );
     const auth =
       given['anonymous'] === 'true'
         ? { type: 'anonymous' as const }
@@ -143,11 +191,19 @@ const STORES: Readonly<Record<StoreKind, MakeStore>> = {
     const account = given['account'] ?? own.account_name ?? (named === '' ? undefined : named);
     const emulator = given['emulator'] === 'true';
     if (account === undefined && !emulator)
-      return fault('table_uri', 'the storage account is not named', `write it as \`${EXAMPLES.abfss}\`, or set \`account_name\``);
+      return fault(
+        'table_uri',
+        'the storage account is not named',
+        `write it as \`${EXAMPLES.abfss}\`, or set \`account_name\``,
+      );
     const { clientId, clientSecret, tenantId } = given;
     const principal = [clientId, clientSecret, tenantId].filter((one) => one !== undefined);
     if (principal.length !== 0 && principal.length !== 3)
-      return fault('storage_options', 'a service principal has an id, a secret and a tenant', 'set `client_id`, `client_secret` and `tenant_id`');
+      return fault(
+        'storage_options',
+        'a service principal has an id, a secret and a tenant',
+        'set `client_id`, `client_secret` and `tenant_id`',
+      );
     const endpoint =
       given['endpoint'] ??
       (domain.length === 0 || emulator || account === undefined
@@ -188,7 +244,11 @@ const STORES: Readonly<Record<StoreKind, MakeStore>> = {
 
 function unencrypted(endpoint: string | undefined, allows: boolean | undefined) {
   if (endpoint?.startsWith('http:') !== true || allows === true) return undefined;
-  return fault('storage_options', 'the address of the store is not encrypted', 'use https, or set `allow_http: true`');
+  return fault(
+    'storage_options',
+    'the address of the store is not encrypted',
+    'use https, or set `allow_http: true`',
+  );
 }
 
 function fault(field: string, message: string, hint: string): { faults: readonly PlaceFault[] } {

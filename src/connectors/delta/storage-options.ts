@@ -107,7 +107,8 @@ interface Option {
 
 function faultOf({ kind, name, setting, value }: Option): Omit<OptionFault, 'option'> | undefined {
   const why = REFUSED[name];
-  if (why !== undefined) return { message: `this option cannot be used: ${why}`, hint: 'remove it' };
+  if (why !== undefined)
+    return { message: `this option cannot be used: ${why}`, hint: 'remove it' };
   if (setting === undefined) {
     const names = Object.values(NAMES[kind]).map(([first]) => `\`${first}\``);
     return {

@@ -99,10 +99,7 @@ export interface ObjectStore {
 }
 
 /** What the request of `create` says: `taken` are the answers of a store that has such an object. */
-export async function isNew(
-  request: Promise<unknown>,
-  taken: readonly number[],
-): Promise<boolean> {
+export async function isNew(request: Promise<unknown>, taken: readonly number[]): Promise<boolean> {
   try {
     await request;
     return true;

@@ -56,7 +56,12 @@ export class LocalFiles implements TableFiles {
   }
 
   readParquet(path: string, { columns, omitNulls }: OpenParquet): Promise<ParquetReader> {
-    return ParquetReader.open({ path: this.#at(path), signal: this.#signal, choose: columns, omitNulls });
+    return ParquetReader.open({
+      path: this.#at(path),
+      signal: this.#signal,
+      choose: columns,
+      omitNulls,
+    });
   }
 
   /** A second name for a complete file: it is made only where there is none. */

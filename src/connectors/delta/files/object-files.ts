@@ -144,7 +144,10 @@ export class ObjectFiles implements TableFiles {
     const request = { contentType: JSON_TYPE, signal: this.#context.signal };
     const made = await this.#store.create?.(this.#key(path), bytes, request);
     if (made !== undefined) return made;
-    throw new ConnectorError('refused', `${this.address} is in a store without conditional requests`);
+    throw new ConnectorError(
+      'refused',
+      `${this.address} is in a store without conditional requests`,
+    );
   }
 
   /**

@@ -43,7 +43,12 @@ export type Action =
   | { readonly is: 'metaData'; readonly metadata: Metadata }
   | { readonly is: 'add'; readonly add: AddedFile }
   | { readonly is: 'remove'; readonly key: string; readonly raw: JsonObject }
-  | { readonly is: 'txn'; readonly appId: string; readonly version: number; readonly raw: JsonObject }
+  | {
+      readonly is: 'txn';
+      readonly appId: string;
+      readonly version: number;
+      readonly raw: JsonObject;
+    }
   | { readonly is: 'domainMetadata'; readonly domain: string; readonly raw: JsonObject }
   | { readonly is: 'commitInfo'; readonly info: JsonObject }
   | { readonly is: 'sidecar'; readonly path: string };
@@ -72,7 +77,12 @@ export function actionOf(line: JsonObject, where: string): Action | undefined {
         return { is: kind, key, raw: value };
       }
       case 'txn':
-        return { is: kind, appId: fields.text('appId'), version: fields.number('version'), raw: value };
+        return {
+          is: kind,
+          appId: fields.text('appId'),
+          version: fields.number('version'),
+          raw: value,
+        };
       case 'domainMetadata':
         return { is: kind, domain: fields.text('domain'), raw: value };
       case 'commitInfo':
@@ -168,7 +178,9 @@ class Fields {
       throw new ConnectorError(
         'refused',
         `${this.where} names a file outside of the folder of the table: ${written}`,
-        { hint: 'shallow clones and other tables of foreign files cannot be read; copy the table as a whole' },
+        {
+          hint: 'shallow clones and other tables of foreign files cannot be read; copy the table as a whole',
+        },
       );
     try {
       return decodeURIComponent(written);
@@ -178,8 +190,12 @@ class Fields {
   }
 
   #fail(name: string): never {
-    throw new ConnectorError('data', `${this.where} is damaged: \`${name}\` is missing or of another type`, {
-      hint: 'check the table with another reader of Delta',
-    });
+    throw new ConnectorError(
+      'data',
+      `${this.where} is damaged: \`${name}\` is missing or of another type`,
+      {
+        hint: 'check the table with another reader of Delta',
+      },
+    );
   }
 }

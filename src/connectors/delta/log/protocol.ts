@@ -47,7 +47,10 @@ const OF_WRITER_VERSIONS: readonly (readonly [version: number, features: readonl
 const LISTED_READER = 3;
 const LISTED_WRITER = 7;
 
-export const SIMPLE_PROTOCOL: Protocol = Object.freeze({ minReaderVersion: 1, minWriterVersion: 2 });
+export const SIMPLE_PROTOCOL: Protocol = Object.freeze({
+  minReaderVersion: 1,
+  minWriterVersion: 2,
+});
 
 export function requireReadable(protocol: Protocol, table: string): void {
   const { minReaderVersion: version, readerFeatures = [] } = protocol;
@@ -75,7 +78,8 @@ export function requireWritable(
 export function withFeature(protocol: Protocol, feature: string): Protocol {
   const { minReaderVersion, minWriterVersion, readerFeatures = [] } = protocol;
   const ofReaders = minReaderVersion === 2 ? ['columnMapping'] : readerFeatures;
-  if (minWriterVersion === LISTED_WRITER && writerFeatures(protocol).includes(feature)) return protocol;
+  if (minWriterVersion === LISTED_WRITER && writerFeatures(protocol).includes(feature))
+    return protocol;
   return {
     minReaderVersion: LISTED_READER,
     minWriterVersion: LISTED_WRITER,
@@ -84,7 +88,10 @@ export function withFeature(protocol: Protocol, feature: string): Protocol {
   };
 }
 
-export function writerFeatures({ minWriterVersion, writerFeatures: listed = [] }: Protocol): string[] {
+export function writerFeatures({
+  minWriterVersion,
+  writerFeatures: listed = [],
+}: Protocol): string[] {
   if (minWriterVersion === LISTED_WRITER) return [...listed];
   return OF_WRITER_VERSIONS.flatMap(([version, ones]) => (version <= minWriterVersion ? ones : []));
 }
@@ -101,7 +108,11 @@ function features(names: readonly string[]): string {
 }
 
 function unknown(table: string, what: string, verb = 'read'): ConnectorError {
-  return new ConnectorError('refused', `the table ${table} cannot be ${verb}: it uses ${what} of Delta`, {
-    hint: `that is not available here; have the table made without it, or have it ${verb} by a program that knows it`,
-  });
+  return new ConnectorError(
+    'refused',
+    `the table ${table} cannot be ${verb}: it uses ${what} of Delta`,
+    {
+      hint: `that is not available here; have the table made without it, or have it ${verb} by a program that knows it`,
+    },
+  );
 }

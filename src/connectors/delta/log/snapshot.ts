@@ -3,13 +3,7 @@ import { ConnectorError } from '../../../lib/errors.ts';
 import { isObject, parseJson, type JsonObject } from '../../../lib/text/json.ts';
 import { LOG_FOLDER, type TableFiles } from '../files/table-files.ts';
 import { parseSchema, type DeltaStruct } from '../schema/delta-types.ts';
-import {
-  fileKey,
-  type Action,
-  type AddedFile,
-  type Metadata,
-  type Protocol,
-} from './actions.ts';
+import { fileKey, type Action, type AddedFile, type Metadata, type Protocol } from './actions.ts';
 import { readCheckpoint } from './read-checkpoint.ts';
 import {
   beforeVersion,
@@ -29,7 +23,10 @@ export interface Snapshot {
   readonly files: ReadonlyMap<string, AddedFile>;
   /** Files that were removed; for programs that clean up. */
   readonly removed: ReadonlyMap<string, JsonObject>;
-  readonly transactions: ReadonlyMap<string, { readonly version: number; readonly raw: JsonObject }>;
+  readonly transactions: ReadonlyMap<
+    string,
+    { readonly version: number; readonly raw: JsonObject }
+  >;
   readonly domains: ReadonlyMap<string, JsonObject>;
 }
 
@@ -48,7 +45,8 @@ class TableState {
     state.protocol = snapshot.protocol;
     state.metadata = snapshot.metadata;
     for (const name of ['files', 'removed', 'transactions', 'domains'] as const)
-      for (const [key, value] of snapshot[name]) (state[name] as Map<string, unknown>).set(key, value);
+      for (const [key, value] of snapshot[name])
+        (state[name] as Map<string, unknown>).set(key, value);
     return state;
   }
 
@@ -84,9 +82,13 @@ class TableState {
   at(version: number, table: string): Snapshot {
     const { protocol, metadata } = this;
     if (protocol === undefined || metadata === undefined)
-      throw new ConnectorError('data', `the log of the table ${table} has no schema or no protocol`, {
-        hint: 'it is damaged, or no table of Delta',
-      });
+      throw new ConnectorError(
+        'data',
+        `the log of the table ${table} has no schema or no protocol`,
+        {
+          hint: 'it is damaged, or no table of Delta',
+        },
+      );
     requireReadable(protocol, table);
     const schema = parseSchema(metadata.schemaString, table);
     return { ...this, version, protocol, metadata, schema };
@@ -94,7 +96,10 @@ class TableState {
 }
 
 /** The latest version, or this one. `undefined` where there is no table. */
-export async function loadSnapshot(files: TableFiles, version?: number): Promise<Snapshot | undefined> {
+export async function loadSnapshot(
+  files: TableFiles,
+  version?: number,
+): Promise<Snapshot | undefined> {
   const log = await listLog(files, version);
   if (log === undefined) return undefined;
   const target = version ?? log.latest;
@@ -131,7 +136,10 @@ export interface LogFiles {
   readonly checkpoints: readonly CheckpointFiles[];
 }
 
-async function listLog(files: TableFiles, version: number | undefined): Promise<LogFiles | undefined> {
+async function listLog(
+  files: TableFiles,
+  version: number | undefined,
+): Promise<LogFiles | undefined> {
   const hint = await lastCheckpoint(files);
   if (hint !== undefined && (version === undefined || version >= hint)) {
     const log = await listFrom(files, beforeVersion(hint));
@@ -144,7 +152,10 @@ export function listWholeLog(files: TableFiles): Promise<LogFiles | undefined> {
   return listFrom(files, undefined);
 }
 
-async function listFrom(files: TableFiles, after: string | undefined): Promise<LogFiles | undefined> {
+async function listFrom(
+  files: TableFiles,
+  after: string | undefined,
+): Promise<LogFiles | undefined> {
   const found = await files.logFiles(after);
   const commits = new Map<number, Date>();
   for (const { name, modified } of found) {
@@ -179,11 +190,12 @@ export async function readCommit(files: TableFiles, version: number): Promise<re
   return actionsIn(bytes, files.address + path);
 }
 
-function noVersion(table: string, version: number, { latest, commits, checkpoints }: LogFiles): ConnectorError {
-  const readable = [
-    ...(commits.has(0) ? [0] : []),
-    ...checkpoints.map((one) => one.version),
-  ];
+function noVersion(
+  table: string,
+  version: number,
+  { latest, commits, checkpoints }: LogFiles,
+): ConnectorError {
+  const readable = [...(commits.has(0) ? [0] : []), ...checkpoints.map((one) => one.version)];
   const first = Math.min(...readable);
   const known = readable.length === 0 ? 'none can be read' : `${first} to ${latest} can be read`;
   return new ConnectorError('missing', `the table ${table} has no version ${version}: ${known}`, {

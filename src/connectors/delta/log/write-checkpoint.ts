@@ -137,7 +137,9 @@ function checkpointRows(snapshot: Snapshot, now: number): JsonObject[] {
     ...[...transactions.values()].map(({ raw }) => ({ txn: raw })),
     ...[...domains.values()].map((raw) => ({ domainMetadata: { removed: false, ...raw } })),
     ...[...files.values()].map(({ raw }) => ({ add: { ...raw, dataChange: false } })),
-    ...[...removed.values()].filter(isKept).map((raw) => ({ remove: { ...raw, dataChange: false } })),
+    ...[...removed.values()]
+      .filter(isKept)
+      .map((raw) => ({ remove: { ...raw, dataChange: false } })),
   ];
 }
 

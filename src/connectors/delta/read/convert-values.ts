@@ -19,7 +19,8 @@ export function convertValues(
       return type.name === 'timestamp_ntz' ? withoutZone : undefined;
     case 'array': {
       const shape = shapeOf(node);
-      const item = shape.is === 'list' ? shape.item : shape.is === 'old-list' ? shape.repeated : undefined;
+      const item =
+        shape.is === 'list' ? shape.item : shape.is === 'old-list' ? shape.repeated : undefined;
       const convert = item === undefined ? undefined : convertValues(type.item, item, mode);
       if (convert === undefined) return undefined;
       return (value) => (Array.isArray(value) ? value.map(convert) : value);

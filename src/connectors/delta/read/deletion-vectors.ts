@@ -10,7 +10,10 @@ const FILE_VERSION = 1;
 /** A UUID as text of base 85. */
 const ID_CHARS = 20;
 
-export async function deletedRows(files: TableFiles, { path, deletionVector: vector }: AddedFile): Promise<ReadonlySet<number> | undefined> {
+export async function deletedRows(
+  files: TableFiles,
+  { path, deletionVector: vector }: AddedFile,
+): Promise<ReadonlySet<number> | undefined> {
   if (vector === undefined) return undefined;
   const name = `the deletion vector of ${files.address}${path}`;
   const bytes = await bytesOf(files, vector, name);
@@ -41,7 +44,11 @@ async function bytesOf(files: TableFiles, vector: DeletionVector, name: string):
 const UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
 
 /** The length, the bytes, and their checksum. */
-function stored(file: Buffer, { offset = 1, sizeInBytes: size }: DeletionVector, name: string): Buffer {
+function stored(
+  file: Buffer,
+  { offset = 1, sizeInBytes: size }: DeletionVector,
+  name: string,
+): Buffer {
   if (file[0] !== FILE_VERSION) throw damaged(name, 'is in a file of an unknown version');
   if (file.length < offset + size + 8) throw damaged(name, 'is cut off');
   const bytes = file.subarray(offset + 4, offset + 4 + size);

@@ -97,6 +97,10 @@ function chosen(
 
 function recordSchema(columns: readonly DeltaField[]): RecordSchema {
   return {
-    fields: columns.map(({ name, type, nullable }) => ({ name, type: recordTypeOf(type), nullable })),
+    fields: columns.map(({ name, type, nullable }) => ({
+      name,
+      type: recordTypeOf(type),
+      nullable,
+    })),
   };
 }

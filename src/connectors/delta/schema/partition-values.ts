@@ -88,7 +88,8 @@ export function partitionText(value: JsonValue, { name, type }: DeltaField): str
     );
   if (type.is === 'decimal') return decimal(text, type.scale) ?? text;
   if (type.is !== 'primitive') return text;
-  if (type.name === 'timestamp' || type.name === 'timestamp_ntz') return momentText(text, type.name);
+  if (type.name === 'timestamp' || type.name === 'timestamp_ntz')
+    return momentText(text, type.name);
   return text;
 }
 

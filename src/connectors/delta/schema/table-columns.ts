@@ -3,7 +3,13 @@ import type { RecordType } from '../../../kit/record-schema.ts';
 import type { ColumnType, DestinationColumn } from '../../../kit/sink.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { MOST_DIGITS, type ColumnKind } from '../../_files/typed/column-kinds.ts';
-import { deltaText, recordTypeOf, type DeltaField, type DeltaStruct, type DeltaType } from './delta-types.ts';
+import {
+  deltaText,
+  recordTypeOf,
+  type DeltaField,
+  type DeltaStruct,
+  type DeltaType,
+} from './delta-types.ts';
 
 const primitive = (name: string): DeltaType => ({ is: 'primitive', name });
 const TEXT = primitive('string');
@@ -23,7 +29,12 @@ export function deltaTypeOf(kind: ColumnKind): DeltaType {
     case 'list':
       return { is: 'array', item: deltaTypeOf(kind.of), hasNulls: true };
     case 'map':
-      return { is: 'map', key: deltaTypeOf(kind.key), value: deltaTypeOf(kind.value), hasNulls: true };
+      return {
+        is: 'map',
+        key: deltaTypeOf(kind.key),
+        value: deltaTypeOf(kind.value),
+        hasNulls: true,
+      };
     case 'struct':
       return { is: 'struct', fields: [...kind.fields].map(newField) };
     default:
@@ -65,7 +76,10 @@ function ofRecordType(type: RecordType): DeltaType {
 export function storedKind(type: DeltaType, learned: ColumnKind | undefined): ColumnKind {
   switch (type.is) {
     case 'array':
-      return { is: 'list', of: storedKind(type.item, learned?.is === 'list' ? learned.of : undefined) };
+      return {
+        is: 'list',
+        of: storedKind(type.item, learned?.is === 'list' ? learned.of : undefined),
+      };
     case 'map': {
       const [key, value] = learned?.is === 'map' ? [learned.key, learned.value] : [];
       return { is: 'map', key: storedKind(type.key, key), value: storedKind(type.value, value) };
@@ -108,9 +122,13 @@ export function missingFields(
     if (known === undefined) return true;
     if (known === name) return false;
     const both = `${JSON.stringify(known)} and ${JSON.stringify(name)}`;
-    throw new ConnectorError('data', `the fields ${both} differ in case alone, which columns of Delta must not`, {
-      hint: 'rename one of them, e.g. with a `rename` transform',
-    });
+    throw new ConnectorError(
+      'data',
+      `the fields ${both} differ in case alone, which columns of Delta must not`,
+      {
+        hint: 'rename one of them, e.g. with a `rename` transform',
+      },
+    );
   });
 }
 
@@ -128,7 +146,9 @@ export function schemaConflict(
   }
   const names = new Set(written.map(({ name }) => name));
   const needed = schema.fields.find(({ name, nullable }) => !nullable && !names.has(name));
-  return needed === undefined ? undefined : `the column ${JSON.stringify(needed.name)} must have a value`;
+  return needed === undefined
+    ? undefined
+    : `the column ${JSON.stringify(needed.name)} must have a value`;
 }
 
 function typeText(type: DeltaType): string {

@@ -81,10 +81,14 @@ async function isMade(files: TableFiles, path: string, bytes: Buffer): Promise<b
     if (there?.equals(bytes) === true) return true;
     if (failure === undefined || there !== undefined) return false;
   } catch (error) {
-    throw new CommitInDoubt('connection', `it is not known whether ${files.address}${path} was made`, {
-      cause: failure ?? error,
-      hint: 'look at the latest version of the table before it is run again',
-    });
+    throw new CommitInDoubt(
+      'connection',
+      `it is not known whether ${files.address}${path} was made`,
+      {
+        cause: failure ?? error,
+        hint: 'look at the latest version of the table before it is run again',
+      },
+    );
   }
   throw failure;
 }

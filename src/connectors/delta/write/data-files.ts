@@ -55,7 +55,9 @@ export class DataFiles {
   constructor(options: DataFilesOptions) {
     const { fields, kinds, partitionBy } = options.shape;
     this.#options = options;
-    this.#partitionFields = partitionBy.flatMap((name) => fields.find((one) => one.name === name) ?? []);
+    this.#partitionFields = partitionBy.flatMap(
+      (name) => fields.find((one) => one.name === name) ?? [],
+    );
     this.#dataFields = fields.filter(({ name }) => !partitionBy.includes(name));
     this.#dataKinds = new Map([...kinds].filter(([name]) => !partitionBy.includes(name)));
   }

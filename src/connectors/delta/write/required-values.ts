@@ -35,13 +35,20 @@ function demandsInside(type: DeltaType): boolean {
   }
 }
 
-function checkField(value: JsonValue, { nullable, type }: Pick<DeltaField, 'nullable' | 'type'>, place: Place): void {
+function checkField(
+  value: JsonValue,
+  { nullable, type }: Pick<DeltaField, 'nullable' | 'type'>,
+  place: Place,
+): void {
   if (value !== null) return checkInside(value, type, place);
   if (nullable) return;
   throw new ConnectorError(
     'data',
     `the table does not allow null in the column ${JSON.stringify(place.path)}`,
-    { record: place.index, hint: 'fill the field, e.g. with a transform, or leave such records out' },
+    {
+      record: place.index,
+      hint: 'fill the field, e.g. with a transform, or leave such records out',
+    },
   );
 }
 

@@ -27,7 +27,9 @@ export function shapeOf(
   if (snapshot === undefined && !creates) throw noTable(table);
   const known = earlier ?? snapshot?.schema.fields;
   // A field that was only null so far may become a column of any type later.
-  const candidates = [...learned].filter(([, kind]) => known === undefined || kind.is !== 'unknown');
+  const candidates = [...learned].filter(
+    ([, kind]) => known === undefined || kind.is !== 'unknown',
+  );
   const schema = known === undefined ? undefined : { is: 'struct' as const, fields: known };
   const brought =
     known === undefined || merges ? missingFields(schema, candidates.map(newField)) : [];
@@ -38,7 +40,9 @@ export function shapeOf(
     throw new ConnectorError('refused', `the table ${table} is partitioned by ${listed(columns)}`, {
       hint: 'remove `partition_by`, or make it the same; tables are partitioned when they are made',
     });
-  const kinds = new Map(fields.map(({ name, type }) => [name, storedKind(type, learned.get(name))]));
+  const kinds = new Map(
+    fields.map(({ name, type }) => [name, storedKind(type, learned.get(name))]),
+  );
   return { fields, kinds, partitionBy: columns };
 }
 
@@ -48,7 +52,9 @@ function requirePartitions(fields: readonly DeltaField[], names: readonly string
     if (field === undefined)
       throw refused(`\`partition_by\` names ${JSON.stringify(name)}, which no record has`);
     if (!canPartition(field.type))
-      throw refused(`a table cannot be partitioned by ${JSON.stringify(name)}, which is ${deltaText(field.type)}`);
+      throw refused(
+        `a table cannot be partitioned by ${JSON.stringify(name)}, which is ${deltaText(field.type)}`,
+      );
   }
   if (names.length > 0 && names.length === fields.length)
     throw refused('a table cannot be partitioned by all of its columns');

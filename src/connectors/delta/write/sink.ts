@@ -266,11 +266,14 @@ export class DeltaSink implements Sink {
     try {
       await writeCheckpoint(this.#files, snapshot, env.clock.now().getTime());
     } catch (error) {
-      env.log.warn('the checkpoint of the table could not be written; the table is whole without it', {
-        table: this.#files.address,
-        version: snapshot.version,
-        reason: messageOf(error),
-      });
+      env.log.warn(
+        'the checkpoint of the table could not be written; the table is whole without it',
+        {
+          table: this.#files.address,
+          version: snapshot.version,
+          reason: messageOf(error),
+        },
+      );
     }
   }
 

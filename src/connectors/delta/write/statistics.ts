@@ -1,5 +1,10 @@
 /** Bounds and counts of nulls of one data file, by which readers pass over files. */
-import { isObject, stringifyJson, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import {
+  isObject,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../../lib/text/json.ts';
 import { exactField, literalValue } from '../../../lib/text/json-literal.ts';
 import { daysOf, dateText, nanosOfTimestamp, timestampText } from '../../../lib/time/iso-text.ts';
 import { decimalText, unscaledOf } from '../../_files/parquet/exact-values.ts';
@@ -118,7 +123,9 @@ function boundOf(value: Comparable, type: DeltaType, side: 'min' | 'max'): JsonV
   if (typeof value === 'string') return shortened(value, side);
   const { name } = type as Extract<DeltaType, { is: 'primitive' }>;
   if (name === 'date') return dateText(Number(value));
-  return typeof value === 'bigint' && name.startsWith('timestamp') ? moment(value, name, side) : value;
+  return typeof value === 'bigint' && name.startsWith('timestamp')
+    ? moment(value, name, side)
+    : value;
 }
 
 /** Readers compare milliseconds: what is below them makes a bound wider. */

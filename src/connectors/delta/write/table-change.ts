@@ -5,7 +5,12 @@ import { isObject, type JsonObject } from '../../../lib/text/json.ts';
 import type { Metadata, Protocol } from '../log/actions.ts';
 import { requireWritable, SIMPLE_PROTOCOL, withFeature } from '../log/protocol.ts';
 import type { Snapshot } from '../log/snapshot.ts';
-import { fieldsBelow, schemaText, type DeltaField, type DeltaStruct } from '../schema/delta-types.ts';
+import {
+  fieldsBelow,
+  schemaText,
+  type DeltaField,
+  type DeltaStruct,
+} from '../schema/delta-types.ts';
 import { missingFields, schemaConflict } from '../schema/table-columns.ts';
 import type { Change } from './commit.ts';
 import type { TableShape } from './data-files.ts';
