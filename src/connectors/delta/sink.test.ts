@@ -162,7 +162,7 @@ describe('columns', () => {
   test('that must have a value are not null', async () => {
     await write({}, [{ id: 1, inner: { a: 1 } }]);
     changeMetadata((metaData) => {
-      const text = String(metaData['schemaString']);
+      const text = metaData['schemaString'] as string;
       metaData['schemaString'] = text.replaceAll('"nullable":true', '"nullable":false');
     });
     const sink = await open();
@@ -246,7 +246,8 @@ test('a table that may only grow is not overwritten', async () => {
 
 test('a run that fails removes the files that no commit names', async () => {
   await write({}, [{ id: 1 }]);
-  for (const config of [{}, { write_mode: 'overwrite' }, { target_file_size: 1 }]) {
+  const configs: JsonObject[] = [{}, { write_mode: 'overwrite' }, { target_file_size: 1 }];
+  for (const config of configs) {
     const sink = await open(config);
     await put(sink, [{ id: 2 }]);
     await put(sink, [{ id: 3 }]);
@@ -282,8 +283,8 @@ test('statistics hold for every value of the file', async () => {
   await put(sink, rows, schema);
   await sink.flush();
   const add = logOf(0).find((line) => 'add' in line)?.['add'] as JsonObject;
-  expect(String(add['stats'])).toContain('"id":9007199254740993');
-  expect(JSON.parse(String(add['stats']))).toMatchObject({
+  expect(add['stats']).toContain('"id":9007199254740993');
+  expect(JSON.parse(add['stats'] as string)).toMatchObject({
     numRecords: 2,
     nullCount: { id: 0, f: 1, t: 0, at: 0 },
     minValues: { id: -1, f: 1, t: '\uFFFD'.repeat(32), at: '2024-05-06T07:08:09.100Z' },

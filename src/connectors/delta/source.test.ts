@@ -287,9 +287,7 @@ describe('checkpoints', () => {
     const json = (data: readonly object[]): ColumnSource[] =>
       ['protocol', 'metaData', 'add'].flatMap((name) => {
         const values = data.map((one) => (one as Record<string, object>)[name] ?? null);
-        return values.every((value) => value === null)
-          ? []
-          : [{ name, data: values } as ColumnSource];
+        return values.every((value) => value === null) ? [] : [{ name, data: values }];
       });
     commit(0, [...start, add('a.parquet')]);
     commit(1, []);
@@ -366,7 +364,7 @@ test('settings that say too much, too little or something dangerous are told', (
     messages({ table_uri: 's3://b/t', credentials: { type: 'gcp', config: {} } }),
   ).toHaveLength(1);
   expect(messages({ table_uri: 't', storage_options: { region: 'x' } })).toHaveLength(1);
-  for (const options of [
+  const refused: JsonObject[] = [
     { aws_s3_locking_provider: 'dynamodb' },
     { AWS_S3_ALLOW_UNSAFE_RENAME: 'true' },
     { aws_conditional_put: 'disabled' },
@@ -374,7 +372,8 @@ test('settings that say too much, too little or something dangerous are told', (
     { aws_allow_http: 'perhaps' },
     { aws_endpoint_url: 'http://127.0.0.1:9000' },
     { aws_access_key_id: 'alone' },
-  ])
+  ];
+  for (const options of refused)
     expect([options, messages({ table_uri: 's3://b/t', storage_options: options }).length]).toEqual(
       [options, 1],
     );

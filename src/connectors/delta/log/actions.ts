@@ -1,6 +1,6 @@
 /** What the lines of a commit, and the rows of a checkpoint, do to a table. */
 import { ConnectorError } from '../../../lib/errors.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import { isObject, jsonText, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 
 export interface Protocol {
   readonly minReaderVersion: number;
@@ -113,7 +113,7 @@ function metadataOf(fields: Fields, raw: JsonObject): Metadata {
     id: fields.text('id'),
     schemaString: fields.text('schemaString'),
     partitionColumns: fields.texts('partitionColumns') ?? [],
-    configuration: Object.fromEntries(settings.map(([name, value]) => [name, String(value)])),
+    configuration: Object.fromEntries(settings.map(([name, value]) => [name, jsonText(value)])),
     raw,
   };
 }
@@ -125,7 +125,7 @@ function addOf(fields: Fields, raw: JsonObject): AddedFile {
   return {
     path: fields.path(),
     partitionValues: Object.fromEntries(
-      values.map(([name, value]) => [name, value === null ? null : String(value)]),
+      values.map(([name, value]) => [name, value === null ? null : jsonText(value)]),
     ),
     ...(vector === undefined ? {} : { deletionVector: vector }),
     raw,

@@ -91,7 +91,8 @@ class TableState {
       );
     requireReadable(protocol, table);
     const schema = parseSchema(metadata.schemaString, table);
-    return { ...this, version, protocol, metadata, schema };
+    const { files, removed, transactions, domains } = this;
+    return { version, protocol, metadata, schema, files, removed, transactions, domains };
   }
 }
 

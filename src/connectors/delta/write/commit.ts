@@ -20,7 +20,7 @@ export interface Committing {
   readonly files: TableFiles;
   readonly context: SinkContext;
   /** What the change is when the table is like this; throws when it cannot be made any more. */
-  change(before: Snapshot | undefined, version: number): Change | Promise<Change>;
+  readonly change: (before: Snapshot | undefined, version: number) => Promise<Change>;
 }
 
 /** Whether it was made is not known: an answer was lost, and the store cannot be asked. */

@@ -22,6 +22,9 @@ export interface DataFileOptions {
   readonly onDropped: (field: string) => void;
 }
 
+/** As the log has it; its path is written as a part of an address. */
+export type AddAction = JsonObject & { readonly path: string };
+
 export class DataFile {
   readonly #options: DataFileOptions;
   readonly #output: ParquetFile;
@@ -51,7 +54,7 @@ export class DataFile {
   }
 
   /** The file is durable: gives the action that adds it to the table. */
-  async finish(): Promise<JsonObject> {
+  async finish(): Promise<AddAction> {
     const { files, path, partitionValues, context } = this.#options;
     await this.#output.finish();
     const size = await files.deliver(path);

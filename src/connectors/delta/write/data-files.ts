@@ -10,7 +10,7 @@ import type { ColumnKind } from '../../_files/typed/column-kinds.ts';
 import type { TableFiles } from '../files/table-files.ts';
 import type { DeltaField } from '../schema/delta-types.ts';
 import { partitionText } from '../schema/partition-values.ts';
-import { DataFile } from './data-file.ts';
+import { DataFile, type AddAction } from './data-file.ts';
 import { requireValues } from './required-values.ts';
 
 /** Records of partitions that wait in memory for the file of their partition. */
@@ -50,7 +50,7 @@ export class DataFiles {
   #waitingBytes = 0;
   #open: DataFile | undefined;
   /** Actions of files that are durable and not committed. */
-  #made: JsonObject[] = [];
+  #made: AddAction[] = [];
 
   constructor(options: DataFilesOptions) {
     const { fields, kinds, partitionBy } = options.shape;
@@ -84,7 +84,7 @@ export class DataFiles {
   }
 
   /** All records are in durable files: gives the actions that add them to the table. */
-  async finish(): Promise<readonly JsonObject[]> {
+  async finish(): Promise<readonly AddAction[]> {
     for (const partition of this.#partitions.values()) await this.#spill(partition);
     await this.#endStream();
     return this.#made;
@@ -94,8 +94,7 @@ export class DataFiles {
   async discard(): Promise<void> {
     await this.#open?.discard();
     this.#open = undefined;
-    for (const { path } of this.#made)
-      await this.#options.files.remove(decodeURIComponent(String(path)));
+    for (const { path } of this.#made) await this.#options.files.remove(decodeURIComponent(path));
     this.#made = [];
     this.#partitions.clear();
   }
@@ -190,7 +189,7 @@ function folderName(name: string, value: string | null): string {
 /** What file systems do not take in names, or read in another way. */
 function escaped(text: string): string {
   return text.replaceAll(
-    /[\x00-\x1f\x7f"#%'*/:=?\\{}[\]^<>|]|^\.|[. ]$/g,
+    /["#%'*/:=?\\{}[\]^<>|]|\p{Cc}|^\.|[. ]$/gu,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
   );
 }

@@ -26,6 +26,7 @@ import { loadSnapshot, refreshed, type Snapshot } from '../log/snapshot.ts';
 import { wantsCheckpoint, writeCheckpoint } from '../log/write-checkpoint.ts';
 import { destinationColumns } from '../schema/table-columns.ts';
 import { commit, CommitInDoubt } from './commit.ts';
+import type { AddAction } from './data-file.ts';
 import { DataFiles, type TableShape } from './data-files.ts';
 import { shapeOf } from './shape.ts';
 import { changeOf } from './table-change.ts';
@@ -218,7 +219,7 @@ export class DeltaSink implements Sink {
     const { tokens, scope, execution } = told;
     if (this.#waiting.length > 0) await this.#start(this.#waiting.length);
     const all = [...this.#earlier, ...(this.#data === undefined ? [] : [this.#data])];
-    const adds: JsonObject[] = [];
+    const adds: AddAction[] = [];
     for (const data of all) adds.push(...(await data.finish()));
     const base = this.#snapshot;
     const hasTokens = Object.keys(tokens).length > 0;
@@ -247,7 +248,7 @@ export class DeltaSink implements Sink {
       if (error instanceof CommitInDoubt) this.#forgetFiles();
       throw error;
     }
-    for (const { path } of adds) this.#note(decodeURIComponent(String(path)));
+    for (const { path } of adds) this.#note(decodeURIComponent(path));
     this.#forgetFiles();
     await this.#checkpoint(this.#snapshot);
   }

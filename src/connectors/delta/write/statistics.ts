@@ -1,6 +1,7 @@
 /** Bounds and counts of nulls of one data file, by which readers pass over files. */
 import {
   isObject,
+  jsonText,
   stringifyJson,
   type JsonObject,
   type JsonValue,
@@ -97,7 +98,7 @@ function takeValue(leaf: Leaf, value: JsonValue): void {
 
 function comparable(value: JsonValue, type: DeltaType): Comparable | undefined {
   if (type.is === 'decimal')
-    return unscaledOf(typeof value === 'string' ? value : String(value as number), type.scale);
+    return unscaledOf(typeof value === 'string' ? value : jsonText(value), type.scale);
   if (type.is !== 'primitive') return undefined;
   if (INTEGERS.has(type.name) || type.name === 'float' || type.name === 'double')
     return typeof value === 'number' || typeof value === 'bigint' ? value : undefined;
@@ -136,7 +137,7 @@ function moment(nanos: bigint, name: string, side: 'min' | 'max'): string {
 }
 
 function shortened(text: string, side: 'min' | 'max'): string {
-  const characters = text.length > TEXT_CHARS ? [...text] : [];
+  const characters = text.length > TEXT_CHARS ? Array.from(text) : [];
   if (characters.length <= TEXT_CHARS) return text;
   return characters.slice(0, TEXT_CHARS).join('') + (side === 'max' ? LAST_CHARACTER : '');
 }

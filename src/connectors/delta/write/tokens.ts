@@ -11,7 +11,7 @@ import {
   type Execution,
 } from '../../../kit/execution.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import { isObject, type JsonObject } from '../../../lib/text/json.ts';
+import { isObject } from '../../../lib/text/json.ts';
 import type { TableFiles } from '../files/table-files.ts';
 import { readCommit, type Snapshot } from '../log/snapshot.ts';
 import type { Change } from './commit.ts';
@@ -62,7 +62,7 @@ export async function readToken(
   });
   for (const action of actions) {
     const tokens = action.is === 'commitInfo' ? action.info[IN_COMMIT] : undefined;
-    const token = isObject(tokens) ? (tokens as JsonObject)[scope] : undefined;
+    const token = isObject(tokens) ? tokens[scope] : undefined;
     if (typeof token === 'string') return token;
   }
   return undefined;
