@@ -130,19 +130,20 @@ describe.skipIf(missing !== undefined)(`mqtt ${missing ?? ''}`, { timeout: LONG 
       const { records } = await read(
         { ...config, ...more, url: address, batch_size: 10, max_messages: 50 },
         {
-          onPage: () => {
+          async onPage() {
             pages += 1;
             if (pages !== 2) return;
             proxy.cut();
             proxy.heal();
+            // By the time that others were answered, the source knows that its connection is gone.
+            await send(unique('other'), [1, 2]);
           },
         },
       );
       await proxy.close();
       expect(records).toEqual(numbers(0, 50));
-      // Only the acknowledgements that were on their way may not have come through.
       const rest = await read({ ...config, ...more, idle_timeout_secs: 0.3 });
-      expect(numbers(10, 20)).toEqual(expect.arrayContaining([...rest.records]));
+      expect(rest.records).toEqual([]);
     });
 
     it('reads retained messages once, at each run, or never', async () => {
@@ -163,7 +164,8 @@ describe.skipIf(missing !== undefined)(`mqtt ${missing ?? ''}`, { timeout: LONG 
     it('of quality 2 gives each message, and ends what it has acknowledged', async () => {
       const { topic, config } = await kept({ ...of, qos: 2 });
       await send(topic, numbers(0, 30));
-      const two = { ...config, ...more, qos: 2, batch_size: 7 };
+      const few: JsonObject = version === '5' ? { receive_maximum: 10 } : {};
+      const two = { ...config, ...more, ...few, qos: 2, batch_size: 7 };
       expect((await read({ ...two, max_messages: 30 })).records).toEqual(numbers(0, 30));
       expect(acknowledgedBy(config.client_id)).toBe(30);
       expect((await read({ ...two, idle_timeout_secs: 0.3 })).records).toEqual([]);
