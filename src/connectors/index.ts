@@ -31,6 +31,7 @@ import { restSource } from './rest/index.ts';
 import { s3Sink, s3Source } from './s3/index.ts';
 import { sftpSink, sftpSource } from './sftp/index.ts';
 import { singerSink, singerSource } from './singer/index.ts';
+import { snowflakeSink, snowflakeSource } from './snowflake/index.ts';
 import { sqliteSink, sqliteSource } from './sqlite/index.ts';
 import { sqsSink, sqsSource } from './sqs/index.ts';
 import { stdoutSink } from './stdout/index.ts';
@@ -70,6 +71,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   s3Source,
   sftpSource,
   singerSource,
+  snowflakeSource,
   sqliteSource,
   sqsSource,
   webhookSource,
@@ -105,6 +107,7 @@ export const SINKS: readonly SinkDefinition[] = [
   s3Sink,
   sftpSink,
   singerSink,
+  snowflakeSink,
   sqliteSink,
   sqsSink,
   stdoutSink,

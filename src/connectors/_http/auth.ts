@@ -74,10 +74,7 @@ export function auth(
   const [first, ...others] = variants;
   if (first === undefined) throw new Error('cannot happen: a connector without any login');
   const inline = z.discriminatedUnion('type', [first, ...others]);
-  const shared = z.strictObject({
-    ref: text().meta({ description: 'Name of a login declared in the top-level `auth` block.' }),
-  });
-  return optional(z.preprocess(oneForm, z.union([inline, shared]))).meta({
+  return optional(withShared(inline)).meta({
     description:
       'How requests authenticate: a shared login (`ref`), or one defined here (`type` and `config`).',
   });
@@ -90,6 +87,14 @@ function fieldsOf(
   if (type === 'none') return z.preprocess((value) => value ?? {}, LOGINS.none());
   const make = own[type] ?? LOGINS[type as LoginType];
   return make();
+}
+
+/** `inline`, or `{ref: name}` of a shared login. */
+export function withShared<T extends z.ZodType>(inline: T) {
+  const shared = z.strictObject({
+    ref: text().meta({ description: 'Name of a login declared in the top-level `auth` block.' }),
+  });
+  return z.preprocess(oneForm, z.union([inline, shared]));
 }
 
 type Context = { addIssue(issue: ReturnType<typeof finding>): void };

@@ -8,7 +8,7 @@ import { bindTokens } from './sql-text.ts';
  * `{field}`: a field of the parent record; `${row.field}`: one of the record or fan-out value of
  * that row.
  */
-const BINDABLE = /(\$?\{[A-Za-z_][\w-]*(?:\.[\w-]+)*\})/g;
+export const BINDABLE = /(\$?\{[A-Za-z_][\w-]*(?:\.[\w-]+)*\})/g;
 
 /** Tokens that are replaced as text elsewhere. */
 const FOREIGN =
