@@ -349,19 +349,25 @@ describe('a commit token', () => {
     expect(await read(`SELECT * FROM ${table} ORDER BY id`)).toEqual([{ id: 1 }, { id: 2 }]);
   });
 
-  it('is not committed behind whoever read it since', async () => {
+  it('is not committed twice behind the same one', async () => {
     const table = freshTable();
     const [one, other] = [await opened({ table }), await opened({ table })];
     await one.tokens?.last(table);
     await one.tokens?.write(page(1), table, '00001');
     expect(await other.tokens?.last(table)).toBe('00001');
+    await other.tokens?.write(page(2), table, '00002');
     await expect(one.tokens?.write(page(2), table, '00002')).rejects.toMatchObject({
       kind: 'refused',
       message: expect.stringContaining('another server took over the run'),
     });
-    await other.tokens?.write(page(3), table, '00002');
+    expect(await one.tokens?.last(table)).toBe('00002');
+    await one.tokens?.write(page(3), table, '00003');
     for (const sink of [one, other]) await sink.close();
-    expect(await read(`SELECT * FROM ${table} ORDER BY id`)).toEqual([{ ID: 1 }, { ID: 3 }]);
+    expect(await read(`SELECT * FROM ${table} ORDER BY id`)).toEqual([
+      { ID: 1 },
+      { ID: 2 },
+      { ID: 3 },
+    ]);
   });
 
   it('is not committed by an earlier execution of a run', async () => {
@@ -370,6 +376,12 @@ describe('a commit token', () => {
     await later.tokens?.last(table);
     const earlier = await opened({ table }, 1);
     await expect(earlier.tokens?.last(table)).rejects.toMatchObject({ kind: 'refused' });
+    const third = await opened({ table }, 3);
+    await third.tokens?.last(table);
+    await expect(later.tokens?.write(page(1), table, '00001')).rejects.toMatchObject({
+      kind: 'refused',
+    });
+    await third.close();
     for (const sink of [later, earlier]) await sink.close();
   });
 });

@@ -110,10 +110,11 @@ class SnowflakeDriver implements SqlDriver {
       if (statements.length > 0) await this.#session.run(asOneRequest(statements));
       return;
     }
-    const { scope, token, execution } = commit;
-    const { before, after } = await this.#tokens.around(scope, token, execution);
+    const { scope, token } = commit;
+    const { before, after, stored } = await this.#tokens.around(scope, token);
     try {
       await this.#session.run(asOneRequest([...before, ...statements, ...after]));
+      stored();
     } catch (error) {
       throw await this.#tokens.reason(scope, error);
     }

@@ -2,9 +2,9 @@
  * Commit tokens: one row for each scope, written in the request, and so in the transaction, of the
  * page they belong to.
  *
- * A request goes on at the server when its sender is gone. So that it does not commit behind the back
- * of whoever reads the token next, each reader takes the scope over: a second row says whose it is,
- * and a transaction first locks that row, and ends when it is somebody else's.
+ * A request goes on at the server when its sender is gone, and may commit after somebody else has read
+ * the token. So each commit has a number of its own, in a second row, and takes the place of the one
+ * that was there when the token was read: of two commits that follow the same one, the later fails.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -20,11 +20,22 @@ import type { Session } from '../session/session.ts';
 
 const MISSING = '002003';
 
+interface Commit {
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  stored(this: void): void;
+}
+
+/** No state key, and so no scope, starts with a dot. */
+function commitScope(scope: string): string {
+  return `.commit:${scope}`;
+}
+
 export class Tokens {
   readonly #session: Session;
   readonly #table: string;
-  /** By scope, the text that says that it is ours. */
-  readonly #held = new Map<string, string>();
+  /** By scope, the last commit that is known here. */
+  readonly #commits = new Map<string, string>();
   #isMade = false;
 
   /** `table` is quoted and qualified. */
@@ -33,38 +44,38 @@ export class Tokens {
     this.#table = table;
   }
 
-  /** Takes the scope over, and waits for a commit in progress. */
   async last(scope: string, execution: Execution | undefined): Promise<string | undefined> {
     await this.#make();
-    await this.#take(scope, execution);
+    if (execution !== undefined) await this.#takeOver(scope, execution);
+    // Before the token: a commit in between is then found by the next one.
+    await this.#readCommit(scope);
     return this.#read(scope);
   }
 
-  /** What stands before and behind the statements of a page. */
-  async around(
-    scope: string,
-    token: string,
-    execution: Execution | undefined,
-  ): Promise<{ readonly before: readonly string[]; readonly after: readonly string[] }> {
+  /** What stands before and behind the statements of a page; `stored` when they are committed. */
+  async around(scope: string, token: string): Promise<Commit> {
     await this.#make();
-    const held = this.#held.get(scope) ?? (await this.#take(scope, execution));
-    const owner = `scope = ${literal(executionScope(scope))} AND token = ${literal(held)}`;
+    const before = this.#commits.get(scope) ?? (await this.#readCommit(scope));
+    const own = randomUUID();
+    const name = literal(commitScope(scope));
     return {
       before: [
-        `UPDATE ${this.#table} SET updated_at = ${NOW} WHERE ${owner}`,
-        // Fails where there is no such row.
-        `SELECT 1 / COUNT(*) FROM ${this.#table} WHERE ${owner}`,
+        // Waits for a commit in progress.
+        `UPDATE ${this.#table} SET token = ${literal(own)}, updated_at = ${NOW} WHERE scope = ${name} AND token = ${literal(before)}`,
+        // Fails where there was no such row.
+        `SELECT 1 / COUNT(*) FROM ${this.#table} WHERE scope = ${name} AND token = ${literal(own)}`,
       ],
       after: [this.#merge(scope, token)],
+      stored: () => void this.#commits.set(scope, own),
     };
   }
 
-  /** The error of a commit, or that somebody else has the scope by now. */
+  /** The error of a commit, or that somebody else has committed in the meantime. */
   async reason(scope: string, error: unknown): Promise<unknown> {
-    const held = this.#held.get(scope);
-    if (held === undefined || !(error instanceof SnowflakeError)) return error;
-    const owner = await this.#read(executionScope(scope)).catch(() => held);
-    return owner === held ? error : takenOverError(scope);
+    const known = this.#commits.get(scope);
+    if (known === undefined || !(error instanceof SnowflakeError)) return error;
+    const there = await this.#read(commitScope(scope)).catch(() => known);
+    return there === known ? error : takenOverError(scope);
   }
 
   async forget(scope: string): Promise<void> {
@@ -85,24 +96,28 @@ export class Tokens {
     this.#isMade = true;
   }
 
-  async #take(scope: string, execution: Execution | undefined): Promise<string> {
+  /** From now on only this execution commits in the scope. */
+  async #takeOver(scope: string, execution: Execution): Promise<void> {
     const name = executionScope(scope);
-    const own = execution === undefined ? `session ${randomUUID()}` : executionText(execution);
-    for (;;) {
-      const before = await this.#read(name);
-      if (execution !== undefined && isLater(before, execution)) throw takenOverError(scope);
-      // Only in the place of what was just read.
-      await this.#session.run({ text: this.#merge(name, own, before) });
-      if ((await this.#read(name)) === own) break;
-    }
-    this.#held.set(scope, own);
-    return own;
+    if (isLater(await this.#read(name), execution)) throw takenOverError(scope);
+    await this.#session.run({ text: this.#merge(name, executionText(execution)) });
+    await this.#session.run({ text: this.#merge(commitScope(scope), randomUUID()) });
   }
 
-  #merge(scope: string, token: string, instead?: string): string {
-    const condition = instead === undefined ? '' : ` AND t.token = ${literal(instead)}`;
+  async #readCommit(scope: string): Promise<string> {
+    const name = commitScope(scope);
+    let commit = await this.#read(name);
+    if (commit === undefined) {
+      await this.#session.run({ text: this.#merge(name, randomUUID()) });
+      commit = (await this.#read(name)) ?? '';
+    }
+    this.#commits.set(scope, commit);
+    return commit;
+  }
+
+  #merge(scope: string, token: string): string {
     return `MERGE INTO ${this.#table} AS t USING (SELECT ${literal(scope)} AS scope, ${literal(token)} AS token) AS s ON t.scope = s.scope
-      WHEN MATCHED${condition} THEN UPDATE SET token = s.token, updated_at = ${NOW}
+      WHEN MATCHED THEN UPDATE SET token = s.token, updated_at = ${NOW}
       WHEN NOT MATCHED THEN INSERT (scope, token, updated_at) VALUES (s.scope, s.token, ${NOW})`;
   }
 
