@@ -148,6 +148,7 @@ function s3Settings(options: Options) {
   return {
     region: options['aws_region'],
     endpoint: options['aws_endpoint'],
+    pathStyle: undefined,
     login:
       id === undefined || secret === undefined
         ? undefined
