@@ -82,7 +82,9 @@ export function commaProposal(row: PlannedRow, { faults }: Look): Proposal | und
     ({ stage, value }) =>
       stage === 'transform cast' && typeof value === 'string' && COMMA_NUMBER.test(value),
   );
-  const first = found.find(({ value }) => !MAY_BE_THOUSANDS.test(String(value)));
+  const first = found.find(
+    ({ value }) => typeof value === 'string' && !MAY_BE_THOUSANDS.test(value),
+  );
   if (first === undefined) return undefined;
   const names = new Set(found.map(({ field }) => field));
   const hasThousands = faults.some(
