@@ -21,7 +21,7 @@ export async function probeSource(
     await describeResult(config, context);
     return [{ name: 'query', status: 'pass' }];
   } catch (error) {
-    return [finding('query', error, 'look at the query')];
+    return [failedProbe('query', error, 'look at the query')];
   }
 }
 
@@ -35,14 +35,14 @@ export async function probeSink(
     link = await Link.open(config, context);
     await dryRun(link, 'a query without a table', { sql: 'SELECT 1' });
   } catch (error) {
-    return [finding('auth', error, 'check `project_id` and `auth`')];
+    return [failedProbe('auth', error, 'check `project_id` and `auth`')];
   }
   const found: ProbeFinding[] = [{ name: 'auth', status: 'pass' }];
   try {
     found.push(await probeTable(link, config));
     if (config.bulk_load !== undefined) await probeBucket(config, context);
   } catch (error) {
-    found.push(finding('schema', error, 'look at the dataset and its table'));
+    found.push(failedProbe('schema', error, 'look at the dataset and its table'));
   }
   return found;
 }
@@ -107,7 +107,7 @@ async function probeBucket(config: BigquerySinkConfig, context: SinkContext): Pr
   }
 }
 
-function finding(name: string, error: unknown, otherwise: string): ProbeFinding {
+function failedProbe(name: string, error: unknown, otherwise: string): ProbeFinding {
   const hint = (error instanceof AppError ? error.hint : undefined) ?? otherwise;
   return { name, status: 'fail', reason: messageOf(error), hint };
 }
