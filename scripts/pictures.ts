@@ -1,0 +1,180 @@
+/**
+ * Makes the pictures of the console in docs/console: starts a server with runs of a small shop and
+ * takes screenshots in a headless Chromium. `npm run pictures`, after `npm run build`.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Browser, Page } from 'playwright-core';
+import { chromiumOrReason } from '../test/servers/chromium.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const PICTURES = join(ROOT, 'docs/console');
+const COUNTRIES = ['DE', 'FR', 'XX', 'JP'];
+const ORDERS = 5000;
+
+const DOCUMENT = `version: 1
+name: orders
+pipeline:
+  source: { type: csv, config: { path: orders.csv } }
+  transforms:
+    - { type: cast, config: { fields: { order_id: int, amount: float } } }
+    - { type: filter, config: { path: $.order_id, op: ne, value: 1002 } }
+    - { type: rename_field, config: { fields: { email: contact } } }
+  quality:
+    record:
+      - { type: compare, field: amount, op: gte, value: 0, on_failure: quarantine }
+  dlq: { sink: { type: jsonl, config: { path: out/bad.jsonl } } }
+  sink: { type: jsonl, config: { path: out/orders.jsonl } }
+`;
+const BROKEN = `version: 1
+name: stock
+pipeline:
+  source: { type: csv, config: { path: orders.csv } }
+  sink: { type: jsonl, config: { path: out/stock.jsonl } }
+matrix:
+  - { id: north, sink: { type: jsonl, config: { path: out/north.jsonl } } }
+  - { id: south, source: { type: csv, config: { path: south.csv } }, sink: { type: jsonl, config: { path: out/south.jsonl } } }
+`;
+const byCountry = (country: string): string => `version: 1
+name: report-${country.toLowerCase()}
+pipeline:
+  source: { type: jsonl, config: { path: out/orders.jsonl } }
+  transforms:
+    - { type: filter, config: { path: $.country, op: eq, value: ${country} } }
+  sink: { type: csv, config: { path: out/report-${country.toLowerCase()}.csv } }
+`;
+
+interface Look {
+  readonly theme?: 'light' | 'dark';
+  readonly width?: number;
+  readonly height?: number;
+}
+
+/** The picture of a view that is there as soon as the text is. */
+interface Picture extends Look {
+  readonly name: string;
+  readonly view: string;
+  readonly shows: string;
+  /** Written into the editor. */
+  readonly text?: string;
+  readonly isWhole?: boolean;
+}
+
+function writeShop(folder: string): void {
+  mkdirSync(join(folder, 'out'));
+  const lines = Array.from({ length: ORDERS }, (_, index) => {
+    const amount = index % 97 === 0 ? -1.5 : 12 * index + 0.5;
+    return `${1000 + index},Customer ${index},c${index}@example.com,${COUNTRIES[index % 4] ?? ''},${amount}`;
+  });
+  writeFileSync(
+    join(folder, 'orders.csv'),
+    `order_id,customer,email,country,amount\n${lines.join('\n')}\n`,
+  );
+}
+
+async function startServer(folder: string): Promise<{ url: string; stop: () => Promise<void> }> {
+  const args = ['serve', '--no-auth', '--listen', '127.0.0.1:0', '--data-dir', '.headgate'];
+  const child = spawn(process.execPath, [join(ROOT, 'bin/headgate.js'), ...args], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  let text = '';
+  for await (const chunk of child.stdout) {
+    text += String(chunk);
+    const url = /listens on (http:\S+)/.exec(text)?.[1];
+    if (url === undefined) continue;
+    return {
+      url,
+      async stop() {
+        child.kill('SIGTERM');
+        await ended;
+      },
+    };
+  }
+  throw new Error(`the server ended: ${text}`);
+}
+
+/** Submits a document and waits for the end of its run. */
+async function run(url: string, config: string): Promise<string> {
+  const answer = await fetch(`${url}/v1/runs`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ config }),
+  });
+  const { run_id: id } = (await answer.json()) as { run_id: string };
+  for (;;) {
+    const { status } = (await (await fetch(`${url}/v1/runs/${id}`)).json()) as { status: string };
+    if (!['queued', 'running'].includes(status)) return id;
+    await pause(50);
+  }
+}
+
+async function take(browser: Browser, url: string, picture: Picture): Promise<void> {
+  const { name, view, shows, text, isWhole = false, theme = 'light' } = picture;
+  const viewport = { width: picture.width ?? 1280, height: picture.height ?? 800 };
+  const context = await browser.newContext({ viewport, colorScheme: theme });
+  const page: Page = await context.newPage();
+  await page.goto(`${url}${view}`);
+  if (text !== undefined)
+    await page.getByRole('textbox', { name: 'Document, YAML or JSON' }).fill(text);
+  await page.getByText(shows).first().waitFor();
+  // Graphs and charts are drawn behind the texts.
+  await pause(1500);
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: isWhole });
+  await context.close();
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'headgate-pictures-'));
+const chromium = chromiumOrReason();
+if (chromium.start === undefined) throw new Error(chromium.reason);
+execFileSync(process.execPath, ['scripts/build.ts'], { cwd: ROOT, stdio: 'inherit' });
+writeShop(folder);
+const server = await startServer(folder);
+const browser = await chromium.start();
+try {
+  const { url } = server;
+  for (let round = 0; round < 4; round += 1) {
+    await run(url, DOCUMENT);
+    for (const country of COUNTRIES) await run(url, byCountry(country));
+  }
+  const failed = await run(url, BROKEN);
+  const orders = await run(url, DOCUMENT);
+  const dead = encodeURIComponent('out/bad.jsonl');
+  const pictures: readonly Picture[] = [
+    { name: 'runs-light', view: '/#/runs', shows: 'report-de' },
+    { name: 'runs-phone', view: '/#/runs', shows: 'report-de', width: 360, height: 740 },
+    { name: 'run-dark', view: `/#/runs/${orders}`, shows: 'The balance closes', theme: 'dark' },
+    {
+      name: 'author-dark',
+      view: '/#/author',
+      shows: 'No problem found',
+      text: DOCUMENT,
+      theme: 'dark',
+    },
+    {
+      name: 'preview-light',
+      view: '/#/author?side=preview',
+      shows: 'records would go to jsonl',
+      text: DOCUMENT,
+    },
+    { name: 'form-light', view: '/#/author?side=form', shows: 'Source', text: DOCUMENT },
+    { name: 'lineage-dark', view: '/#/data/lineage', shows: 'orders.csv', theme: 'dark' },
+    {
+      name: 'dead-letters-light',
+      view: `/#/data/deadLetters?location=${dead}`,
+      shows: 'amount',
+    },
+    { name: 'metrics-dark', view: '/#/operate/metrics', shows: 'Runs', theme: 'dark' },
+    { name: 'receipt-light', view: `/runs/${failed}/receipt`, shows: 'stock', isWhole: true },
+  ];
+  for (const picture of pictures) await take(browser, url, picture);
+} finally {
+  await browser.close();
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
