@@ -2,13 +2,13 @@
  * Makes the pictures of the console in docs/console: starts a server with runs of a small shop and
  * takes screenshots in a headless Chromium. `npm run pictures`, after `npm run build`.
  */
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
+import { startService, statusOf, submit } from '../bench/service.ts';
 import { chromiumOrReason } from '../test/servers/chromium.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -61,6 +61,8 @@ interface Picture extends Look {
   readonly shows: string;
   /** Written into the editor. */
   readonly text?: string;
+  /** A button that is pressed first. */
+  readonly press?: string;
   readonly isWhole?: boolean;
 }
 
@@ -76,53 +78,23 @@ function writeShop(folder: string): void {
   );
 }
 
-async function startServer(folder: string): Promise<{ url: string; stop: () => Promise<void> }> {
-  const args = ['serve', '--no-auth', '--listen', '127.0.0.1:0', '--data-dir', '.headgate'];
-  const child = spawn(process.execPath, [join(ROOT, 'bin/headgate.js'), ...args], {
-    cwd: folder,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = once(child, 'exit');
-  let text = '';
-  for await (const chunk of child.stdout) {
-    text += String(chunk);
-    const url = /listens on (http:\S+)/.exec(text)?.[1];
-    if (url === undefined) continue;
-    return {
-      url,
-      async stop() {
-        child.kill('SIGTERM');
-        await ended;
-      },
-    };
-  }
-  throw new Error(`the server ended: ${text}`);
-}
-
 /** Submits a document and waits for the end of its run. */
 async function run(url: string, config: string): Promise<string> {
-  const answer = await fetch(`${url}/v1/runs`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ config }),
-  });
-  const { run_id: id } = (await answer.json()) as { run_id: string };
-  for (;;) {
-    const { status } = (await (await fetch(`${url}/v1/runs/${id}`)).json()) as { status: string };
-    if (!['queued', 'running'].includes(status)) return id;
-    await pause(50);
-  }
+  const id = await submit(url, config);
+  while (['queued', 'running'].includes(await statusOf(url, id))) await pause(50);
+  return id;
 }
 
 async function take(browser: Browser, url: string, picture: Picture): Promise<void> {
-  const { name, view, shows, text, isWhole = false, theme = 'light' } = picture;
+  const { name, view, shows, text, press, isWhole = false, theme = 'light' } = picture;
   const viewport = { width: picture.width ?? 1280, height: picture.height ?? 800 };
   const context = await browser.newContext({ viewport, colorScheme: theme });
   const page: Page = await context.newPage();
   await page.goto(`${url}${view}`);
   if (text !== undefined)
     await page.getByRole('textbox', { name: 'Document, YAML or JSON' }).fill(text);
-  await page.getByText(shows).first().waitFor();
+  if (press !== undefined) await page.getByRole('button', { name: press }).click();
+  await page.getByText(shows).filter({ visible: true }).first().waitFor();
   // Graphs and charts are drawn behind the texts.
   await pause(1500);
   await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: isWhole });
@@ -134,7 +106,12 @@ const chromium = chromiumOrReason();
 if (chromium.start === undefined) throw new Error(chromium.reason);
 execFileSync(process.execPath, ['scripts/build.ts'], { cwd: ROOT, stdio: 'inherit' });
 writeShop(folder);
-const server = await startServer(folder);
+const serve = ['serve', '--no-auth', '--listen', '127.0.0.1:0', '--data-dir', '.headgate'];
+const server = await startService({
+  argv: [process.execPath, join(ROOT, 'bin/headgate.js'), ...serve],
+  cwd: folder,
+  env: {},
+});
 const browser = await chromium.start();
 try {
   const { url } = server;
@@ -162,12 +139,13 @@ try {
       shows: 'records would go to jsonl',
       text: DOCUMENT,
     },
-    { name: 'form-light', view: '/#/author?side=form', shows: 'Source', text: DOCUMENT },
+    { name: 'form-light', view: '/#/author?side=form', shows: 'delimiter', text: DOCUMENT },
     { name: 'lineage-dark', view: '/#/data/lineage', shows: 'orders.csv', theme: 'dark' },
     {
       name: 'dead-letters-light',
       view: `/#/data/deadLetters?location=${dead}`,
-      shows: 'amount',
+      press: 'Inspect',
+      shows: 'Edit and replay',
     },
     { name: 'metrics-dark', view: '/#/operate/metrics', shows: 'Runs', theme: 'dark' },
     { name: 'receipt-light', view: `/runs/${failed}/receipt`, shows: 'stock', isWhole: true },

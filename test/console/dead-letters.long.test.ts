@@ -71,7 +71,7 @@ describe.skipIf(chromium.reason !== undefined)(`dead letters [${chromium.reason 
     expect(written).toHaveLength(197);
     expect(JSON.parse(written.at(-1) ?? '')).toEqual({ id: 60, name: 'mended', amount: 5 });
     await page.keyboard.press('Escape');
-    await page.getByText('2 dead letters in 1 files').waitFor();
+    await page.getByText('2 dead letters in 1 file').waitFor();
     expect(readFileSync(shop.path('bad.archived.jsonl'), 'utf8')).toContain('name 60');
   });
 
@@ -84,7 +84,7 @@ describe.skipIf(chromium.reason !== undefined)(`dead letters [${chromium.reason 
     await dialog.getByRole('button', { name: 'Replay this record' }).click();
     await dialog.getByText('The record was not written').waitFor();
     await page.keyboard.press('Escape');
-    await page.getByText('2 dead letters in 1 files').waitFor();
+    await page.getByText('2 dead letters in 1 file').waitFor();
   });
 
   test.each([{ theme: 'light' }, { theme: 'dark', width: 360, height: 740 }] as const)(

@@ -215,7 +215,7 @@ describe.skipIf(chromium.reason !== undefined)(`the console [${chromium.reason ?
     await page.getByRole('link', { name: 'Dead letters' }).click();
     await page.getByLabel('File, folder or glob on the server').fill(shop.path('bad.jsonl'));
     await page.getByRole('button', { name: 'Inspect' }).click();
-    await page.getByText(/dead letters in 1 files/).waitFor();
+    await page.getByText(/dead letters in 1 file/).waitFor();
   });
 
   const VIEWS: readonly (readonly [string, () => string, string])[] = [

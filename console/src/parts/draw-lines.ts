@@ -16,12 +16,16 @@ export interface Lines {
   readonly format?: (value: number) => string;
 }
 
+const SHORTEST_SECS = 60;
+
 /** Gives what takes it away again. */
 export function drawLines(
   element: HTMLElement,
   { times, lines, height, format }: Lines,
 ): () => void {
   const colour = (name: string): string => getComputedStyle(element).getPropertyValue(name).trim();
+  // Of one moment the axis would show years.
+  const only = times.length === 1 ? times[0] : undefined;
   const axis = { stroke: colour('--muted'), grid: { stroke: colour('--line'), width: 1 } };
   const values =
     format === undefined
@@ -32,7 +36,13 @@ export function drawLines(
       width: element.clientWidth,
       height,
       legend: { show: false },
-      scales: { y: { range: (_chart, _min, max) => [0, Math.max(1, max * 1.1)] } },
+      scales: {
+        x: {
+          range: (_chart, min, max) =>
+            only === undefined ? [min, max] : [only / 1000 - SHORTEST_SECS, only / 1000],
+        },
+        y: { range: (_chart, _min, max) => [0, Math.max(1, max * 1.1)] },
+      },
       axes: [axis, { ...axis, size: 70, ...values }],
       series: [
         {},

@@ -35,7 +35,8 @@ export const data = {
   location: 'File, folder or glob on the server',
   inspect: 'Inspect',
   deadHint: 'The path is the one of the `dlq` block of the document, as the server sees it.',
-  found: (letters: string, files: string) => `${letters} dead letters in ${files} files`,
+  found: (letters: string, files: string) =>
+    `${letters} dead ${letters === '1' ? 'letter' : 'letters'} in ${files} ${files === '1' ? 'file' : 'files'}`,
   byReason: 'By reason',
   byKind: 'By kind of error',
   sample: 'The first of them',
