@@ -3,32 +3,16 @@ import type { RecordSchema } from '../../../kit/record-schema.ts';
 import { encoderOf, holdsDocuments, typedColumns, type Encoder } from '../../_postgres/encode.ts';
 import type { LiveColumn, RowSet } from '../../_sql/driver.ts';
 import type { EncodedRows } from '../../_sql/collected-rows.ts';
-import { withRefusedRow } from '../../_sql/refused-row.ts';
+import { textRows, type TextRow } from '../../_sql/text-rows.ts';
 
-export type TextRow = readonly (string | null)[];
+export type { TextRow } from '../../_sql/text-rows.ts';
 
 export const SUPER = 'super';
 const VARBYTE = 'binary varying';
 
 /** The rows of a set as texts, in the order of its columns. */
-export function encodedRows(
-  { columns, rows }: RowSet,
-  schema: RecordSchema | undefined,
-): EncodedRows<TextRow> {
-  const encoders = typedColumns(columns, schema).map(textOf);
-  let bytes = 0;
-  const texts = rows.map((row, index) => {
-    try {
-      return encoders.map((encode, at) => {
-        const text = encode(row[at] ?? null);
-        bytes += (text?.length ?? 0) + 1;
-        return text;
-      });
-    } catch (error) {
-      throw withRefusedRow(error, index);
-    }
-  });
-  return { columns, rows: texts, bytes };
+export function encodedRows(set: RowSet, schema: RecordSchema | undefined): EncodedRows<TextRow> {
+  return textRows(set, typedColumns(set.columns, schema).map(textOf));
 }
 
 function textOf(column: Parameters<typeof encoderOf>[0]): Encoder {
