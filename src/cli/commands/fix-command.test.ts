@@ -60,6 +60,16 @@ describe('fix', () => {
     expect(read('d.yaml')).toBe(text);
   });
 
+  it('shows the first record that the change lets through', async () => {
+    write('in.csv', 'id,n\n1,2\n2,3\n3,4\n4,5\n5,N/A\n');
+    write('d.yaml', document(', columns: { id: int64, n: int64 }'));
+    const { out } = await cli('fix', 'd.yaml');
+    expect(out).toMatch(
+      /before: 5 .* 1 cannot go on\n.*after: {2}5 .*all go on\n {4}\{"id":5,"n":null\}\n/,
+    );
+    expect(out).not.toContain('{"id":1');
+  });
+
   it('puts aside what cannot be mended', async () => {
     write('in.csv', 'id\n1\nx\n');
     expect(await mended(document(', columns: { id: int64 }'))).toEqual(['{"id":1}']);

@@ -111,9 +111,23 @@ function inked(terminal: CliContext['terminal'], line: string): string {
 
 function printEffect(terminal: CliContext['terminal'], { row, before, after }: MendedRow): void {
   terminal.print(`${terminal.ink('bold', row)}  before: ${lookText(before)}`);
-  for (const record of before.output.slice(0, 1)) terminal.print(`    ${stringifyJson(record)}`);
+  const changed = firstChanged(before, after);
+  printRecord(terminal, before.output[changed]);
   terminal.print(`${' '.repeat(row.length)}  after:  ${lookText(after)}`);
-  for (const record of after.output.slice(0, 1)) terminal.print(`    ${stringifyJson(record)}`);
+  printRecord(terminal, after.output[changed]);
+}
+
+/** Index of the first record that reaches the sink otherwise than before. */
+function firstChanged(before: Look, after: Look): number {
+  const index = after.output.findIndex((record, at) => {
+    const old = before.output[at];
+    return old === undefined || stringifyJson(old) !== stringifyJson(record);
+  });
+  return Math.max(index, 0);
+}
+
+function printRecord(terminal: CliContext['terminal'], record: JsonValue | undefined): void {
+  if (record !== undefined) terminal.print(`    ${stringifyJson(record)}`);
 }
 
 function lookText({ read, faults, fatal }: Look): string {
@@ -138,7 +152,7 @@ function document(
     records: look.read,
     cannot_go_on: look.faults.length,
     fatal: look.fatal ?? null,
-    output: look.output,
+    output: look.output.slice(0, SHOWN),
   });
   return {
     config: shortPath(file, world.cwd),

@@ -35,7 +35,7 @@ export interface Look {
   readonly faults: readonly Fault[];
   /** Why nothing goes on at all. */
   readonly fatal: string | undefined;
-  /** The first records that reach the sink. */
+  /** What of the records reaches the sink. */
   readonly output: readonly JsonValue[];
 }
 
@@ -48,8 +48,6 @@ export interface LookRequest {
   readonly signal: AbortSignal;
   readonly limit: number;
 }
-
-const SHOWN = 3;
 
 export async function look(request: LookRequest): Promise<Look> {
   const found = await readFirst(request);
@@ -77,7 +75,7 @@ export async function look(request: LookRequest): Promise<Look> {
     fields,
     faults: [...unread, ...dead],
     fatal: trace.error,
-    output: trace.output.slice(0, SHOWN),
+    output: trace.output,
   };
 }
 
