@@ -34,14 +34,35 @@ export function editorSchema(parts: Parts, grammar: Grammar): JsonSchema {
     // What a document extends may bring what it lacks itself.
     anyOf: [{ required }, { required: ['extends'] }],
     title: 'Headgate pipeline document',
-    $defs: {
+    $defs: madeWhenRead([
       ...partSchemas('source', parts.sources.all, 'partial'),
       ...partSchemas('sink', parts.sinks.all, 'partial'),
       ...partSchemas('transform', parts.transforms.all, 'whole'),
       ...partSchemas('state', parts.states.all, 'whole'),
       ...partSchemas('credential', parts.credentials.all, 'whole'),
-    },
+    ]),
   };
+}
+
+type Maker = readonly [name: string, make: () => object];
+
+/**
+ * The settings of all parts take half a second to describe, and a look at one document reads those
+ * of two or three.
+ */
+function madeWhenRead(makers: readonly Maker[]): Record<string, object> {
+  const made = {};
+  for (const [name, make] of makers)
+    Object.defineProperty(made, name, {
+      enumerable: true,
+      configurable: true,
+      get() {
+        const value = make();
+        Object.defineProperty(made, name, { value, enumerable: true });
+        return value;
+      },
+    });
+  return made;
 }
 
 /** Every place where a part is named also refers to what is known about the parts of that kind. */
@@ -87,7 +108,7 @@ function partSchemas(
   kind: Kind,
   definitions: readonly Typed[],
   config: 'whole' | 'partial',
-): Record<string, object> {
+): Maker[] {
   const names = ({ type, aliases = [] }: Typed): string[] => [type, ...aliases];
   const nameOf = ({ type }: Typed): string => `${kind}_${type.replaceAll(/\W/g, '_')}`;
   const choice = {
@@ -98,11 +119,11 @@ function partSchemas(
       then: { description: one.description, $ref: `#/$defs/${nameOf(one)}` },
     })),
   };
-  const settings = definitions.flatMap((one) => [
-    [nameOf(one), { properties: { config: { $ref: `#/$defs/${nameOf(one)}_config` } } }] as const,
-    [`${nameOf(one)}_config`, configSchema(one, config)] as const,
+  const settings = definitions.flatMap((one): Maker[] => [
+    [nameOf(one), () => ({ properties: { config: { $ref: `#/$defs/${nameOf(one)}_config` } } })],
+    [`${nameOf(one)}_config`, () => configSchema(one, config)],
   ]);
-  return { [kind]: choice, ...Object.fromEntries(settings) };
+  return [[kind, () => choice], ...settings];
 }
 
 function configSchema({ config }: Typed, completeness: 'whole' | 'partial'): object {
