@@ -9,17 +9,17 @@ const SUFFIX = '.svc-tmp';
 const FOREIGN_MS = 24 * 60 * 60 * 1000;
 
 const HOST = createHash('sha256').update(hostname()).digest('hex').slice(0, 6);
-/** Names made by this process; a process id alone may be that of an earlier process. */
-const ours = new Set<string>();
+/** In all names that this process makes; its id alone may be that of an earlier process. */
+const OURS = randomUUID().slice(0, 8);
+let made = 0;
 
 /**
  * A unique path in the folder of `path` for unfinished output. It names the process that writes it,
  * so that a later one recognises what a killed process has left.
  */
 export function temporaryPath(path: string): string {
-  const name = `.${basename(path)}.${HOST}-${process.pid}-${randomUUID().slice(0, 8)}${SUFFIX}`;
-  ours.add(name);
-  return join(dirname(path), name);
+  const unique = `${HOST}-${process.pid}-${OURS}${(made++).toString(16)}`;
+  return join(dirname(path), `.${basename(path)}.${unique}${SUFFIX}`);
 }
 
 /** A path in the folder of `path` that a later run with the same `start` finds again. */
@@ -42,7 +42,7 @@ export function isTemporaryName(name: string): boolean {
   return name.endsWith(SUFFIX);
 }
 
-const NAME = /^\.(.+)\.([0-9a-f]{6})-(\d+)-[0-9a-f]{8}\.svc-tmp$/;
+const NAME = /^\.(.+)\.([0-9a-f]{6})-(\d+)-([0-9a-f]{8,})\.svc-tmp$/;
 
 /**
  * Removes what killed runs have left of the files that `belongs` names. Best effort: never throws.
@@ -53,10 +53,10 @@ export async function removeLeftovers(
 ): Promise<void> {
   const names = await readdir(folder).catch(() => []);
   for (const name of names) {
-    const [, target, host, pid] = NAME.exec(name) ?? [];
+    const [, target, host, pid, unique = ''] = NAME.exec(name) ?? [];
     if (target === undefined || !belongs(outermost(target))) continue;
     const path = join(folder, name);
-    const isLeft = host === HOST ? isDead(name, Number(pid)) : await isOld(path);
+    const isLeft = host === HOST ? isDead(Number(pid), unique) : await isOld(path);
     if (isLeft) await rm(path, { force: true, recursive: true }).catch(() => {});
   }
 }
@@ -67,8 +67,8 @@ function outermost(target: string): string {
   return inner === undefined ? target : outermost(inner);
 }
 
-function isDead(name: string, pid: number): boolean {
-  if (pid === process.pid) return !ours.has(name);
+function isDead(pid: number, unique: string): boolean {
+  if (pid === process.pid) return !unique.startsWith(OURS);
   try {
     process.kill(pid, 0);
     return false;
