@@ -22,9 +22,10 @@ const IN_USE_MS = 24 * 3600 * 1000;
 
 /**
  * `file` must have a name that changes with what stands in it. Runs for different purposes call different functions: what one of them
- * compiled is kept for its purpose, once, and in the folder that Node has for this very version of itself.
+ * compiled is kept for its purpose, once, and in the folder that Node has for this very version of itself. That is at the end of a run; of a
+ * worker, which its server kills in the end, `workedMs` after it was given work.
  */
-exports.runCompiled = function runCompiled(file, purpose) {
+exports.runCompiled = function runCompiled(file, purpose, workedMs) {
   const folder = getCompileCacheDir();
   const kept =
     folder === undefined
@@ -35,7 +36,7 @@ exports.runCompiled = function runCompiled(file, purpose) {
   const source = `(function (exports, require, module, __filename, __dirname) { ${readFileSync(file, 'utf8')}\n})`;
   const script = new vm.Script(source, { filename: file, cachedData });
   if (kept !== undefined && (cachedData === undefined || script.cachedDataRejected))
-    keepAtExit(script, kept);
+    keepCompiled(script, kept, workedMs);
   const module = { exports: {} };
   const require = rememberingBuiltins(createRequire(file));
   script.runInThisContext()(module.exports, require, module, file, path.dirname(file));
@@ -65,10 +66,11 @@ function readKept(kept) {
   }
 }
 
-/** Not of a run that failed: it compiled less than others will need, and its purpose may be a slip of the pen. */
-function keepAtExit(script, kept) {
-  process.once('exit', (code) => {
-    if (code !== 0) return;
+function keepCompiled(script, kept, workedMs) {
+  let isKept = false;
+  const keep = () => {
+    if (isKept) return;
+    isKept = true;
     const part = `${kept}.${process.pid}`;
     try {
       mkdirSync(path.dirname(kept), { recursive: true });
@@ -80,6 +82,11 @@ function keepAtExit(script, kept) {
       // Where nothing can be kept, the next run compiles again.
       rmSync(part, { force: true });
     }
+  };
+  if (workedMs !== undefined) process.once('message', () => setTimeout(keep, workedMs).unref());
+  // Not of a run that failed: it compiled less than others will need, and its purpose may be a slip of the pen.
+  process.once('exit', (code) => {
+    if (code === 0) keep();
   });
 }
 

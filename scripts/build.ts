@@ -32,12 +32,13 @@ const external = Object.keys({ ...dependencies, ...peerDependencies }).flatMap((
 
 /**
  * What is started as a program or a thread of its own, by the name by which `lib/files/program-file.ts`
- * finds it, and the code that says for what purpose it runs where what it compiled is kept for the
- * next run. Where it is not: it is killed, and keeps what it can by itself.
+ * finds it, and the code that says for what purpose it runs (and how long a worker works) before what
+ * it compiled is kept for the next run. Where it is not: it is killed, and keeps what it can by
+ * itself.
  */
 const PROGRAMS: Readonly<Record<string, string | undefined>> = {
   main: 'process.argv[2]',
-  worker: "'run'",
+  worker: 'process.argv[3], 5000',
   'crash-attempt': undefined,
   'conformance-writer': undefined,
   'history/sqlite/checkpoint-thread': undefined,

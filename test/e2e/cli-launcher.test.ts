@@ -2,7 +2,7 @@
  * The launcher, in a package of its own: which Node it starts, and that nobody can tell the
  * difference.
  */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { fork, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import {
   cpSync,
@@ -19,8 +19,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { noteOfBundle, stateOfSources } from '../../bin/bundle.js';
+import { eventually } from '../support/eventually.ts';
 
 const PROGRAMS = resolve(import.meta.dirname, '../../bin');
 
@@ -229,6 +231,25 @@ describe('a bundled program', () => {
     expect(run('fail')).toMatchObject({ status: 1, stdout: 'ran\n' });
     expect(run('../../escape')).toMatchObject({ status: 0 });
     expect(kept()).toEqual(['program-1.cjs-other']);
+  });
+
+  it('keeps what a worker compiled for its work, which is killed in the end', async () => {
+    put(
+      'dist/worker.cjs',
+      `require('../bin/compiled.js').runCompiled(__dirname + '/program-1.cjs', process.argv[2], 10);`,
+    );
+    put('dist/program-1.cjs', 'process.on("message", () => process.send("done"));');
+    const worker = fork(join(home, 'dist', 'worker.cjs'), ['runs'], {
+      env: { NODE_COMPILE_CACHE: cache },
+    });
+    const ended = once(worker, 'exit');
+    // Without work it has nothing to keep.
+    await pause(100);
+    expect(existsSync(cache) ? kept() : []).toEqual([]);
+    worker.send('work');
+    await eventually(() => expect(kept()).toEqual(['program-1.cjs-runs']));
+    worker.kill('SIGKILL');
+    await ended;
   });
 
   it('compiles again where what was kept is no use', () => {

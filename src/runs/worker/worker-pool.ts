@@ -71,7 +71,7 @@ class WorkerPool implements JobExecutor {
       purpose: 'runs',
       spares: 1,
       idleMs: 60_000,
-      jobsPerWorker: 1000,
+      jobsPerWorker: 20_000,
       // One is left for the server.
       quickWorkers: Math.max(1, availableParallelism() - 1),
       aheadMs: 20,

@@ -4,6 +4,7 @@
  */
 import { fork } from 'node:child_process';
 import { getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
 import type { Env } from '../../lib/env.ts';
 import type { FromWorker, ToWorker } from './protocol.ts';
 
@@ -66,5 +67,6 @@ export function startProcess(options: ProcessOptions, listener: ProcessListener)
  */
 function compileCache(): { readonly NODE_COMPILE_CACHE?: string } {
   const folder = getCompileCacheDir();
-  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
+  // Node puts a folder for its own version into the one that it is told.
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) };
 }
