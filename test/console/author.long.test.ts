@@ -6,9 +6,10 @@ import { workshop, type Program } from '../e2e/serve-program.ts';
 import { launcherPath } from '../servers/bundle.ts';
 import { chromiumOrReason } from '../servers/chromium.ts';
 import { writeOrders } from './documents.ts';
-import { expectFlawless, visit, type Visit, type VisitOptions } from './visit.ts';
+import { expectFlawless, expectToFit, visit, type Visit, type VisitOptions } from './visit.ts';
 
 const chromium = chromiumOrReason();
+const HOSTILE = '<img src=x onerror=alert(1)>';
 
 describe.skipIf(chromium.reason !== undefined)(`the editor [${chromium.reason ?? ''}]`, () => {
   const shop = workshop();
@@ -110,6 +111,40 @@ describe.skipIf(chromium.reason !== undefined)(`the editor [${chromium.reason ??
     await editorOf(page).fill(document('eq').replace(shop.path('in.csv'), '/absent.csv'));
     await page.getByRole('alert').filter({ hasText: 'absent.csv' }).waitFor();
   });
+
+  test.each([{}, { theme: 'dark', width: 360, height: 740 }] as const)(
+    'shows what each node of a graph makes of the first records: %o',
+    async (look) => {
+      const page = await open(look);
+      await page.goto(`${program.url}/#/author?side=preview`);
+      await editorOf(page).fill(`version: 1
+pipeline:
+  sources: { in: { type: csv, config: { path: ${shop.path('in.csv')} } } }
+  nodes:
+    people: { kind: source, ref: in }
+    again: { kind: source, ref: in }
+    typed: { kind: transform, transforms: [{ type: cast, config: { fields: { id: int } } }] }
+    pairs: { kind: join, build: { edge: left, key: name }, probe: { edge: right, key: name }, project: [{ from: id, as: ${JSON.stringify(HOSTILE)} }] }
+    out: { kind: sink, type: jsonl, config: { path: ${shop.path('never.jsonl')} } }
+  edges:
+    - { from: people, to: pairs, as: left }
+    - { from: again, to: typed }
+    - { from: typed, to: pairs, as: right }
+    - { from: pairs, to: out }
+`);
+      const node = (name: string) => page.getByRole('region', { name, exact: true });
+      await node('typed').locator('td.changed', { hasText: '"1"1' }).waitFor();
+      await node('pairs').getByText('6 of people (left), 6 of typed (right)').waitFor();
+      await node('pairs').getByRole('columnheader', { name: HOSTILE }).waitFor();
+      await node('out').getByText('6 records would go to jsonl.').waitFor();
+      if (seen !== undefined) await expectFlawless(seen);
+      if (seen !== undefined) await expectToFit(seen);
+      await page.getByRole('combobox', { name: 'Node' }).selectOption('typed');
+      await node('pairs').waitFor({ state: 'detached' });
+      expect(await page.locator('.stage.node').count()).toBe(2);
+      expect(existsSync(shop.path('never.jsonl'))).toBe(false);
+    },
+  );
 
   test('keeps a document as a template', async () => {
     const page = await open();

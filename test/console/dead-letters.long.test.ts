@@ -87,6 +87,42 @@ describe.skipIf(chromium.reason !== undefined)(`dead letters [${chromium.reason 
     await page.getByText('2 dead letters in 1 file').waitFor();
   });
 
+  test('of one cause are discarded together, and it is told before', async () => {
+    const letter = (message: string, id: number): string =>
+      `${JSON.stringify({ error: { kind: 'Quality', message }, reason: 'quality', payload: { id } })}\n`;
+    const other = letter(`\`name\` is ${HOSTILE}`, 9);
+    const file = shop.path('many.jsonl');
+    writeFileSync(file, letter('`amount` is -1', 1) + letter('`amount` is -2', 2) + other);
+    const visited = await open('many.jsonl');
+    const { page } = visited;
+    const discard = page
+      .getByRole('row', { name: /^2 quality/ })
+      .getByRole('button', { name: 'Discard them' });
+    await discard.click();
+    const dialog = page.getByRole('dialog', { name: 'Discard 2 dead letters?' });
+    await dialog.getByText('Dead letters of other causes stay.').waitFor();
+    await expectFlawless(visited);
+    expect(readFileSync(file, 'utf8').split('\n')).toHaveLength(4);
+    // Whoever closes it changes nothing.
+    await page.keyboard.press('Escape');
+    await page.getByText('3 dead letters in 1 file').waitFor();
+    await discard.click();
+    await dialog.getByRole('button', { name: 'Discard', exact: true }).click();
+    await page.getByRole('dialog', { name: '2 dead letters were taken out' }).waitFor();
+    await page.getByText(shop.path('many.archived.jsonl')).waitFor();
+    await page.getByRole('button', { name: 'Close' }).last().click();
+    await page.getByText('1 dead letter in 1 file').waitFor();
+    expect(readFileSync(file, 'utf8')).toBe(other);
+    expect(readFileSync(shop.path('many.archived.jsonl'), 'utf8')).toContain('{"id":2}');
+    await page.getByRole('button', { name: 'Discard them' }).click();
+    await page.getByRole('checkbox', { name: 'Delete them instead' }).check();
+    await page.getByText('nobody can bring them back').waitFor();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('They were deleted.').waitFor();
+    expect(readFileSync(file, 'utf8')).toBe('');
+    expect(await page.locator('img[src="x"], [onerror]').count()).toBe(0);
+  });
+
   test.each([{ theme: 'light' }, { theme: 'dark', width: 360, height: 740 }] as const)(
     'are texts, and never what they look like: %o',
     async (look) => {

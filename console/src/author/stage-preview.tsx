@@ -4,10 +4,13 @@ import { answerOf } from '../lib/answer.ts';
 import { useAsked } from '../lib/use-asked.ts';
 import { Failure } from '../parts/failure.tsx';
 import { Loading } from '../parts/small.tsx';
+import type { Topology } from '../run/plan-graph.tsx';
 import { T } from '../texts.ts';
 import { cellAt, fieldsOf, pairRecords, sameValue, type Pair } from './pair-records.ts';
 
 const RECORDS = 6;
+type GraphPreview = Extract<PreviewAnswer, { readonly nodes: unknown }>;
+type RowPreview = Exclude<PreviewAnswer, GraphPreview>;
 
 interface StagePreviewProps {
   readonly text: string;
@@ -16,16 +19,27 @@ interface StagePreviewProps {
 
 /** The first records after each stage, for as long as the text has no problem. */
 export function StagePreview({ text, plan }: StagePreviewProps) {
-  const rows = plan.rows.filter((row) => row['parent'] === null).map(({ row }) => row);
+  const graph = plan.graph as Topology | undefined;
+  const nodes = graph?.nodes.map(({ id }) => id);
+  const rows = nodes ?? plan.rows.filter((row) => row['parent'] === null).map(({ row }) => row);
   const [chosen, setChosen] = useState<string>();
-  const row = chosen !== undefined && rows.includes(chosen) ? chosen : rows[0];
+  const row =
+    chosen !== undefined && rows.includes(chosen)
+      ? chosen
+      : nodes === undefined
+        ? rows[0]
+        : undefined;
   const { preview: words } = T.author;
   return (
     <div class="stage-preview">
       {rows.length < 2 ? null : (
         <label class="field">
-          <span>{words.row}</span>
-          <select value={row} onChange={({ currentTarget }) => setChosen(currentTarget.value)}>
+          <span>{nodes === undefined ? words.row : words.node}</span>
+          <select
+            value={row ?? ''}
+            onChange={({ currentTarget }) => setChosen(currentTarget.value)}
+          >
+            {nodes === undefined ? null : <option value="">{words.allNodes}</option>}
             {rows.map((name) => (
               <option key={name} value={name}>
                 {name}
@@ -54,18 +68,24 @@ function Shown({ text, row }: { readonly text: string; readonly row: string | un
   const shown = data ?? last;
   if (error !== undefined) return <Failure error={error} />;
   if (shown === undefined) return <Loading />;
-  return <Stages of={shown} isOld={isLoading && data === undefined} />;
-}
-
-function Stages({ of, isOld }: { readonly of: PreviewAnswer; readonly isOld: boolean }) {
-  const { preview: words } = T.author;
+  const isOld = isLoading && data === undefined;
   return (
     <div class={isOld ? 'stages outdated' : 'stages'}>
+      {isGraph(shown) ? <GraphStages of={shown.nodes} /> : <Stages of={shown} />}
+    </div>
+  );
+}
+
+function isGraph(of: PreviewAnswer): of is GraphPreview {
+  return 'nodes' in of;
+}
+
+function Stages({ of }: { readonly of: RowPreview }) {
+  const { preview: words } = T.author;
+  return (
+    <>
       <p class="muted">{words.from(of.source, of.input.length)}</p>
-      <Records
-        name={words.source(of.source)}
-        pairs={of.input.map((record) => ({ before: record, after: record, isGone: false }))}
-      />
+      <Records name={words.source(of.source)} pairs={unchanged(of.input)} />
       {of.stages.map((stage, index) => (
         <Stage key={index} stage={stage} />
       ))}
@@ -76,20 +96,81 @@ function Stages({ of, isOld }: { readonly of: PreviewAnswer; readonly isOld: boo
           {words.ends} {of.error}
         </p>
       )}
-    </div>
+    </>
   );
 }
 
-function Stage({ stage }: { readonly stage: PreviewAnswer['stages'][number] }) {
+/** Each node of a graph after those that feed it. */
+function GraphStages({ of }: { readonly of: GraphPreview['nodes'] }) {
+  const { preview: words } = T.author;
+  return (
+    <>
+      <p class="muted">{words.fromGraph}</p>
+      {of.map((node) => (
+        <NodeStages key={node.node} of={node} />
+      ))}
+    </>
+  );
+}
+
+function NodeStages({ of }: { readonly of: GraphPreview['nodes'][number] }) {
+  const { node, kind, connector, inputs, stages, output, error } = of;
+  const { preview: words } = T.author;
+  const given = inputs.map(({ from, label, records }) =>
+    words.given(records.length, label === null ? from : `${from} (${label})`),
+  );
+  return (
+    <section class="stage node" aria-label={node}>
+      <h3>
+        {node}{' '}
+        <span class="muted">
+          {connector === null ? kind : `${kind} ${connector}`}{' '}
+          {kind === 'sink' ? '' : words.handsOn(output.length)}
+        </span>
+      </h3>
+      {given.length === 0 ? null : <p class="muted">{given.join(', ')}</p>}
+      {stages.map((stage, index) => (
+        <Stage key={index} stage={stage} level={4} />
+      ))}
+      {error === null ? (
+        <>
+          {/* A tee changes nothing, and stages have shown what they make. */}
+          {kind === 'tee' || stages.length > 0 || output.length === 0 ? null : (
+            <Records name={node} pairs={unchanged(output)} />
+          )}
+          {kind === 'sink' && connector !== null ? (
+            <p class="fine">{words.to(connector, output.length)}</p>
+          ) : null}
+        </>
+      ) : (
+        <p class="problem" role="alert">
+          {words.ends} {error}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function unchanged(records: readonly unknown[]): readonly Pair[] {
+  return records.map((record) => ({ before: record, after: record, isGone: false }));
+}
+
+interface StageProps {
+  readonly stage: RowPreview['stages'][number];
+  readonly level?: 3 | 4;
+}
+
+function Stage({ stage, level = 3 }: StageProps) {
+  const Heading = level === 3 ? 'h3' : 'h4';
   const { stage: name, before, after, dead } = stage;
   const pairs = pairRecords(before, after);
   const isSame = pairs.every((pair) => sameValue(pair.before, pair.after));
   const { preview: words } = T.author;
   return (
     <section class="stage" aria-label={name}>
-      <h3>
+      <Heading>
         {name} <span class="muted">{words.counts(before.length, after.length)}</span>
-      </h3>
+      </Heading>
       {isSame && dead.length === 0 ? (
         <p class="muted">{words.unchanged}</p>
       ) : (

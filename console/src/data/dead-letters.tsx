@@ -10,10 +10,11 @@ import { Fact, Facts } from '../parts/small.tsx';
 import { Table } from '../parts/table.tsx';
 import { ReplayDialog } from '../run/document-actions.tsx';
 import { T } from '../texts.ts';
+import { DiscardDialog } from './discard-dialog.tsx';
 import { LetterDialog, type Letter } from './letter-dialog.tsx';
 
 const MOST = 50;
-type Cause = DlqInspectAnswer['causes'][number];
+export type Cause = DlqInspectAnswer['causes'][number];
 
 export function DeadLetters() {
   const { query } = useStore(address);
@@ -77,6 +78,7 @@ interface FoundProps {
 
 function Found({ of, cause, onInspect }: FoundProps) {
   const [replaying, setReplaying] = useState<Cause>();
+  const [discarding, setDiscarding] = useState<Cause>();
   const { data: words } = T;
   return (
     <>
@@ -105,9 +107,14 @@ function Found({ of, cause, onInspect }: FoundProps) {
                       {words.showCause}
                     </button>
                     {may('dlq_manage') ? (
-                      <button type="button" onClick={() => setReplaying(one)}>
-                        {words.replayCause}
-                      </button>
+                      <>
+                        <button type="button" onClick={() => setReplaying(one)}>
+                          {words.replayCause}
+                        </button>
+                        <button type="button" onClick={() => setDiscarding(one)}>
+                          {words.discard.open}
+                        </button>
+                      </>
                     ) : null}
                   </span>
                 ),
@@ -124,10 +131,21 @@ function Found({ of, cause, onInspect }: FoundProps) {
         </p>
       )}
       <Sample of={of.sample} onChanged={() => onInspect(cause)} />
+      {discarding === undefined ? null : (
+        <DiscardDialog
+          location={of.location}
+          cause={discarding}
+          onClose={(hasChanged) => {
+            setDiscarding(undefined);
+            if (hasChanged) onInspect();
+          }}
+        />
+      )}
       {replaying === undefined ? null : (
         <ReplayDialog
           location={of.location}
           cause={replaying.id}
+          told={words.replayTold(count(replaying.letters), replaying.message ?? words.unknownCause)}
           onClose={() => {
             setReplaying(undefined);
             onInspect();

@@ -33,10 +33,12 @@ interface ReplayProps {
   readonly location?: string;
   /** Only those of this cause. */
   readonly cause?: string;
+  /** Which and how many those are. */
+  readonly told?: string;
   readonly onClose: () => void;
 }
 
-export function ReplayDialog({ location = '', cause, onClose }: ReplayProps) {
+export function ReplayDialog({ location = '', cause, told, onClose }: ReplayProps) {
   const [config, setConfig] = useState(readDraft);
   const [from, setFrom] = useState(location);
   const [report, setReport] = useState<object>();
@@ -61,6 +63,11 @@ export function ReplayDialog({ location = '', cause, onClose }: ReplayProps) {
       onClose={onClose}
     >
       <p>{actions.replayBody}</p>
+      {told === undefined ? null : (
+        <p>
+          <strong>{told}</strong>
+        </p>
+      )}
       <label class="field">
         <span>{actions.replayFrom}</span>
         <input

@@ -11,7 +11,7 @@ const GraphView = lazy(async () => (await import('../graph/graph-view.tsx')).Gra
 type Rows = RunPlanAnswer['rows'];
 export type Invocations = RunGetAnswer['invocations'];
 
-interface Topology {
+export interface Topology {
   readonly nodes: readonly { readonly id: string; readonly kind: string }[];
   readonly edges: readonly { readonly from: string; readonly to: string }[];
 }

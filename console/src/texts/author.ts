@@ -62,6 +62,12 @@ export const author = {
   },
   preview: {
     row: 'Row',
+    node: 'Node',
+    allNodes: 'All nodes',
+    fromGraph:
+      'The first records of each source, node by node. Nothing is written. A join finds only matches among these records.',
+    given: (records: number, from: string) => `${records} of ${from}`,
+    handsOn: (records: number) => `→ ${records}`,
     from: (source: string, records: number) =>
       `The first ${records} records of ${source}, stage by stage. Nothing is written.`,
     source: (type: string) => `source ${type}`,

@@ -50,6 +50,24 @@ export const data = {
   unknownCause: 'no message',
   showCause: 'Show them',
   replayCause: 'Replay them',
+  replayTold: (letters: string, cause: string) =>
+    `Only the ${letters} of this cause are sent: ${cause}`,
+  discard: {
+    open: 'Discard them',
+    title: (letters: string) =>
+      `Discard ${letters} dead ${letters === '1' ? 'letter' : 'letters'}?`,
+    body: 'They leave the queue and move to an archive beside their file, NAME.archived.jsonl. Dead letters of other causes stay.',
+    bodyDelete:
+      'They are deleted, and nobody can bring them back. Dead letters of other causes stay.',
+    later: 'Those of the same cause that arrive until then go with them.',
+    delete: 'Delete them instead of archiving',
+    go: 'Discard',
+    goDelete: 'Delete',
+    done: (letters: string) =>
+      `${letters} dead ${letters === '1' ? 'letter was' : 'letters were'} taken out`,
+    archived: 'They are in:',
+    deleted: 'They were deleted.',
+  },
   letter: {
     open: 'Edit and replay',
     title: 'A dead letter',

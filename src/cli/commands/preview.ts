@@ -1,19 +1,29 @@
 import { AppError } from '../../lib/errors.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
+import type { Parts } from '../../kit/parts.ts';
 import { defineCommand } from '../framework/command.ts';
+import type { CliContext } from '../framework/context.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
-import { EXIT, signalExit, usageError } from '../framework/exit.ts';
+import { EXIT, signalExit } from '../framework/exit.ts';
 import { momentOption } from '../framework/moment-option.ts';
 import { integerOption, switchOption } from '../framework/option.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 import { listenForStop, type Stops } from '../framework/signals.ts';
 
+interface NodesRequest {
+  readonly plan: Plan;
+  readonly parts: Parts;
+  /** Records of each source. */
+  readonly limit: number;
+  readonly clock?: Date | undefined;
+}
+
 export const previewCommand = defineCommand({
   name: 'preview',
   summary: 'Show the first records of a row, after transforms and masking.',
   description:
-    'Reads the source of the first selected row that has no parent, and prints its records as JSON lines; of a graph of nodes what each sink would be given. No sink is opened and no bookmark is read or stored. With `--stages` they are shown before and after each stage.',
+    'Reads the source of the first selected row that has no parent, and prints its records as JSON lines; of a graph of nodes what each sink would be given. No sink is opened and no bookmark is read or stored. With `--stages` they are shown before and after each stage, and at each node of a graph.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     limit: integerOption({ value: 'N', min: 1, default: 10, description: 'Records to show.' }),
@@ -40,11 +50,7 @@ export const previewCommand = defineCommand({
     });
     const { terminal, world, env } = context;
     if (options.stages) {
-      if (plan.topology !== undefined)
-        throw usageError(
-          '`--stages` reads the source of a row, and a graph of nodes has no such row',
-          'use `plan --sample` with a `--row`',
-        );
+      if (plan.topology !== undefined) return previewNodes(context, { plan, parts, ...options });
       const { printSample } = await import('../documents/plan-sample.ts');
       const { limit, clock } = options;
       return printSample(context, {
@@ -97,6 +103,25 @@ export const previewCommand = defineCommand({
     return exitOf(stops);
   },
 });
+
+async function previewNodes(
+  context: CliContext,
+  { plan, parts, limit, clock }: NodesRequest,
+): Promise<number> {
+  const { traceGraph } = await import('../../engine/preview/trace-graph.ts');
+  const { printGraphSample } = await import('../documents/graph-sample.ts');
+  using stops = listenForStop(context.world, 'cancel', () => {});
+  const traces = await traceGraph({
+    plan,
+    parts,
+    env: context.envAt('error'),
+    limit,
+    clock: clock ?? context.world.clock.now(),
+    signal: stops.signal,
+  });
+  printGraphSample(context, traces);
+  return traces.every(({ error }) => error === undefined) ? exitOf(stops) : EXIT.failed;
+}
 
 function exitOf(stops: Stops): number {
   const signal = stops.received();

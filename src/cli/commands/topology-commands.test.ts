@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -177,4 +177,14 @@ it('plan shows what a sink node does to the records of a file', async () => {
     code: 2,
     err: expect.stringContaining('a sample goes to one sink node') as string,
   });
+});
+
+it('preview --stages shows each node, with what it is given and hands on', async () => {
+  const { code, out } = await cli('preview --stages --limit 2');
+  expect(code).toBe(0);
+  expect(out).toContain('c  source csv\n  hands on 2 records\n');
+  expect(out).toContain('j  join, 2 records of c as right, 2 records of t as left\n');
+  expect(out).toMatch(/\nr {2}sink jsonl, 2 records of t\n\n {2}masking {2}2 → 2\n/);
+  expect(out).toContain('"cust_id":"***"');
+  expect(existsSync(path.join(cwd, 'o.jsonl'))).toBe(false);
 });

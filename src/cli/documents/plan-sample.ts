@@ -128,10 +128,7 @@ function printTrace(
   for (const text of formatEvidence(trace.types[0]?.schema))
     line(`    ${terminal.ink('dim', `inferred: ${text}`)}`);
   for (const [index, stage] of trace.stages.entries()) {
-    line(`\n  ${terminal.ink('bold', stage.stage)}  ${countsOf(stage)}`);
-    for (const text of changesOf(stage)) line(`    ${text}`);
-    for (const { reason, message, record } of stage.dead)
-      line(`    ${terminal.ink('red', `dead (${reason})`)} ${stringifyJson(record)}  ${message}`);
+    printStage(terminal, stage);
     printTypes(typesOf(trace, stage, index));
   }
   if (trace.error !== undefined)
@@ -139,6 +136,15 @@ function printTrace(
   else
     line(
       `\n  to ${row.sink.type}: ${count(trace.output.length, 'record')}; to the dead-letter queue: ${deadOf(trace)}`,
+    );
+}
+
+export function printStage(terminal: CliContext['terminal'], stage: StageTrace): void {
+  terminal.print(`\n  ${terminal.ink('bold', stage.stage)}  ${countsOf(stage)}`);
+  for (const text of changesOf(stage)) terminal.print(`    ${text}`);
+  for (const { reason, message, record } of stage.dead)
+    terminal.print(
+      `    ${terminal.ink('red', `dead (${reason})`)} ${stringifyJson(record)}  ${message}`,
     );
 }
 

@@ -1296,62 +1296,118 @@ export interface PreviewBody {
    */
   name?: string | null;
   /**
-   * The row; by default the first one that has no parent.
+   * The row; by default the first one that has no parent. Of a graph a node, which is shown with what leads to it; by default all nodes.
    */
   row?: string | null;
   /**
-   * Records that are read.
+   * Records that are read of each source.
    */
   limit?: number;
 }
 
 /**
- * The first records of a row after each stage. What masking hides is hidden.
+ * The first records of a row after each stage, or of a graph at each node. What masking hides is hidden.
  */
-export interface PreviewAnswer {
-  row: string;
-  /**
-   * Kind of the source.
-   */
-  source: string;
-  /**
-   * Kind of the sink, which is not opened.
-   */
-  sink: string;
-  /**
-   * As the source gives them.
-   */
-  input: unknown[];
-  /**
-   * In the order of the document.
-   */
-  stages: {
-    /**
-     * `transform` with its type, or the name of another stage.
-     */
-    stage: string;
-    before: unknown[];
-    after: unknown[];
-    filtered: number;
-    expanded: number;
-    dead: {
-      reason: string;
-      message: string;
-      record: unknown;
+export type PreviewAnswer =
+  | {
+      row: string;
+      /**
+       * Kind of the source.
+       */
+      source: string;
+      /**
+       * Kind of the sink, which is not opened.
+       */
+      sink: string;
+      /**
+       * As the source gives them.
+       */
+      input: unknown[];
+      /**
+       * In the order of the document.
+       */
+      stages: {
+        /**
+         * `transform` with its type, or the name of another stage.
+         */
+        stage: string;
+        before: unknown[];
+        after: unknown[];
+        filtered: number;
+        expanded: number;
+        dead: {
+          reason: string;
+          message: string;
+          record: unknown;
+          [k: string]: unknown;
+        }[];
+        [k: string]: unknown;
+      }[];
+      /**
+       * What the sink would be given.
+       */
+      output: unknown[];
+      /**
+       * Why the run would end here.
+       */
+      error: string | null;
       [k: string]: unknown;
-    }[];
-    [k: string]: unknown;
-  }[];
-  /**
-   * What the sink would be given.
-   */
-  output: unknown[];
-  /**
-   * Why the run would end here.
-   */
-  error: string | null;
-  [k: string]: unknown;
-}
+    }
+  | {
+      /**
+       * Each node after those that feed it.
+       */
+      nodes: {
+        node: string;
+        kind: 'source' | 'transform' | 'tee' | 'merge' | 'join' | 'sink';
+        /**
+         * Kind of a source or a sink.
+         */
+        connector: string | null;
+        inputs: {
+          /**
+           * The node that hands these on.
+           */
+          from: string;
+          /**
+           * What a join calls this input.
+           */
+          label: string | null;
+          records: unknown[];
+          [k: string]: unknown;
+        }[];
+        /**
+         * In the order of the document.
+         */
+        stages: {
+          /**
+           * `transform` with its type, or the name of another stage.
+           */
+          stage: string;
+          before: unknown[];
+          after: unknown[];
+          filtered: number;
+          expanded: number;
+          dead: {
+            reason: string;
+            message: string;
+            record: unknown;
+            [k: string]: unknown;
+          }[];
+          [k: string]: unknown;
+        }[];
+        /**
+         * What it hands on, at most 500; what a sink would be given.
+         */
+        output: unknown[];
+        /**
+         * Why the run would end here.
+         */
+        error: string | null;
+        [k: string]: unknown;
+      }[];
+      [k: string]: unknown;
+    };
 
 /**
  * A document whose source is asked which data sets it has.

@@ -168,6 +168,12 @@ function hidden(trace: SampleTrace, { row }: TraceOptions): SampleTrace {
             ...one,
             before: shown(one.before, index),
             after: index === row.transforms.length ? one.after : shown(one.after, index + 1),
+            dead: one.dead.map((dead) => ({
+              ...dead,
+              record: hideKnown((hiders[index] ?? mask)(dead.record)),
+              // The reason may quote a value.
+              message: hideValues(hiders[index] ?? mask, [dead.record]).text(text(dead.message)),
+            })),
           },
     ),
     output: trace.output,

@@ -78,7 +78,7 @@ export function hideForNode(
 }
 
 /** The node, and all that its records can reach. */
-function nodesBehind(id: string, { edges }: TopologyPlan): ReadonlySet<string> {
+export function nodesBehind(id: string, { edges }: TopologyPlan): ReadonlySet<string> {
   const reached = new Set([id]);
   // A set grows while it is walked.
   for (const one of reached) for (const { from, to } of edges) if (from === one) reached.add(to);
@@ -89,7 +89,7 @@ function nodesBehind(id: string, { edges }: TopologyPlan): ReadonlySet<string> {
  * What becomes of fields on the way to masking, which is a matter of the sinks; `undefined` where
  * that cannot be said of a field.
  */
-function transformsOf(
+export function transformsOf(
   behind: ReadonlySet<string>,
   { nodes }: TopologyPlan,
 ): readonly PlannedTransform[] | undefined {
