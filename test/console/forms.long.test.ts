@@ -60,6 +60,78 @@ describe.skipIf(chromium.reason !== undefined)(`forms [${chromium.reason ?? ''}]
     if (seen !== undefined) await expectFlawless(seen);
   });
 
+  test('add, move, set and remove transforms by the keyboard, in step with the text', async () => {
+    const page = await open('form');
+    await editorOf(page).fill(`version: 1
+pipeline:
+  source: { type: csv, config: { path: ${shop.path('in.csv')} } }
+  transforms:
+    # numbers
+    - type: cast # at once
+      config: { fields: { id: int } }
+  sink: { type: jsonl, config: { path: ${shop.path('never.jsonl')} } }
+`);
+    await page.getByText('No problem found').waitFor();
+    await page.getByLabel('Part of the document').selectOption('pipeline.transforms');
+    const item = (name: RegExp) => page.getByRole('button', { name, expanded: false });
+    const kind = page.getByLabel('Kind of transform');
+    await kind.selectOption('filter');
+    await kind.press('Tab');
+    await page.keyboard.press('Enter');
+    // What was added is open, and has the focus.
+    const added = page.getByRole('button', { name: /^2 filter/, expanded: true });
+    await added.and(page.locator(':focus')).waitFor();
+    await page.getByText('`path` is required').first().waitFor();
+    await page.getByLabel('path required').fill('$.name');
+    await page.getByLabel('op required').selectOption('ne');
+    await page.getByLabel('value', { exact: true }).fill('name 2');
+    await page.getByText('No problem found').waitFor();
+    expect(await textOf(page)).toContain(
+      '    # numbers\n    - type: cast # at once\n      config: { fields: { id: int } }\n    - type: filter\n      config:',
+    );
+    if (seen !== undefined) await expectFlawless(seen);
+    await added.focus();
+    await page.keyboard.press('Alt+ArrowUp');
+    await page.getByRole('button', { name: /^1 filter/, expanded: true }).waitFor();
+    await item(/^2 cast/).waitFor();
+    expect(await textOf(page)).toMatch(
+      /transforms:\n {4}- type: filter\n[^]*\n {4}# numbers\n {4}- type: cast # at once\n/,
+    );
+    // The focus has gone with it, to what can be pressed.
+    expect(await page.locator(':focus').getAttribute('data-control')).toBe('summary');
+    await page.getByRole('button', { name: 'Move 2, cast up' }).press('Enter');
+    await page.getByRole('button', { name: 'Remove 1, cast' }).press('Enter');
+    await page.getByRole('button', { name: /^1 filter/ }).waitFor();
+    expect(await textOf(page)).not.toContain('numbers');
+    await page.getByText('No problem found').waitFor();
+    await page.getByRole('button', { name: 'Remove 1, filter' }).press('Enter');
+    await page.getByText('No transform yet').waitFor();
+    expect(await textOf(page)).toContain('  transforms: []\n');
+    // The editor takes back what a form did.
+    await editorOf(page).press('Control+z');
+    await item(/^1 filter/).waitFor();
+  });
+
+  test('of transforms fit a narrow screen, and say what is wrong with one', async () => {
+    const page = await open('form', { theme: 'dark', width: 360, height: 740 });
+    await editorOf(page).fill(`version: 1
+pipeline:
+  source: { type: csv, config: { path: ${shop.path('in.csv')} } }
+  transforms: [{ type: cast, config: { fields: { id: integer } } }, { type: "<img src=x onerror=alert(1)>" }]
+  sink: { type: jsonl, config: { path: b.jsonl } }
+`);
+    await page.getByLabel('Part of the document').selectOption('pipeline.transforms');
+    await page.getByRole('button', { name: /^1 cast has a problem/ }).click();
+    await page.getByRole('button', { name: /^2 <img src=x/ }).waitFor();
+    if (seen !== undefined) await expectFlawless(seen);
+    if (seen !== undefined) await expectToFit(seen);
+    await page.getByRole('button', { name: /^Remove 2/ }).click();
+    await page.getByRole('button', { name: /^2 / }).waitFor({ state: 'detached' });
+    expect(await textOf(page)).toContain(
+      'transforms: [{ type: cast, config: { fields: { id: integer } } }]',
+    );
+  });
+
   const WRITTEN = `# moves orders
 version: 1
 pipeline:

@@ -1,4 +1,7 @@
-/** A source or a sink of the document as a form, which is made of the schema of its kind. */
+/**
+ * A source, a sink or the transforms of the document as a form, which is made of the schemas of their
+ * kinds.
+ */
 import { useMemo, useState } from 'preact/hooks';
 import { answerOf } from '../../lib/answer.ts';
 import { useAsked } from '../../lib/use-asked.ts';
@@ -6,8 +9,10 @@ import { AskedView } from '../../parts/asked-view.tsx';
 import type { Issue } from '../../parts/failure.tsx';
 import { T } from '../../texts.ts';
 import { isMapping, valueAt, valuesOf, withValue, type Step, type Value } from './edit-yaml.ts';
-import { Fields, membersOf, type Form } from './field.tsx';
-import { issuesAt, nameOf, placesOf, type Place, type Schema } from './fields.ts';
+import type { Form } from './field.tsx';
+import { issuesAt, nameOf, placesOf, type Role } from './fields.ts';
+import { Settings } from './settings.tsx';
+import { TransformList } from './transform-list.tsx';
 import { Wrong } from './wrong.tsx';
 
 interface ConnectorFormProps {
@@ -31,6 +36,7 @@ export function ConnectorForm({ text, issues, onText }: ConnectorFormProps) {
     if (next !== text) onText(next);
     return true;
   };
+  const form: Form = { values, issues, kind: '', set };
   return (
     <div class="connector-form">
       <label class="field">
@@ -46,12 +52,28 @@ export function ConnectorForm({ text, issues, onText }: ConnectorFormProps) {
           ))}
         </select>
       </label>
-      <Part key={nameOf(place.steps)} place={place} form={{ values, issues, kind: '', set }} />
+      {place.role === 'transforms' ? (
+        <TransformList
+          key={nameOf(place.steps)}
+          text={text}
+          steps={place.steps}
+          form={form}
+          onText={onText}
+        />
+      ) : (
+        <Part key={nameOf(place.steps)} steps={place.steps} role={place.role} form={form} />
+      )}
     </div>
   );
 }
 
-function Part({ place: { steps, role }, form }: { readonly place: Place; readonly form: Form }) {
+interface PartProps {
+  readonly steps: readonly Step[];
+  readonly role: Role;
+  readonly form: Form;
+}
+
+function Part({ steps, role, form }: PartProps) {
   const asked = useAsked(async (client, signal) =>
     answerOf(await client.routes.GET('/v1/schemas', { signal })),
   );
@@ -90,41 +112,6 @@ function Part({ place: { steps, role }, form }: { readonly place: Place; readonl
           </>
         );
       }}
-    </AskedView>
-  );
-}
-
-interface SettingsProps {
-  readonly steps: readonly Step[];
-  readonly role: Place['role'];
-  readonly form: Form;
-}
-
-function Settings({ steps, role, form }: SettingsProps) {
-  const { kind } = form;
-  const asked = useAsked(
-    async (client, signal) => {
-      const path = { kind: role, name: kind };
-      const answer = await client.routes.GET('/v1/schemas/{kind}/{name}', {
-        params: { path },
-        signal,
-      });
-      return answerOf(answer) as Schema;
-    },
-    { about: [role, kind] },
-  );
-  const config = [...steps, 'config'];
-  return (
-    <AskedView of={asked}>
-      {(schema) => (
-        <>
-          <p class="muted">{schema.description}</p>
-          <Wrong
-            of={issuesAt(form.issues, config, membersOf(schema, valueAt(form.values, config)))}
-          />
-          <Fields form={form} steps={config} schema={schema} />
-        </>
-      )}
     </AskedView>
   );
 }

@@ -24,7 +24,13 @@ export type Value = unknown;
 /** The values of a text; undefined where it cannot be read. */
 export function valuesOf(text: string): Value {
   const document = parseDocument(text, { logLevel: 'silent' });
-  return document.errors.length > 0 ? undefined : (document.toJS({ maxAliasCount: 100 }) ?? {});
+  if (document.errors.length > 0) return undefined;
+  try {
+    return document.toJS({ maxAliasCount: 100 }) ?? {};
+  } catch {
+    // A name that nothing has, or one that is used too often.
+    return undefined;
+  }
 }
 
 export function isMapping(value: Value): value is Readonly<Record<string, Value>> {
@@ -76,7 +82,7 @@ function verified(text: string, changed: string | undefined, wanted: Value): str
   return isSame && commentsOf(text).every((comment) => left.has(comment)) ? changed : undefined;
 }
 
-function withStep(values: Value, [step, ...rest]: readonly Step[], value: Value): Value {
+export function withStep(values: Value, [step, ...rest]: readonly Step[], value: Value): Value {
   if (step === undefined) return value;
   if (typeof step === 'number') {
     const list = Array.isArray(values) ? [...(values as Value[])] : [];
@@ -91,7 +97,7 @@ function withStep(values: Value, [step, ...rest]: readonly Step[], value: Value)
 }
 
 /** What stands behind `#`, each as often as it stands there. */
-function commentsOf(text: string): readonly string[] {
+export function commentsOf(text: string): readonly string[] {
   const found: string[] = [];
   const look = (token: unknown): void => {
     if (Array.isArray(token)) token.forEach(look);

@@ -20,10 +20,10 @@ export interface Schema {
 
 export type Role = 'source' | 'sink';
 
-/** A part of the document that has a kind and settings. */
+/** A part of the document that has a kind and settings, or a list of such parts. */
 export interface Place {
   readonly steps: readonly Step[];
-  readonly role: Role;
+  readonly role: Role | 'transforms';
 }
 
 export function nameOf(steps: readonly Step[]): string {
@@ -36,10 +36,14 @@ export function nameOf(steps: readonly Step[]): string {
 
 const ROLES = { source: 'source', sources: 'source', sink: 'sink', sinks: 'sink' } as const;
 
-/** The source and the sink of the pipeline, and every other one that says what kind it is of. */
+/**
+ * The source, the transforms and the sink of the pipeline, and every other source or sink that says
+ * what kind it is of, and list of transforms.
+ */
 export function placesOf(values: Value): readonly Place[] {
   const places: Place[] = [
     { steps: ['pipeline', 'source'], role: 'source' },
+    { steps: ['pipeline', 'transforms'], role: 'transforms' },
     { steps: ['pipeline', 'sink'], role: 'sink' },
   ];
   const known = new Set(places.map(({ steps }) => nameOf(steps)));
@@ -55,6 +59,11 @@ export function placesOf(values: Value): readonly Place[] {
     }
     for (const [key, inner] of Object.entries(value)) {
       if (key === 'config') continue;
+      if (key === 'transforms' && Array.isArray(inner)) {
+        const list = [...steps, key];
+        if (!known.has(nameOf(list))) places.push({ steps: list, role: 'transforms' });
+        continue;
+      }
       const named: Role | undefined = Object.hasOwn(ROLES, key)
         ? ROLES[key as keyof typeof ROLES]
         : undefined;
