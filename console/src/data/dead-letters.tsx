@@ -6,6 +6,7 @@ import { count } from '../lib/format.ts';
 import { ask, may } from '../lib/session.ts';
 import { useStore } from '../lib/store.ts';
 import { Failure } from '../parts/failure.tsx';
+import { Marked } from '../parts/marked.tsx';
 import { Fact, Facts } from '../parts/small.tsx';
 import { Table } from '../parts/table.tsx';
 import { ReplayDialog } from '../run/document-actions.tsx';
@@ -60,7 +61,9 @@ export function DeadLetters() {
           {words.inspect}
         </button>
       </form>
-      <p class="muted">{words.deadHint}</p>
+      <p class="muted">
+        <Marked text={words.deadHint} />
+      </p>
       {error === undefined ? null : <Failure error={error} />}
       {found === undefined ? null : (
         <Found of={found} cause={cause} onInspect={(one) => void inspect(one)} />

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import type { Issue } from '../../parts/failure.tsx';
+import { Marked } from '../../parts/marked.tsx';
 import { T } from '../../texts.ts';
 import {
   ChoiceControl,
@@ -72,7 +73,7 @@ function Single({ form, steps, schema, isRequired }: FieldProps) {
       </label>
       {controlFor(schema, { ...props, name, onBroken: setBroken })}
       <p id={`${id}-help`} class="muted">
-        {schema.description}
+        <Marked text={schema.description} />
       </p>
       <Wrong
         id={`${id}-wrong`}
@@ -165,7 +166,7 @@ function Group({ form, steps, schema, isRequired }: FieldProps) {
         {isRequired ? <span class="muted">{T.author.form.required}</span> : null}
       </summary>
       <p id={`${id}-help`} class="muted">
-        {schema.description}
+        <Marked text={schema.description} />
       </p>
       {variants === undefined ? null : (
         <select

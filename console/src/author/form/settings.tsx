@@ -2,6 +2,7 @@
 import { answerOf } from '../../lib/answer.ts';
 import { useAsked } from '../../lib/use-asked.ts';
 import { AskedView } from '../../parts/asked-view.tsx';
+import { Marked } from '../../parts/marked.tsx';
 import { valueAt, type Step } from './edit-yaml.ts';
 import { Fields, membersOf, type Form } from './field.tsx';
 import { issuesAt, type Schema } from './fields.ts';
@@ -31,7 +32,9 @@ export function Settings({ steps, role, form }: SettingsProps) {
     <AskedView of={asked}>
       {(schema) => (
         <>
-          <p class="muted">{schema.description}</p>
+          <p class="muted">
+            <Marked text={schema.description} />
+          </p>
           <Wrong
             of={issuesAt(form.issues, config, membersOf(schema, valueAt(form.values, config)))}
           />

@@ -4,6 +4,7 @@ import { answerOf } from '../../lib/answer.ts';
 import { useAsked } from '../../lib/use-asked.ts';
 import { AskedView } from '../../parts/asked-view.tsx';
 import { Icon } from '../../parts/icons.tsx';
+import { Marked } from '../../parts/marked.tsx';
 import { T } from '../../texts.ts';
 import { withMovedItem, withoutItem } from './edit-list.ts';
 import { isMapping, valueAt, withItems, type Step, type Value } from './edit-yaml.ts';
@@ -144,7 +145,7 @@ function Item({ item, steps, form, place, isOpen, onOpen, onMove, onRemove }: It
             if (to >= 0 && to <= last) onMove(to, event.key === 'ArrowUp' ? 'up' : 'down');
           }}
         >
-          <span class="muted">{index + 1}</span> <code>{type}</code>
+          <Icon name="chevron" /> <span class="muted">{index + 1}</span> <code>{type}</code>
           {isWrong ? (
             <span class="problem">
               {' '}
@@ -224,7 +225,9 @@ function Adding({ onAdd }: { readonly onAdd: (type: string) => void }) {
             </select>
           </label>
           <button type="submit">{texts.add}</button>
-          <p class="muted">{transforms.find(({ name }) => name === chosen)?.description}</p>
+          <p class="muted">
+            <Marked text={transforms.find(({ name }) => name === chosen)?.description} />
+          </p>
         </form>
       )}
     </AskedView>
