@@ -16,6 +16,7 @@ import { httpSink } from './http/index.ts';
 import { jsonlSink, jsonlSource } from './jsonl/index.ts';
 import { kafkaSink, kafkaSource } from './kafka/index.ts';
 import { kinesisSink, kinesisSource } from './kinesis/index.ts';
+import { mongodbCdcSource } from './mongodb-cdc/index.ts';
 import { mongodbSink, mongodbSource } from './mongodb/index.ts';
 import { mqttSink, mqttSource } from './mqtt/index.ts';
 import { mysqlCdcSource } from './mysql-cdc/index.ts';
@@ -56,6 +57,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   jsonlSource,
   kafkaSource,
   kinesisSource,
+  mongodbCdcSource,
   mongodbSource,
   mqttSource,
   mysqlSource,

@@ -69,6 +69,7 @@ public class Serve {
   public static void main(String[] args) throws Exception {
     var server = new de.bwaldvogel.mongo.MongoServer(
       new de.bwaldvogel.mongo.backend.memory.MemoryBackend());
+    if (args.length > 1) server.enableOplog();
     server.bind("127.0.0.1", Integer.parseInt(args[0]));
     Thread.currentThread().join();
   }

@@ -14,13 +14,15 @@ import {
 import { delimiter, join } from 'node:path';
 
 /** Its address is `mongodb://` and `address`. */
-export const mongoJavaServer = serverOrReason('mongo-java-server', startMongo);
+export const mongoJavaServer = serverOrReason('mongo-java-server', () => startMongo([]));
+/** With a log of its changes, which it tells. */
+export const mongoWithChanges = serverOrReason('mongo-java-server', () => startMongo(['oplog']));
 
-async function startMongo(): Promise<TestServer> {
+async function startMongo(more: readonly string[]): Promise<TestServer> {
   const [port, folder] = [await freePort(), await serverFolder('mongodb')];
   const classes = `${MONGO_FOLDER}${delimiter}${join(MONGO_FOLDER, '*')}`;
   return startServer({
-    argv: ['java', '-Xmx300m', '-cp', classes, 'Serve', String(port)],
+    argv: ['java', '-Xmx300m', '-cp', classes, 'Serve', String(port), ...more],
     port,
     folder,
     async isReady() {

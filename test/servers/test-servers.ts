@@ -15,7 +15,7 @@ export const SERVERS_FOLDER =
   process.env['HEADGATE_TEST_SERVERS'] ?? join(homedir(), '.cache/headgate-test-servers');
 
 export const KAFKA_FOLDER = join(SERVERS_FOLDER, 'kafka-4.0.0');
-export const MONGO_FOLDER = join(SERVERS_FOLDER, 'mongo-java-server-1.47.0');
+export const MONGO_FOLDER = join(SERVERS_FOLDER, 'mongo-java-server-1.47.0-oplog');
 
 export const ELASTICMQ_FOLDER = join(SERVERS_FOLDER, 'elasticmq-1.6.11');
 export const DYNAMODB_FOLDER = join(SERVERS_FOLDER, 'dynamodb-local-2.5.4');

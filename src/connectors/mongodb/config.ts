@@ -1,31 +1,16 @@
 import { z } from 'zod';
 import { otherName } from '../../kit/other-name.ts';
-import { batchSize, boolean, finding, integer, json, optional, text } from '../../kit/schema.ts';
+import { batchSize, boolean, finding, integer, json, optional } from '../../kit/schema.ts';
 import { checkWriteFields, writeFields } from '../../kit/write-spec.ts';
 import { parseMongoAddress } from '../../lib/mongodb/address.ts';
 import { isObject, type JsonObject } from '../../lib/text/json.ts';
+import { collectionName, databaseName, mongodbUri } from '../_documents/mongodb-fields.ts';
 
 function place() {
   return {
-    connection_uri: text()
-      .superRefine((uri, ctx) => {
-        if (parseMongoAddress(uri) !== undefined) return;
-        const message =
-          'this is not an address of MongoDB; write `mongodb://user:password@host:port`, with special letters percent-encoded';
-        ctx.addIssue(finding('invalid_value', message));
-      })
-      .meta({
-        description:
-          'Address of the server or of all members of a replica set: `mongodb://user:password@host:port,host:port/?option=value`, or `mongodb+srv://…`. Documents from elsewhere may call it `connection_url`.',
-        examples: ['${env:MONGODB_URI}', 'mongodb://reader:secret@db.example:27017'],
-        secret: true,
-      }),
-    database: text()
-      .regex(/^[^/\\. "$*<>:|?\0]{1,63}$/, 'is no name of a database')
-      .meta({ description: 'Name of the database.' }),
-    collection: text()
-      .regex(/^[^$\0]+$/, 'is no name of a collection')
-      .meta({ description: 'Name of the collection.', examples: ['orders'] }),
+    connection_uri: mongodbUri(),
+    database: databaseName(),
+    collection: collectionName(),
   };
 }
 

@@ -121,7 +121,7 @@ async function connected(uri: string): Promise<MongoClient> {
 }
 
 /** A server that does not answer is not waited for. */
-async function closed(client: MongoClient): Promise<void> {
+export async function closed(client: { close(): Promise<unknown> }): Promise<void> {
   const limit = Promise.withResolvers<void>();
   const timer = setTimeout(limit.resolve, CLOSE_MS);
   await Promise.race([client.close().catch(() => {}), limit.promise]);

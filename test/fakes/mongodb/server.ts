@@ -1,10 +1,11 @@
 /**
  * A small server that speaks MongoDB's wire protocol: one member of a replica set, in memory, with
- * transactions. Any login is refused.
+ * transactions and change streams. Any login is refused.
  */
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { BSON, type Document } from 'mongodb';
 import { CommandError } from './command-error.ts';
+import { ChangeLog, oplogEntry } from './change-log.ts';
 import { COMMANDS, Cursors, type Data } from './store.ts';
 
 const OP_REPLY = 1;
@@ -17,6 +18,7 @@ export interface MongodbServer {
   /** Names of the commands since the last call. */
   commands(): string[];
   readonly openCursors: number;
+  readonly changes: ChangeLog;
   close(): Promise<void>;
 }
 
@@ -50,8 +52,9 @@ export async function startMongodbServer(
     url: `mongodb://${address}`,
     commands: () => state.names.splice(0),
     get openCursors() {
-      return state.cursors.count;
+      return state.cursors.count + state.changes.open;
     },
+    changes: state.changes,
     async close() {
       for (const socket of sockets) socket.destroy();
       await new Promise((done) => server.close(done));
@@ -68,6 +71,7 @@ interface Transaction {
 class ServerState {
   readonly names: string[] = [];
   readonly cursors = new Cursors();
+  readonly changes = new ChangeLog();
   readonly #address: string;
   readonly #options: MongodbServerOptions;
   readonly #transactions = new Map<string, Transaction>();
@@ -82,7 +86,7 @@ class ServerState {
   }
 
   /** `undefined`: the connection is cut. */
-  answer(command: Document): Document | undefined {
+  async answer(command: Document): Promise<Document | undefined> {
     const [name = ''] = Object.keys(command);
     const isGreeting = /^(?:hello|ismaster)$/i.test(name);
     if (isGreeting) return this.#greeting();
@@ -92,7 +96,7 @@ class ServerState {
     try {
       if (fault instanceof CommandError) throw fault;
       if (typeof fault === 'object') return fault;
-      const answer = { ...this.#run(name, command), ok: 1 };
+      const answer = { ...(await this.#run(name, command)), ok: 1 };
       return fault === 'cut after' ? undefined : answer;
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
@@ -124,8 +128,12 @@ class ServerState {
     };
   }
 
-  #run(name: string, command: Document): Document {
+  #run(name: string, command: Document): Document | Promise<Document> {
     if (/^(?:ping|endSessions)$/.test(name)) return {};
+    if (name === 'aggregate') return this.#stream(command);
+    if (name === 'getMore' && this.changes.has(command['getMore']))
+      return this.changes.more(command, () => this.#data);
+    if (name === 'killCursors') this.changes.kill(command['cursors'] as unknown[]);
     if (name === 'saslStart') throw new CommandError(18, 'Authentication failed.');
     if (name === 'connectionStatus') return { authInfo: { authenticatedUsers: [] } };
     if (command['autocommit'] === false) return this.#inTransaction(name, command);
@@ -137,9 +145,20 @@ class ServerState {
     return answer;
   }
 
+  #stream(command: Document): Document {
+    if (this.#options.standalone === true)
+      throw new CommandError(40_573, 'The $changeStream stage is only supported on replica sets');
+    return this.changes.aggregate(command, this.#data);
+  }
+
   #change(name: string, command: Document): Document {
+    if (command['$db'] === 'local' && command['find'] === 'oplog.rs')
+      return this.cursors.give('local.oplog.rs', [oplogEntry()], 1);
+    const before = new Map(this.#data);
     if (/^(?:insert|update|delete|create|drop|rename)/.test(name)) this.#version += 1;
-    return runOn(this.#data, name, command, this.cursors);
+    const answer = runOn(this.#data, name, command, this.cursors);
+    if (!isReading(name)) this.changes.record(before, this.#data, command);
+    return answer;
   }
 
   #inTransaction(name: string, command: Document): Document {
@@ -169,10 +188,15 @@ class ServerState {
   #commit(id: string, { data, version }: Transaction): Document {
     this.#transactions.delete(id);
     if (version !== this.#version) throw new CommandError(112, 'WriteConflict', TRANSIENT);
+    this.changes.record(this.#data, data, {});
     this.#data = data;
     this.#version += 1;
     return {};
   }
+}
+
+function isReading(name: string): boolean {
+  return /^(?:find|getMore|killCursors|count|list)/.test(name);
 }
 
 const TRANSIENT = ['TransientTransactionError'];
@@ -185,26 +209,26 @@ function runOn(data: Data, name: string, command: Document, cursors: Cursors): D
 }
 
 /** Takes messages off the socket and answers them in their order. */
-function serve(socket: Socket, answer: (command: Document) => Document | undefined): void {
+function serve(socket: Socket, answer: Answering): void {
   let pending = Buffer.alloc(0);
+  let answered = Promise.resolve();
   socket.on('data', (chunk) => {
     pending = Buffer.concat([pending, chunk]);
     while (pending.length >= HEADER && pending.length >= pending.readInt32LE(0)) {
       const length = pending.readInt32LE(0);
-      respond(socket, pending.subarray(0, length), answer);
+      const message = pending.subarray(0, length);
+      answered = answered.then(() => respond(socket, message, answer));
       pending = pending.subarray(length);
     }
   });
 }
 
-function respond(
-  socket: Socket,
-  message: Buffer,
-  answer: (command: Document) => Document | undefined,
-): void {
+type Answering = (command: Document) => Promise<Document | undefined>;
+
+async function respond(socket: Socket, message: Buffer, answer: Answering): Promise<void> {
   const isOld = message.readInt32LE(12) === OP_QUERY;
   const command = isOld ? queryOf(message) : commandOf(message);
-  const answered = answer(command);
+  const answered = await answer(command);
   if (answered === undefined) {
     socket.destroy();
     return;

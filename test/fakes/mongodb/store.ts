@@ -4,7 +4,7 @@ import { Binary, BSON, Int32, Long, ObjectId, UUID, type Document } from 'mongod
 import { CommandError } from './command-error.ts';
 import { matches, projected, sorted, textOf } from './match.ts';
 
-interface Collection {
+export interface Collection {
   readonly documents: readonly Document[];
   readonly indexes: readonly Document[];
   readonly options: Document;
