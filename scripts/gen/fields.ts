@@ -1,5 +1,5 @@
 /** Field tables of the reference pages, from the JSON Schema that is also published. */
-import type { JsonSchema } from '../../src/kit/schema.ts';
+import type { JsonSchema } from '../../src/kit/json-schema.ts';
 
 export interface FieldRow {
   readonly path: string;

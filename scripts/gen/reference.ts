@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { BlockGrammar } from '../../src/document/block.ts';
 import type { Parts } from '../../src/kit/parts.ts';
-import { jsonSchemaOf } from '../../src/kit/schema.ts';
+import { jsonSchemaOf } from '../../src/kit/json-schema.ts';
 import { stringifyJson, type JsonValue } from '../../src/lib/text/json.ts';
 import type { SinkDefinition } from '../../src/kit/sink.ts';
 import type { SourceDefinition } from '../../src/kit/source.ts';

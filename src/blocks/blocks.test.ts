@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { check, jsonSchemaOf, type JsonSchema } from '../kit/schema.ts';
+import { jsonSchemaOf, type JsonSchema } from '../kit/json-schema.ts';
+import { check } from '../kit/schema.ts';
 import { DESCRIBED_BLOCKS } from './index.ts';
 import {
   breakerPolicyOf,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { issuesOf, load, plan as planText } from '../../test/fakes/documents.ts';
 import { describedBlocks, grammarOf } from '../document/grammar.ts';
-import { jsonSchemaOf } from '../kit/schema.ts';
+import { jsonSchemaOf } from '../kit/json-schema.ts';
 import type { PlannedState } from '../plan/plan.ts';
 import { blockOf, defineBlock } from './define-block.ts';
 import { BLOCKS } from './index.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { NO_INVOCATION, notificationEvent } from '../features/notifications/event.ts';
 import { findChannel, type ChannelDefinition, type ChannelMessage } from '../kit/channel.ts';
 import { EVENT_KINDS, type NotificationEvent } from '../kit/notification-event.ts';
-import { jsonSchemaOf } from '../kit/schema.ts';
+import { jsonSchemaOf } from '../kit/json-schema.ts';
 import type { JsonValue } from '../lib/text/json.ts';
 import { CHANNELS } from './index.ts';
 

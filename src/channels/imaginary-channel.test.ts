@@ -13,7 +13,8 @@ import { describedBlocks, grammarOf } from '../document/grammar.ts';
 import { createNotifier } from '../features/notifications/index.ts';
 import { tryRules } from '../features/notifications/try-out.ts';
 import { defineChannel } from '../kit/channel.ts';
-import { jsonSchemaOf, text } from '../kit/schema.ts';
+import { jsonSchemaOf } from '../kit/json-schema.ts';
+import { text } from '../kit/schema.ts';
 import { CHANNELS } from './index.ts';
 
 const config = z.lazy(() =>

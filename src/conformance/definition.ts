@@ -1,7 +1,8 @@
 /** What every definition owes its readers, whatever it defines. */
 import assert from 'node:assert/strict';
 import type { ZodType } from 'zod';
-import { check, jsonSchemaOf, type JsonSchema } from '../kit/schema.ts';
+import { jsonSchemaOf, type JsonSchema } from '../kit/json-schema.ts';
+import { check } from '../kit/schema.ts';
 
 export interface AnyDefinition {
   readonly type: string;

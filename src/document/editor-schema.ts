@@ -3,7 +3,7 @@
  * every part of a build filled in.
  */
 import type { Parts } from '../kit/parts.ts';
-import { jsonSchemaOf, type JsonSchema } from '../kit/schema.ts';
+import { jsonSchemaOf, type JsonSchema } from '../kit/json-schema.ts';
 import type { Grammar } from './grammar.ts';
 
 type Kind = 'source' | 'sink' | 'transform' | 'state' | 'credential';

@@ -2,7 +2,7 @@
  * Where a document holds secret values as they are: below fields that a schema marks as secret, and
  * below names and in addresses that always hold some. Tokens are no secrets.
  */
-import type { JsonSchema } from '../kit/schema.ts';
+import type { JsonSchema } from '../kit/json-schema.ts';
 import { isSecretKey, redactUri } from '../lib/http/redact-uri.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import type { Steps } from './parse/steps.ts';

@@ -7,7 +7,7 @@ import { editorSchema } from '../document/editor-schema.ts';
 import { parseText } from '../document/parse/parse.ts';
 import { secretValues } from '../document/secret-values.ts';
 import type { Parts } from '../kit/parts.ts';
-import type { JsonSchema } from '../kit/schema.ts';
+import type { JsonSchema } from '../kit/json-schema.ts';
 import type { SubmittedDocument } from '../wire/submission.ts';
 
 /** Without any of these words there is no place for a credential: most small documents. */

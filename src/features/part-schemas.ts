@@ -1,7 +1,7 @@
 /** What documents may name, and the JSON Schema of each. Derived from the parts of this build. */
 import type { ZodType } from 'zod';
 import type { Parts, Registry } from '../kit/parts.ts';
-import { jsonSchemaOf, type JsonSchema } from '../kit/schema.ts';
+import { jsonSchemaOf, type JsonSchema } from '../kit/json-schema.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { suggestion } from '../lib/text/nearest.ts';
 

@@ -2,7 +2,7 @@
 import type { ZodType } from 'zod';
 import { stringify } from 'yaml';
 import { isObject, type JsonObject } from '../lib/text/json.ts';
-import { jsonSchemaOf } from '../kit/schema.ts';
+import { jsonSchemaOf } from '../kit/json-schema.ts';
 
 /** A part to start from: a source or a sink definition. */
 export interface StarterPart {

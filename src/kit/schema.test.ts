@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { boolean, check, integer, jsonSchemaOf, optional } from './schema.ts';
+import { jsonSchemaOf } from './json-schema.ts';
+import { boolean, check, integer, optional } from './schema.ts';
 
 const schema = z.strictObject({
   path: z.string().meta({ description: 'A path.' }),

@@ -7,6 +7,7 @@ import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonValue } from '../lib/text/json.ts';
 import { suggestion } from '../lib/text/nearest.ts';
 import { joinPath } from '../lib/text/text-path.ts';
+import { alternatives, jsonSchemaOf, shapesAt, type JsonSchema } from './json-schema.ts';
 
 /** The only metadata keys a field may carry. */
 export interface FieldMeta {
@@ -161,54 +162,6 @@ function isMapEntry(shape: JsonSchema, path: readonly (string | number)[]): bool
         typeof entry === 'object' &&
         (entry['enum'] !== undefined || entry['minLength'] !== undefined),
     );
-}
-
-const shapes = new WeakMap<ZodType, JsonSchema>();
-
-/** The published JSON Schema (2020-12) of a config, as documents write it. */
-export function jsonSchemaOf(schema: ZodType): JsonSchema {
-  let shape = shapes.get(schema);
-  if (shape === undefined) {
-    shape = z.toJSONSchema(schema, {
-      io: 'input',
-      unrepresentable: 'any',
-      reused: 'inline',
-      override: describeAsWritten,
-    }) as JsonSchema;
-    shapes.set(schema, shape);
-  }
-  return shape;
-}
-
-/** Adds what the library leaves out: the text form of numbers and booleans, and defaults. */
-function describeAsWritten({
-  zodSchema,
-  jsonSchema,
-}: {
-  zodSchema: z.core.$ZodTypes;
-  jsonSchema: z.core.JSONSchema.BaseSchema;
-}): void {
-  const { def } = zodSchema._zod;
-  if (def.type === 'pipe' && LENIENT.has(String(jsonSchema.type)))
-    jsonSchema.type = [jsonSchema.type, 'string'] as never;
-  if (def.type === 'default' && jsonSchema.default === undefined && isPlain(def.defaultValue))
-    jsonSchema.default = def.defaultValue;
-}
-
-const LENIENT: ReadonlySet<string> = new Set(['integer', 'number', 'boolean']);
-
-function isPlain(value: unknown): value is string | number | boolean | null {
-  return value === null || ['string', 'number', 'boolean'].includes(typeof value);
-}
-
-export interface JsonSchema {
-  [key: string]: unknown;
-  properties?: Record<string, JsonSchema>;
-  items?: JsonSchema;
-  anyOf?: JsonSchema[];
-  oneOf?: JsonSchema[];
-  allOf?: JsonSchema[];
-  additionalProperties?: boolean | JsonSchema;
 }
 
 interface RawIssue {
@@ -461,20 +414,6 @@ function knownKeys(
   return [...new Set(kinds.flatMap((one) => Object.keys(one.properties ?? {})))];
 }
 
-/** The shapes that a place can have, before their own alternatives. */
-function shapesAt(shape: JsonSchema, steps: readonly (string | number)[]): JsonSchema[] {
-  let level = [shape];
-  for (const step of steps) {
-    level = level.flatMap(alternatives).flatMap((one) => {
-      if (typeof step === 'number') return one.items === undefined ? [] : [one.items];
-      const property = one.properties?.[step];
-      if (property !== undefined) return [property];
-      return typeof one.additionalProperties === 'object' ? [one.additionalProperties] : [];
-    });
-  }
-  return level;
-}
-
 /** Whether the value has every fixed value of the shape (`kind: tee`) or leaves it out. */
 function isOfKind({ properties = {} }: JsonSchema, found: unknown): boolean {
   return (
@@ -483,9 +422,4 @@ function isOfKind({ properties = {} }: JsonSchema, found: unknown): boolean {
       ([key, { const: fixed }]) => fixed === undefined || found[key] === fixed,
     )
   );
-}
-
-function alternatives(shape: JsonSchema): JsonSchema[] {
-  const inner = [...(shape.anyOf ?? []), ...(shape.oneOf ?? []), ...(shape.allOf ?? [])];
-  return inner.length === 0 ? [shape] : [shape, ...inner.flatMap(alternatives)];
 }

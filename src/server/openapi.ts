@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 description, derived from the routes. */
 import type { ZodType } from 'zod';
-import { jsonSchemaOf, type JsonSchema } from '../kit/schema.ts';
+import { jsonSchemaOf, type JsonSchema } from '../kit/json-schema.ts';
 import { ERRORS, statusOf, type ErrorCode } from './errors.ts';
 import { EVENT_STREAM } from './http/event-stream.ts';
 import { parameterNames } from './http/paths.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { testEnv } from '../../test/fakes/env.ts';
-import { jsonSchemaOf } from '../kit/schema.ts';
+import { jsonSchemaOf } from '../kit/json-schema.ts';
 import { stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { TRANSFORMS } from './index.ts';
 import { issuesOf, runTransform } from '../../test/support/transforms.ts';

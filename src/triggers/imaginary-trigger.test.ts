@@ -5,7 +5,8 @@ import { loadOptions, refusalOf } from '../../test/fakes/documents.ts';
 import { FAKE_PARTS } from '../../test/fakes/parts.ts';
 import { checkTriggers } from '../features/triggers/check-triggers.ts';
 import { triggerFileSchema } from '../features/triggers/trigger-file.ts';
-import { check, jsonSchemaOf, text } from '../kit/schema.ts';
+import { jsonSchemaOf } from '../kit/json-schema.ts';
+import { check, text } from '../kit/schema.ts';
 import { defineTrigger } from '../kit/trigger.ts';
 import { TRIGGERS } from './index.ts';
 

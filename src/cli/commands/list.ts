@@ -1,4 +1,4 @@
-import { jsonSchemaOf, type JsonSchema } from '../../kit/schema.ts';
+import { jsonSchemaOf, type JsonSchema } from '../../kit/json-schema.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT } from '../framework/exit.ts';
 import { switchOption } from '../framework/option.ts';

@@ -1,7 +1,7 @@
 import type { ZodType } from 'zod';
 import { suggestion } from '../../lib/text/nearest.ts';
 import type { Parts } from '../../kit/parts.ts';
-import { jsonSchemaOf } from '../../kit/schema.ts';
+import { jsonSchemaOf } from '../../kit/json-schema.ts';
 import type { BlockGrammar } from '../../document/block.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';

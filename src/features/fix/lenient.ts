@@ -3,7 +3,7 @@
  * only looked at, never run.
  */
 import type { Parts } from '../../kit/parts.ts';
-import { jsonSchemaOf } from '../../kit/schema.ts';
+import { jsonSchemaOf } from '../../kit/json-schema.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 
 export function lenientTree(tree: JsonObject, parts: Parts): JsonObject {
