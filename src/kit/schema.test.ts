@@ -38,6 +38,33 @@ describe('a config', () => {
     });
   });
 
+  it('says what a schema says of a text that has not its form, of keys too', () => {
+    const bucket = z.string().regex(/^[a-z]+$/, 'is not the name of a bucket');
+    const names = z.strictObject({
+      bucket: bucket.meta({ description: 'A bucket.' }),
+      plain: z.string().regex(/^\d+$/).meta({ description: 'Digits.' }),
+      keys: z.record(bucket, z.string()).meta({ description: 'By bucket.' }),
+    });
+    expect(check(names, { bucket: 'A b', plain: 'x', keys: { 'C d': '' } })).toEqual({
+      ok: false,
+      issues: [
+        {
+          code: 'invalid_value',
+          message: '"A b" is not the name of a bucket',
+          hint: 'it must have the form /^[a-z]+$/',
+          path: 'bucket',
+        },
+        { code: 'invalid_value', message: '"x" is not of the form /^\\d+$/', path: 'plain' },
+        {
+          code: 'invalid_value',
+          message: '`C d` is not the name of a bucket',
+          hint: 'it must have the form /^[a-z]+$/',
+          path: 'keys["C d"]',
+        },
+      ],
+    });
+  });
+
   it('reports everything at once, each with its place and what was probably meant', () => {
     const checked = check(schema, { path: 7, sise: 1, mode: 'upsrt', size: 0 }, 'x');
     expect(

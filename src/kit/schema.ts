@@ -180,6 +180,8 @@ interface RawIssue {
   readonly pattern?: string;
   readonly format?: string;
   readonly params?: { readonly code?: string; readonly hint?: string };
+  /** Of a key that a record refuses. */
+  readonly issues?: readonly RawIssue[];
 }
 
 interface Place {
@@ -234,27 +236,40 @@ function translate(issue: RawIssue, place: Place): Issue[] {
     case 'too_big':
       return [{ code: 'out_of_range', message: rangeText(issue, found), ...here }];
     case 'invalid_format':
+      return [{ code: 'invalid_value', ...formText(issue, describe(found)), ...here }];
+    case 'invalid_key': {
+      const [first] = issue.issues ?? [];
+      const name = `\`${steps.at(-1)}\``;
       return [
-        {
-          code: 'invalid_value',
-          message: `${describe(found)} is not ${issue.pattern === undefined ? `a valid ${issue.format}` : `of the form ${issue.pattern}`}`,
-          ...here,
-        },
+        first?.code === 'invalid_format'
+          ? { code: 'invalid_value', ...formText(first, name), ...here }
+          : {
+              code: 'invalid_value',
+              message: `${name} is not a name that is allowed here`,
+              ...here,
+            },
       ];
-    case 'invalid_key':
-      return [
-        {
-          code: 'invalid_value',
-          message: `\`${steps.at(-1)}\` is not a name that is allowed here`,
-          ...here,
-        },
-      ];
+    }
     default:
       return [
         { code: 'invalid_value', message: `${describe(found)} is not allowed here`, ...here },
       ];
   }
 }
+
+/** Schemas may say what a text is not: `is not the name of a bucket`. */
+function formText(issue: RawIssue, found: string): Pick<Issue, 'message' | 'hint'> {
+  const { message, pattern, format } = issue;
+  if (message.startsWith(LIBRARY_SAYS))
+    return {
+      message: `${found} is not ${pattern === undefined ? `a valid ${format}` : `of the form ${pattern}`}`,
+    };
+  const said = { message: `${found} ${message}` };
+  return pattern === undefined ? said : { ...said, hint: `it must have the form ${pattern}` };
+}
+
+/** How the library begins a message that a schema does not replace. */
+const LIBRARY_SAYS = 'Invalid ';
 
 function withHint(issue: Issue, hint: string | undefined): Issue {
   return hint === undefined ? issue : { ...issue, hint };

@@ -37,7 +37,7 @@ const metadata = () =>
             .string()
             .regex(
               /^[\u0020-\u007e]*$/,
-              'metadata is ASCII text; other bytes go as base64 under a key that ends in `-bin`',
+              'is not ASCII text; other bytes go as base64 under a key that ends in `-bin`',
             )
             .meta({ description: 'Value.', secret: true }),
         }),

@@ -21,7 +21,10 @@ const LONGEST = 31_536_000;
 const slot = () => ({
   slot_name: z
     .string()
-    .regex(/^[a-z0-9_]{1,63}$/, 'up to 63 lower-case letters, digits and underscores')
+    .regex(
+      /^[a-z0-9_]{1,63}$/,
+      'is not made of up to 63 lower-case letters, digits and underscores',
+    )
     .meta({ description: 'Replication slot, which belongs to this pipeline alone.' }),
   publication_name: text().meta({
     description: 'Publication with the tables to read; it must exist before the slot is made.',
