@@ -83,6 +83,12 @@ it('settings of the sink reach the client', () => {
   expect(sinkSettings(sink(config))).toMatchObject({ retries: 7, retryMs: 2000, messageMs: 5000 });
 });
 
+it('a broker that is away is tried again until a record has waited for its time', () => {
+  expect(sinkSettings(sink({}))).toMatchObject({ retries: 240, retryMs: 100, messageMs: 30_000 });
+  const config = { queue_full_backoff: 2, message_timeout: 60 };
+  expect(sinkSettings(sink(config))).toMatchObject({ retries: 24, retryMs: 2000 });
+});
+
 it('a config that cannot work does not load', () => {
   expect(issuesOf(kafkaSource, { ...base, idle_timeout: null }).map(({ path }) => path)).toEqual([
     'idle_timeout',

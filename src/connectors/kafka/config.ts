@@ -134,8 +134,8 @@ const limits = () => ({
     description: 'Seconds before what a broker did not take is sent again; 0: a tenth of a second.',
     advanced: true,
   }),
-  queue_full_max_retries: nullAsAbsent(integer({ min: 0, max: 1000 }).default(3)).meta({
-    description: 'How often it is sent again.',
+  queue_full_max_retries: optional(integer({ min: 0, max: 1000 })).meta({
+    description: 'How often it is sent again; unset: until `message_timeout`.',
     advanced: true,
   }),
 });

@@ -41,20 +41,29 @@ export function sourceSettings(config: KafkaSourceConfig): ClientSettings {
 
 export function sinkSettings(config: KafkaSinkConfig): ClientSettings {
   const messageMs = config.message_timeout * 1000;
+  const retryMs = config.queue_full_backoff === 0 ? 100 : config.queue_full_backoff * 1000;
   return withProperties(config, {
     ...DEFAULTS,
     fetch: { ...DEFAULTS.fetch },
     ...loginOf(config.auth),
     brokers: brokerList(config.brokers),
     requestMs: Math.min(DEFAULTS.requestMs, messageMs),
-    retries: config.queue_full_max_retries,
-    retryMs: config.queue_full_backoff === 0 ? 100 : config.queue_full_backoff * 1000,
+    retries: config.queue_full_max_retries ?? retriesWithin(messageMs, retryMs),
+    retryMs,
     createsTopics: true,
     acks: config.acks,
     compression: config.compression,
     isIdempotent: config.idempotent,
     messageMs,
   });
+}
+
+/**
+ * How many fit into the time, with some of it left: what the broker said last is then told, and not
+ * only that the time is over.
+ */
+export function retriesWithin(ms: number, retryMs: number): number {
+  return Math.floor((0.8 * ms) / retryMs);
 }
 
 function withProperties(

@@ -4,6 +4,7 @@
  */
 import type { Admin, Consumer, Producer } from '@platformatic/kafka';
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
+import { retriesWithin } from '../client/settings.ts';
 import { LogReader, type Position } from '../read/log-reader.ts';
 import { offsetsAt } from '../read/start.ts';
 import type { OutMessage } from './messages.ts';
@@ -16,7 +17,7 @@ const LATEST = -1n;
 const POLL_MS = 500;
 /** Asks for the next epoch, whatever the last one was; the client would ask for that of its first. */
 const ANY_EPOCH = { producerId: -1n, producerEpoch: -1 };
-/** A coordinator that is being made is not there for some seconds; the time limit ends the tries. */
+/** At least: a coordinator that is being made is not there for some seconds. */
 const RETRIES = 30;
 
 /** Groups are not joined; the client wants a name all the same. */
@@ -125,7 +126,7 @@ export class Transactions {
     const { Producer: Client } = await kafkaLibrary();
     const client = new Client({
       ...options,
-      retries: RETRIES,
+      retries: Math.max(RETRIES, retriesWithin(settings.messageMs, settings.retryMs)),
       timeout: settings.transactionMs,
       idempotent: true,
       transactionalId: `${config.transactional_id_prefix}.${scope}`,
