@@ -80,6 +80,8 @@ export const T = {
       ['c', 'Cancel the selected runs'],
       ['Delete', 'Delete the selected runs'],
       ['Ctrl Enter', 'Submit the document (Author)'],
+      ['Ctrl Space', 'Offer what may stand here (Author)'],
+      ['Esc, then Tab', 'Leave the editor (Author)'],
       ['?', 'This list'],
     ] as readonly (readonly [string, string])[],
   },

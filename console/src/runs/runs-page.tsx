@@ -1,5 +1,5 @@
-import { memo } from 'preact/compat';
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { flushSync, memo } from 'preact/compat';
+import { useCallback, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { goTo, linkTo } from '../lib/address.ts';
 import { count, duration } from '../lib/format.ts';
 import { useKeys } from '../lib/keys.ts';
@@ -117,7 +117,7 @@ function NoRuns({ filter }: { readonly filter: RunFilter }) {
 interface GridProps {
   readonly runs: readonly Run[];
   readonly selected: ReadonlySet<string>;
-  readonly onSelect: (selected: ReadonlySet<string>) => void;
+  readonly onSelect: (change: (before: ReadonlySet<string>) => ReadonlySet<string>) => void;
   readonly onMore: () => void;
 }
 
@@ -130,35 +130,53 @@ function RunGrid({ runs, selected, onSelect, onMore }: GridProps) {
   const [current, setCurrent] = useState<string>();
   const grid = useRef<HTMLDivElement>(null);
   const takesFocus = useRef(false);
+  // Keys come faster than the page is drawn, so they go by this and not by what is drawn.
+  const latest = useRef({ current, runs });
+  latest.current = { current, runs };
   const found = runs.findIndex(({ run_id: id }) => id === current);
   const at = Math.max(0, found);
+  const focusOn = (id: string | undefined): void => {
+    latest.current = { ...latest.current, current: id };
+    setCurrent(id);
+  };
+  // The same for every row, so that no row is drawn again for it.
+  const focusOnRow = useCallback(focusOn, []);
+  const placeOfCurrent = (): number =>
+    latest.current.runs.findIndex(({ run_id: id }) => id === latest.current.current);
   const move = (to: number): void => {
-    const run = runs[Math.max(0, Math.min(runs.length - 1, to))];
     takesFocus.current = true;
-    setCurrent(run?.run_id);
+    // The next key is for that row.
+    flushSync(() => focusOn(runs[Math.max(0, Math.min(runs.length - 1, to))]?.run_id));
   };
-  const toggle = (id: string): void => {
-    const next = new Set(selected);
-    if (!next.delete(id)) next.add(id);
-    onSelect(next);
-  };
-  const latest = useRef(toggle);
-  latest.current = toggle;
-  const toggleRow = useCallback((id: string): void => latest.current(id), []);
+  const toggleRow = useCallback(
+    (id: string): void =>
+      onSelect((before) => {
+        const next = new Set(before);
+        if (!next.delete(id)) next.add(id);
+        return next;
+      }),
+    [],
+  );
   const mark = (): void => {
-    const run = runs[at];
-    if (run !== undefined) toggle(run.run_id);
+    const run = runs[Math.max(0, placeOfCurrent())];
+    if (run !== undefined) toggleRow(run.run_id);
   };
   const open = (): void => {
-    const run = runs[at];
+    const run = runs[placeOfCurrent()];
     if (run !== undefined) goTo(linkTo(['runs', run.run_id]));
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!takesFocus.current) return;
+    const row = grid.current?.querySelector<HTMLElement>('[role="row"][tabindex="0"]');
+    // One that is far away is drawn when the list has been scrolled to it.
+    if (row === null || row === undefined) return;
     takesFocus.current = false;
-    grid.current?.querySelector<HTMLElement>('[role="row"][tabindex="0"]')?.focus();
+    row.focus();
   });
-  const step = (by: number) => () => move(found < 0 ? 0 : at + by);
+  const step = (by: number) => () => {
+    const place = placeOfCurrent();
+    move(place < 0 ? 0 : place + by);
+  };
   useKeys({
     j: step(1),
     k: step(-1),
@@ -170,7 +188,7 @@ function RunGrid({ runs, selected, onSelect, onMore }: GridProps) {
     End: () => move(runs.length - 1),
     x: mark,
     ' ': mark,
-    ...(found < 0 ? {} : { Enter: open }),
+    Enter: open,
   });
   const { columns } = T.runs;
   return (
@@ -221,7 +239,7 @@ function RunGrid({ runs, selected, onSelect, onMore }: GridProps) {
               now={run.status === 'running' ? now : 0}
               isCurrent={index === at}
               isSelected={selected.has(run.run_id)}
-              onFocus={setCurrent}
+              onFocus={focusOnRow}
               onToggle={toggleRow}
             />
           );

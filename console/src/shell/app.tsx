@@ -34,6 +34,7 @@ export function App() {
     '?': () => setShowsKeys(true),
     ...Object.fromEntries(PLACES.map(({ id, key }) => [key, () => goTo(linkTo([id]))])),
   });
+  useFocusInView(path.join('/'));
   useEffect(() => {
     const name = PLACES.find(({ id }) => id === place)?.name;
     document.title = [path[1], name, T.product].filter((part) => part !== undefined).join(' · ');
@@ -66,6 +67,18 @@ function view(path: readonly string[]): ComponentChildren {
       <a href={linkTo(['runs'])}>{T.toRuns}</a>
     </Empty>
   );
+}
+
+/** Whoever has come to another view by the keyboard goes on in it, and not before the navigation. */
+function useFocusInView(view: string): void {
+  const before = useRef(view);
+  useEffect(() => {
+    if (before.current === view) return;
+    before.current = view;
+    const { activeElement } = document;
+    if (activeElement === document.body || activeElement?.closest('header.top') !== null)
+      document.getElementById('content')?.focus({ preventScroll: true });
+  }, [view]);
 }
 
 function focusContent(event: Event): void {

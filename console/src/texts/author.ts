@@ -112,7 +112,7 @@ export const author = {
   saveLaunch: 'Launch this version at once',
   saveGo: 'Save',
   saved: (id: string, version: number) => `Saved as version ${version} of ${id}.`,
-  keeps: 'Your text is kept in this tab.',
+  keeps: 'Your text is kept in this tab. Esc, then Tab leaves the editor.',
   starter: 'Start with an example',
   mayNot: 'Checking a document needs the role operator; you can still write one.',
 } as const;
