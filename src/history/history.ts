@@ -101,7 +101,10 @@ export type Repetition =
   /** The key was used before for the same request; `run` is undefined when that run is gone. */
   { readonly type: 'replay'; readonly run: StoredRun | undefined } | { readonly type: 'mismatch' };
 
-export interface RunEnding extends Pick<StoredRun, 'records_written' | 'invocations' | 'error'> {
+export interface RunEnding extends Pick<
+  StoredRun,
+  'records_written' | 'invocations' | 'nodes' | 'error'
+> {
   readonly status: 'completed' | 'failed' | 'cancelled';
   readonly finished_at: string;
   /** What was submitted is erased now, and not with the run. */

@@ -127,6 +127,24 @@ export const invocationRecordSchema = z.object({
 });
 export type InvocationRecord = z.infer<typeof invocationRecordSchema>;
 
+export const nodeRecordSchema = z
+  .object({
+    id: z.string(),
+    kind: z.string(),
+    status: z.enum(['completed', 'failed', 'cancelled']),
+    records_in: z.int().meta({ description: 'Records read, or taken from other nodes.' }),
+    filtered: z.int(),
+    expanded: z.int(),
+    dead_lettered: z.int(),
+    records_out: z.int().meta({ description: 'Records handed on, over all edges.' }),
+    error: z.string().nullable(),
+  })
+  .meta({
+    description:
+      'What went through a node of a graph: `records_in - filtered + expanded - dead_lettered = records_out`.',
+  });
+export type NodeRecord = z.infer<typeof nodeRecordSchema>;
+
 export const runRecordSchema = z
   .object({
     run_id: z.string(),
@@ -142,6 +160,10 @@ export const runRecordSchema = z
       .meta({ description: 'Filled live while running; final after.' }),
     records_written: z.int(),
     invocations: z.array(invocationRecordSchema),
+    nodes: z.array(nodeRecordSchema).optional().meta({
+      description:
+        'Present when the document has a graph, and the run has ended: the nodes before the sinks, which are invocations.',
+    }),
     error: z.string().nullable(),
     idempotency_key: z.string().nullable(),
     doctor_report: z.unknown().nullable(),

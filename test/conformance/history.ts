@@ -142,6 +142,26 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         expect(await history.getRun('c')).toEqual(bare);
       });
 
+      it('keeps what went through the nodes of a graph, and nothing of the kind for other runs', async () => {
+        const history = await open();
+        const counts = {
+          records_in: 3,
+          filtered: 1,
+          expanded: 0,
+          dead_lettered: 0,
+          records_out: 2,
+        };
+        const nodes: RunEnding['nodes'] = [
+          { id: 'in', kind: 'source', status: 'completed', ...counts, error: null },
+          { id: 't', kind: 'transform', status: 'failed', ...counts, error: 'no such field' },
+        ];
+        await Promise.all([finished(history, aRun('a'), { nodes }), finished(history, aRun('b'))]);
+        expect((await history.getRun('a'))?.nodes).toEqual(nodes);
+        expect(await history.getRun('b')).not.toHaveProperty('nodes');
+        const { runs } = await history.listRuns({ limit: 9 });
+        expect(runs.find(({ run_id }) => run_id === 'a')?.nodes).toEqual(nodes);
+      });
+
       it('starts a queued run once', async () => {
         const history = await open();
         const run = aRun('a');

@@ -66,6 +66,52 @@ describe.skipIf(chromium.reason !== undefined)(`after a run [${chromium.reason ?
     return seen;
   };
 
+  test.each([{}, { theme: 'dark', width: 360, height: 740 }] as const)(
+    'shows what went through each node of a graph: %o',
+    async (look) => {
+      const source = { type: 'csv', config: { path: shop.path('in.csv') } };
+      const sink = (path: string) => ({
+        kind: 'sink',
+        type: 'jsonl',
+        config: { path: shop.path(path) },
+      });
+      const filter = { type: 'filter', config: { path: '$.name', op: 'ne', value: 'name 7' } };
+      const id = await program.submit({
+        version: 1,
+        name: 'graph',
+        pipeline: {
+          nodes: {
+            people: { kind: 'source', ...source },
+            [HOSTILE]: { kind: 'transform', transforms: [filter] },
+            copies: { kind: 'tee' },
+            one: sink('one.jsonl'),
+            two: sink('two.jsonl'),
+          },
+          edges: [
+            { from: 'people', to: HOSTILE },
+            { from: HOSTILE, to: 'copies' },
+            { from: 'copies', to: 'one' },
+            { from: 'copies', to: 'two' },
+          ],
+        },
+      });
+      expect((await program.ended(id)).error).toBe(null);
+      const visited = await open(`/runs/${id}`, look);
+      const { page } = visited;
+      const table = page.getByRole('region', { name: 'Nodes' }).last();
+      await table
+        .getByRole('row', { name: `${HOSTILE} transform Completed 200 1 0 0 199` })
+        .waitFor();
+      await table.getByRole('row', { name: 'copies tee Completed 199 0 199 0 398' }).waitFor();
+      await expectFlawless(visited);
+      await expectToFit(visited);
+      await page.getByRole('link', { name: 'Plan' }).click();
+      await page.getByText('tee · 199 → 398').first().waitFor();
+      await page.getByText('sink · 199 → 199').first().waitFor();
+      await expectFlawless(visited);
+    },
+  );
+
   test('shows which data set it made of which, and no movement of other documents', async () => {
     const visited = await open(`/runs/${ids.first}?tab=lineage`);
     const { page } = visited;

@@ -20,6 +20,17 @@ const sink = (path: string): Body => ({
   config: { path: shop.path(path) },
 });
 
+const node = (id: string, kind: string, counts: Body): Body => ({
+  id,
+  kind,
+  status: 'completed',
+  filtered: 0,
+  expanded: 0,
+  dead_lettered: 0,
+  ...counts,
+  error: null,
+});
+
 test('a graph runs in a worker, and its record has a row for each sink node', async () => {
   const id = await program.submit({
     version: 1,
@@ -54,6 +65,12 @@ test('a graph runs in a worker, and its record has a row for each sink node', as
   ).toEqual([
     ['named', 2, 2],
     ['plain', 3, 3],
+  ]);
+  expect(run['nodes']).toEqual([
+    node('people', 'source', { records_in: 2, records_out: 2 }),
+    node('orders', 'source', { records_in: 3, records_out: 3 }),
+    node('copies', 'tee', { records_in: 3, expanded: 3, records_out: 6 }),
+    node('join', 'join', { records_in: 5, filtered: 3, records_out: 2 }),
   ]);
   expect(readFileSync(shop.path('named.jsonl'), 'utf8')).toBe(
     '{"n":"10","person":"2","name":"Bo"}\n{"n":"11","person":"1","name":"Ada"}\n',

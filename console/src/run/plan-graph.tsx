@@ -1,6 +1,7 @@
 import { lazy, Suspense } from 'preact/compat';
 import { useMemo } from 'preact/hooks';
 import type { RunGetAnswer, RunPlanAnswer } from '../../../src/client/index.ts';
+import { count } from '../lib/format.ts';
 import { shortAddress, type Graph, type GraphNode } from '../graph/graph.ts';
 import { Loading } from '../parts/small.tsx';
 import { Table } from '../parts/table.tsx';
@@ -10,6 +11,7 @@ const GraphView = lazy(async () => (await import('../graph/graph-view.tsx')).Gra
 
 type Rows = RunPlanAnswer['rows'];
 export type Invocations = RunGetAnswer['invocations'];
+export type Nodes = NonNullable<RunGetAnswer['nodes']>;
 
 export interface Topology {
   readonly nodes: readonly { readonly id: string; readonly kind: string }[];
@@ -21,16 +23,18 @@ interface PlanGraphProps {
   /** Of a document with nodes; it has no rows that depend on each other. */
   readonly topology: unknown;
   readonly invocations: Invocations;
+  /** What went through the nodes before the sinks. */
+  readonly nodes: Nodes;
 }
 
 /** How rows or nodes hang together, coloured by what became of them. */
-export function PlanGraph({ rows, topology, invocations }: PlanGraphProps) {
+export function PlanGraph({ rows, topology, invocations, nodes }: PlanGraphProps) {
   const graph = useMemo(() => {
     const statuses = statusesOf(invocations);
     return topology === undefined
       ? matrixGraph(rows, statuses)
-      : topologyGraph(topology as Topology, statuses);
-  }, [rows, topology, invocations]);
+      : topologyGraph(topology as Topology, { invocations, nodes });
+  }, [rows, topology, invocations, nodes]);
   const { plan: words } = T.run;
   const labels = new Map(graph.nodes.map(({ id, label }) => [id, label]));
   return (
@@ -70,16 +74,31 @@ function statusesOf(invocations: Invocations): ReadonlyMap<string, string> {
   return statuses;
 }
 
-function topologyGraph({ nodes, edges }: Topology, statuses: ReadonlyMap<string, string>): Graph {
+/** With the records that each node was given and handed on, once they are known. */
+export function topologyGraph(
+  topology: Topology,
+  { invocations, nodes }: Pick<PlanGraphProps, 'invocations' | 'nodes'>,
+): Graph {
+  const through = new Map(nodes.map((node) => [node.id, node]));
+  const written = new Map(invocations.map((one) => [one.row_id, one]));
   return {
-    nodes: nodes.map(({ id, kind }) => ({
-      id,
-      label: id,
-      detail: kind,
-      kind: 'step',
-      status: statuses.get(id),
-    })),
-    edges: edges.map(({ from, to }) => ({ from, to })),
+    nodes: topology.nodes.map(({ id, kind }) => {
+      const node = through.get(id);
+      const sink = written.get(id);
+      const [given, gave] =
+        node === undefined
+          ? [sink?.balance.read, sink?.balance.written]
+          : [node.records_in, node.records_out];
+      const counts = given === undefined ? '' : ` · ${count(given)} → ${count(gave ?? 0)}`;
+      return {
+        id,
+        label: id,
+        detail: `${kind}${counts}`,
+        kind: 'step' as const,
+        status: node?.status ?? sink?.status,
+      };
+    }),
+    edges: topology.edges.map(({ from, to }) => ({ from, to })),
   };
 }
 

@@ -2,7 +2,7 @@ import type { RunPlanAnswer } from '../../../src/client/index.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Fact, Facts, Value } from '../parts/small.tsx';
 import { T } from '../texts.ts';
-import { PlanGraph, type Invocations } from './plan-graph.tsx';
+import { PlanGraph, type Invocations, type Nodes } from './plan-graph.tsx';
 
 type Plan = Pick<
   RunPlanAnswer,
@@ -19,12 +19,14 @@ interface PlanViewProps {
   readonly plan: Plan;
   /** What became of the rows. */
   readonly invocations?: Invocations;
+  readonly nodes?: Nodes | undefined;
 }
 
 const NONE: Invocations = [];
+const NO_NODES: Nodes = [];
 
 /** What runs, and why it runs that way. */
-export function PlanView({ plan, invocations = NONE }: PlanViewProps) {
+export function PlanView({ plan, invocations = NONE, nodes = NO_NODES }: PlanViewProps) {
   const { plan: words } = T.run;
   return (
     <div class="plan">
@@ -38,7 +40,7 @@ export function PlanView({ plan, invocations = NONE }: PlanViewProps) {
         </ul>
       )}
       {plan.graph === undefined && plan.rows.length < 2 ? null : (
-        <PlanGraph rows={plan.rows} topology={plan.graph} invocations={invocations} />
+        <PlanGraph rows={plan.rows} topology={plan.graph} invocations={invocations} nodes={nodes} />
       )}
       {plan.rows.map((row) => (
         <RowPlan key={row.row} row={row} />

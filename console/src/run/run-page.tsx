@@ -13,6 +13,7 @@ import { T } from '../texts.ts';
 import { RunActions } from './actions.tsx';
 import { sumOf } from './balance.ts';
 import { Details } from './details.tsx';
+import { NodeTable } from './node-table.tsx';
 import { LogView } from './log-view.tsx';
 import { Outputs } from './outputs.tsx';
 import { RunLineage } from './run-lineage.tsx';
@@ -126,13 +127,14 @@ function Overview({ run }: { readonly run: RunGetAnswer }) {
             startedAt={run.started_at}
             finishedAt={run.finished_at}
           />
+          <NodeTable nodes={run.nodes} />
         </>
       )}
     </>
   );
 }
 
-function Plan({ run: { run_id: id, invocations } }: { readonly run: RunGetAnswer }) {
+function Plan({ run: { run_id: id, invocations, nodes } }: { readonly run: RunGetAnswer }) {
   const { data, error, reload } = useAsked(
     async (client, signal) =>
       answerOf(await client.routes.GET('/v1/runs/{id}/plan', { params: { path: { id } }, signal })),
@@ -147,7 +149,7 @@ function Plan({ run: { run_id: id, invocations } }: { readonly run: RunGetAnswer
           {T.run.plan.standIn} {data.stood_in.join(', ')}
         </p>
       )}
-      <PlanView plan={data} invocations={invocations} />
+      <PlanView plan={data} invocations={invocations} nodes={nodes} />
     </>
   );
 }

@@ -37,6 +37,13 @@ export const run = {
   labels: 'Labels',
   attempt: 'Attempt',
   idempotency: 'Idempotency key',
+  nodes: {
+    title: 'Nodes',
+    node: 'Node',
+    kind: 'Kind',
+    given: 'Given',
+    handedOn: 'Handed on',
+  },
   callback: 'Callback',
   noCallback: 'This run calls nobody back.',
   delivery: 'Delivery',

@@ -204,6 +204,29 @@ export interface RunListAnswer {
       outputs_expire_at?: string;
       [k: string]: unknown;
     }[];
+    /**
+     * Present when the document has a graph, and the run has ended: the nodes before the sinks, which are invocations.
+     *
+     * Items: What went through a node of a graph: `records_in - filtered + expanded - dead_lettered = records_out`.
+     */
+    nodes?: {
+      id: string;
+      kind: string;
+      status: 'completed' | 'failed' | 'cancelled';
+      /**
+       * Records read, or taken from other nodes.
+       */
+      records_in: number;
+      filtered: number;
+      expanded: number;
+      dead_lettered: number;
+      /**
+       * Records handed on, over all edges.
+       */
+      records_out: number;
+      error: string | null;
+      [k: string]: unknown;
+    }[];
     error: string | null;
     idempotency_key: string | null;
     doctor_report: unknown;
@@ -325,6 +348,29 @@ export interface RunGetAnswer {
      * RFC 3339, UTC: from when on the first of the files that it made on the machine of the server is deleted; absent when none is. `--local-output-retention-days 0` keeps them.
      */
     outputs_expire_at?: string;
+    [k: string]: unknown;
+  }[];
+  /**
+   * Present when the document has a graph, and the run has ended: the nodes before the sinks, which are invocations.
+   *
+   * Items: What went through a node of a graph: `records_in - filtered + expanded - dead_lettered = records_out`.
+   */
+  nodes?: {
+    id: string;
+    kind: string;
+    status: 'completed' | 'failed' | 'cancelled';
+    /**
+     * Records read, or taken from other nodes.
+     */
+    records_in: number;
+    filtered: number;
+    expanded: number;
+    dead_lettered: number;
+    /**
+     * Records handed on, over all edges.
+     */
+    records_out: number;
+    error: string | null;
     [k: string]: unknown;
   }[];
   error: string | null;

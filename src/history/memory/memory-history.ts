@@ -299,7 +299,7 @@ export class MemoryHistory implements History {
   }
 
   #finish(run: StoredRun, ending: RunEnding): void {
-    const { status, finished_at, records_written, invocations, error } = ending;
+    const { status, finished_at, records_written, invocations, error, nodes } = ending;
     this.#runs.set(run.run_id, {
       ...run,
       status,
@@ -307,6 +307,7 @@ export class MemoryHistory implements History {
       records_written,
       invocations,
       error,
+      ...(nodes === undefined ? {} : { nodes }),
     });
     this.#unfinished.delete(run.run_id);
     if (ending.erases_submission === true) this.#submissions.erase(run.run_id);

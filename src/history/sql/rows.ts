@@ -7,7 +7,7 @@ import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts
 import type { AuditRecord } from '../../wire/audit.ts';
 import type { RunStatus } from '../../wire/run-status.ts';
 import type { Shard } from '../../wire/shards.ts';
-import type { InvocationRecord } from '../../wire/run.ts';
+import type { InvocationRecord, NodeRecord } from '../../wire/run.ts';
 import type { Instance, StoredRun } from '../history.ts';
 import type { Row, SqlValue } from './sql-store.ts';
 
@@ -69,12 +69,17 @@ export function runOf(row: Row): StoredRun {
     idempotency_key: textOrNull(row['idempotency_key']),
     doctor_report: row['doctor_report'] === null ? null : fromJson(row['doctor_report']),
     ...(callback === null ? {} : { callback: fromJson(callback) }),
+    ...nodesOf(row),
     attempt: Number(row['attempt']),
     owner: text(row['owner']),
     lease_until: text(row['lease_until']),
     cancel_requested: row['cancel_requested'] === 1,
     ...shardOf(row),
   };
+}
+
+function nodesOf({ nodes }: Row): Pick<StoredRun, 'nodes'> {
+  return nodes == null ? {} : { nodes: fromJson(nodes) as unknown as NodeRecord[] };
 }
 
 function shardOf({ parent_id, shard }: Row): Pick<StoredRun, 'parent_id' | 'shard'> {

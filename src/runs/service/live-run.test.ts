@@ -116,7 +116,8 @@ test('what a run moved is said when its end is on record', async () => {
 test('of an execution whose end is refused nothing is said: no catalog, no callback, no end', async () => {
   const { history, last, over, heard } = await claimedRun();
   const other = { run_id: 'a', owner: 'one', attempt: 0 };
-  const ending = { ...outcomeOf(), finished_at: '2026-08-01T12:00:01.000Z', error: null };
+  const { nodes: _none, ...outcome } = outcomeOf();
+  const ending = { ...outcome, finished_at: '2026-08-01T12:00:01.000Z', error: null };
   await history.finishRun(other, { ...ending, status: 'completed', invocations: [] });
   last.hear({ kind: 'moved', movements: [] });
   last.finish();

@@ -11,7 +11,7 @@ import {
 } from '../../wire/outcome.ts';
 import { isTerminal } from '../../wire/run-status.ts';
 import type { ShardProgress } from '../../wire/shards.ts';
-import type { InvocationRecord, RunRecord } from '../../wire/run.ts';
+import type { InvocationRecord, NodeRecord, RunRecord } from '../../wire/run.ts';
 import type { JobFault, StopCause } from '../../wire/job.ts';
 import { errorOf, JobError } from '../worker/job-fault.ts';
 
@@ -45,6 +45,7 @@ export function endingOf(
         ? end.outcome.records_written
         : (context.progress?.records_written ?? 0),
     invocations: end.type === 'finished' ? invocationRecords(end.outcome, context) : [],
+    ...(end.type === 'finished' ? nodeRecords(end.outcome) : {}),
   };
   const failed = (error: string, reason: EndReason) => ({
     ending: { ...known, status: 'failed' as const, error },
@@ -155,6 +156,17 @@ function invocationRecord(outcome: InvocationOutcome): InvocationRecord {
   };
 }
 
+function nodeRecords({ nodes }: RunOutcome): { readonly nodes?: NodeRecord[] } {
+  if (nodes === undefined) return {};
+  return {
+    nodes: nodes.map(({ error, dead_lettered: deadLettered = 0, ...node }) => ({
+      ...node,
+      dead_lettered: deadLettered,
+      error: error?.message ?? null,
+    })),
+  };
+}
+
 function placeOf(error: OutcomeError | null): Pick<InvocationRecord, 'error_place' | 'error_hint'> {
   if (error === null) return {};
   const place = documentPlace(error);
@@ -195,6 +207,14 @@ export function presentRun(
       : (live?.progress?.records_written ?? shards?.records_written ?? run.records_written),
     ...(shards === undefined ? {} : { shards: shards.counts }),
     error: redactNullable(run.error, redactor),
+    ...(run.nodes === undefined
+      ? {}
+      : {
+          nodes: run.nodes.map((node) => ({
+            ...node,
+            error: redactNullable(node.error, redactor),
+          })),
+        }),
     invocations: run.invocations.map((invocation) => ({
       ...invocation,
       error: redactNullable(invocation.error, redactor),
