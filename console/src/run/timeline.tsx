@@ -102,17 +102,30 @@ function Row({ of, index }: { readonly of: Placed; readonly index: number }) {
           class={`span span-${of.status}`}
           style={{ left: `${of.from * 100}%`, width: `${of.share * 100}%` }}
         />
-        <span class={of.from > 0.6 ? 'span-label before' : 'span-label'} style={labelPlace(of)}>
-          {took}
-        </span>
+        <Label of={of}>{took}</Label>
       </span>
     </div>
   );
 }
 
-function labelPlace({ from, share }: Placed): { readonly left?: string; readonly right?: string } {
-  if (from > 0.6) return { right: `${(1 - from) * 100}%` };
-  return from + share > 0.8 ? { left: `${from * 100}%` } : { left: `${(from + share) * 100}%` };
+/** Behind the bar, before it, or in it: where there is room. */
+function Label({
+  of: { from, share },
+  children,
+}: {
+  readonly of: Placed;
+  readonly children: string;
+}) {
+  const isBehind = from + share <= 0.8;
+  const isBefore = !isBehind && from > 0.3;
+  const style = isBefore
+    ? { right: `${(1 - from) * 100}%` }
+    : { left: `${(isBehind ? from + share : from) * 100}%` };
+  return (
+    <span class={isBehind || isBefore ? 'span-label' : 'span-label inside'} style={style}>
+      {children}
+    </span>
+  );
 }
 
 export function nameOf({ row_id: row, parent_record_key: key }: Invocation): string {

@@ -70,15 +70,15 @@ function view(path: readonly string[]): ComponentChildren {
 }
 
 /** Whoever has come to another view by the keyboard goes on in it, and not before the navigation. */
-function useFocusInView(view: string): void {
-  const before = useRef(view);
+function useFocusInView(place: string): void {
+  const before = useRef(place);
   useEffect(() => {
-    if (before.current === view) return;
-    before.current = view;
+    if (before.current === place) return;
+    before.current = place;
     const { activeElement } = document;
     if (activeElement === document.body || activeElement?.closest('header.top') !== null)
       document.getElementById('content')?.focus({ preventScroll: true });
-  }, [view]);
+  }, [place]);
 }
 
 function focusContent(event: Event): void {
