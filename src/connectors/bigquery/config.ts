@@ -1,51 +1,19 @@
 import { z } from 'zod';
 import { batchSize, boolean, finding, integer, optional, text } from '../../kit/schema.ts';
 import { checkWriteFields, writeFields } from '../../kit/write-spec.ts';
-import { isObject } from '../../lib/text/json.ts';
+import { googleAuth, type GoogleAuth } from '../_google/account.ts';
 import { endpointUrl } from '../_http/fields.ts';
 import { gcsAuth } from '../_objects/gcs-place.ts';
 import { nonNull, scalar } from '../_sql/source-fields.ts';
 import { queryFaults } from './read/query.ts';
 
-const auth = () =>
-  z.discriminatedUnion('type', [
-    z.strictObject({
-      type: z.literal('application_default').meta({
-        description:
-          'What the machine has: the file of GOOGLE_APPLICATION_CREDENTIALS, the login of the gcloud tool, or the account of the machine.',
-      }),
-    }),
-    z.strictObject({
-      type: z.literal('service_account_key_path').meta({
-        description: 'The key of a service account, in a file.',
-      }),
-      config: z
-        .strictObject({ path: text().meta({ description: 'The file.' }) })
-        .meta({ description: 'Where the key is.' }),
-    }),
-    z.strictObject({
-      type: z.literal('service_account_key').meta({ description: 'The key of a service account.' }),
-      config: z
-        .strictObject({
-          json: z
-            .preprocess((value) => (isObject(value) ? JSON.stringify(value) : value), text())
-            .meta({ description: 'The key, as text or as an object.', secret: true }),
-        })
-        .meta({ description: 'The key.' }),
-    }),
-    z.strictObject({
-      type: z.literal('anonymous').meta({
-        description: 'Nobody: for an emulator, whose address is `api_endpoint`.',
-      }),
-    }),
-  ]);
-export type BigqueryAuth = z.output<ReturnType<typeof auth>>;
-
 const connectionFields = () => ({
   project_id: text()
     .regex(/^[\w.:-]+$/, 'is no id of a project')
     .meta({ description: 'Project in which jobs run and are paid for.', examples: ['my-project'] }),
-  auth: auth().meta({ description: 'Who asks.' }),
+  auth: googleAuth('Nobody: for an emulator, whose address is `api_endpoint`.').meta({
+    description: 'Who asks.',
+  }),
   location: optional(text()).meta({
     description:
       'Where the data is, such as `EU` or `europe-west3`; BigQuery finds it when absent.',
@@ -67,7 +35,7 @@ const connectionFields = () => ({
 
 export interface Connection {
   readonly project_id: string;
-  readonly auth: BigqueryAuth;
+  readonly auth: GoogleAuth;
   readonly location?: string | undefined;
   readonly statement_timeout: number;
   readonly poll_timeout: number;

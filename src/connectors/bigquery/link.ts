@@ -4,13 +4,13 @@ import { ConnectorError } from '../../lib/errors.ts';
 import { retryAfterMs } from '../../lib/http/status-kind.ts';
 import { excerptOf } from '../../lib/text/excerpt.ts';
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { googleProvider } from '../_google/login.ts';
 import { HttpClient } from '../_http/client.ts';
 import { statusError } from '../_http/errors.ts';
 import { NO_RETRY } from '../_http/retry.ts';
 import { runRequests } from '../_http/run-requests.ts';
 import type { Connection } from './config.ts';
 import { answerError, BigqueryError } from './errors.ts';
-import { openProvider } from './login.ts';
 
 export const GOOGLE = 'https://bigquery.googleapis.com';
 /** An answer may come that much later than the end of the wait that was asked for. */
@@ -46,7 +46,7 @@ export class Link {
     const client = new HttpClient({
       env,
       signal,
-      provider: await openProvider(config.auth, base, context),
+      provider: await googleProvider(config.auth, { url: base, scope: 'bigquery' }, context),
       homes: [base],
       timeoutMs: config.statement_timeout * MS + ANSWER_MS,
       retry: NO_RETRY,

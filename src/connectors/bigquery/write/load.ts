@@ -5,12 +5,12 @@ import type { ObjectStore, ObjectUpload } from '../../../lib/objects/object-stor
 import { openGcs } from '../../../lib/objects/gcs-objects.ts';
 import type { SinkContext } from '../../../kit/context.ts';
 import { stringifyJson, type JsonObject } from '../../../lib/text/json.ts';
+import { googleAccount } from '../../_google/account.ts';
 import { openGcsBucket } from '../../_objects/gcs-place.ts';
 import { runRequests } from '../../_http/run-requests.ts';
 import type { BigquerySinkConfig, BulkLoad } from '../config.ts';
 import { runLoad } from '../jobs.ts';
 import type { Link } from '../link.ts';
-import { googleAccount } from '../login.ts';
 
 const REQUEST_MS = 120_000;
 
