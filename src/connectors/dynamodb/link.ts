@@ -3,7 +3,7 @@ import type { PartContext } from '../../kit/context.ts';
 import { awsClientSettings } from '../../lib/aws/client-settings.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { loadClient } from '../../lib/load-client.ts';
-import { batchRetry } from '../_aws/batches.ts';
+import { batchRetry } from '../_http/batches.ts';
 import { AwsLink } from '../_aws/link.ts';
 import { awsPlace, type AwsFields } from '../_aws/place.ts';
 import type { RequestRetry } from '../_http/retry.ts';

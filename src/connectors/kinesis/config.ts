@@ -6,11 +6,12 @@ import {
   integer,
   nullAsAbsent,
   number,
-  optional,
   text,
 } from '../../kit/schema.ts';
-import { pathField } from '../../kit/path-field.ts';
-import { retryFields } from '../_aws/batches.ts';
+import { valueFormat } from '../_brokers/encode.ts';
+import { checkTermination, idleTermination } from '../_brokers/end.ts';
+import { bareKey, fieldKey, keyField, keyOrNone, pathKey } from '../_brokers/record-keys.ts';
+import { retryFields } from '../_http/batches.ts';
 import { awsFields } from '../_aws/place.ts';
 import { endpointUrl, scalarText, tagged } from '../_http/fields.ts';
 
@@ -24,10 +25,8 @@ const place = () => ({
   ),
 });
 
-const valueFormat = () =>
-  nullAsAbsent(z.enum(['json', 'string', 'bytes']).default('json')).meta({
-    description: 'What the data of a record is: JSON, text, or bytes (base64 in records).',
-  });
+const dataFormat = () =>
+  valueFormat('What the data of a record is: JSON, text, or bytes (base64 in records).');
 
 const STARTS = [
   'trim_horizon',
@@ -36,9 +35,6 @@ const STARTS = [
   'at_sequence_number',
   'after_sequence_number',
 ] as const;
-
-const bare = <const T extends string>(type: T, description: string) =>
-  z.strictObject({ type: z.literal(type).meta({ description }) });
 
 const sequenceStart = <const T extends string>(type: T, description: string) =>
   z.strictObject({
@@ -52,8 +48,8 @@ const startPosition = () =>
     nullAsAbsent(
       z
         .discriminatedUnion('type', [
-          bare('trim_horizon', 'Everything that the stream still has.'),
-          bare('latest', 'What comes from now on.'),
+          bareKey('trim_horizon', 'Everything that the stream still has.'),
+          bareKey('latest', 'What comes from now on.'),
           z.strictObject({
             type: z.literal('at_timestamp').meta({ description: 'What came since a time.' }),
             timestamp_secs: number({ min: 0 }).meta({
@@ -90,28 +86,15 @@ const sourceFields = z.lazy(() =>
       shard_concurrency: nullAsAbsent(integer({ min: 1, max: 1000 }).default(4)).meta({
         description: 'Shards that are asked at the same time.',
       }),
-      max_messages: optional(integer({ min: 1 })).meta({
-        description: 'Records after which the run ends.',
-      }),
-      idle_termination_secs: optional(number({ min: 0, max: 31_536_000 })).meta({
-        description:
-          'Seconds without a record after which the run ends; a shard that says that it has more is waited for.',
-      }),
-      value_format: valueFormat(),
+      ...idleTermination(
+        'Records after which the run ends.',
+        'Seconds without a record after which the run ends; a shard that says that it has more is waited for.',
+      ),
+      value_format: dataFormat(),
       batch_size: batchSize(),
     })
-    .superRefine(({ max_messages: most, idle_termination_secs: idle, ...config }, ctx) => {
-      if (most === undefined && idle === undefined)
-        ctx.addIssue(
-          finding(
-            'missing_key',
-            'the run would not end: `idle_termination_secs` or `max_messages` is needed',
-            {
-              path: ['idle_termination_secs'],
-              hint: 'e.g. `idle_termination_secs: 30` ends it after 30 seconds without a record',
-            },
-          ),
-        );
+    .superRefine((config, ctx) => {
+      checkTermination(config, ctx);
       const isOfShard = config.start_position.type.endsWith('sequence_number');
       if (isOfShard && config.shard_ids.length !== 1)
         ctx.addIssue(
@@ -125,29 +108,13 @@ const sourceFields = z.lazy(() =>
 export const kinesisSourceConfig = sourceFields;
 export type KinesisSourceConfig = z.output<typeof sourceFields>;
 
-const fieldKey = (description: string) =>
-  z.strictObject({
-    type: z.literal('field').meta({ description }),
-    name: text().meta({ description: 'Name of the field.' }),
-  });
-
-const pathKey = <const T extends string>(type: T, description: string) =>
-  z.strictObject({
-    type: z.literal(type).meta({ description }),
-    path: pathField('Path to the value.'),
-  });
-
-/** `default` where it is absent; `random`, `{type: random}` and `{type, config: {…}}` are the same. */
-const keyField = <S extends z.ZodType>(tags: readonly string[], schema: S) =>
-  z.preprocess((value) => (value === undefined ? value : tagged(tags)(value ?? undefined)), schema);
-
 const partitionKey = () =>
   keyField(
     ['random', 'field', 'jsonpath', 'hash', 'static'],
     nullAsAbsent(
       z
         .discriminatedUnion('type', [
-          bare('random', 'Another one for each record, which spreads them evenly.'),
+          bareKey('random', 'Another one for each record, which spreads them evenly.'),
           fieldKey('The value of a field.'),
           pathKey('jsonpath', 'A value inside the record.'),
           pathKey('hash', 'The MD5 of a value inside the record.'),
@@ -160,20 +127,6 @@ const partitionKey = () =>
     ),
   );
 
-const hashKey = () =>
-  keyField(
-    ['none', 'field', 'jsonpath'],
-    nullAsAbsent(
-      z
-        .discriminatedUnion('type', [
-          bare('none', 'The partition key decides.'),
-          fieldKey('The value of a field.'),
-          pathKey('jsonpath', 'A value inside the record.'),
-        ])
-        .default({ type: 'none' }),
-    ),
-  );
-
 const sinkFields = z.lazy(() =>
   z.strictObject({
     ...place(),
@@ -181,11 +134,11 @@ const sinkFields = z.lazy(() =>
       description:
         'Which key a record has: records with the same key come to the same shard, in their order.',
     }),
-    explicit_hash_key: hashKey().meta({
+    explicit_hash_key: keyOrNone('The partition key decides.').meta({
       description:
         'Where a record has the number that decides on its shard, in place of the partition key.',
     }),
-    value_format: valueFormat(),
+    value_format: dataFormat(),
     batch_size: nullAsAbsent(integer({ min: 1, max: 500 }).default(500)).meta({
       description: 'Records of a request at most.',
     }),

@@ -1,15 +1,9 @@
 /** Records as a stream takes them. */
 import { createHash, randomUUID } from 'node:crypto';
-import { readerOf } from '../../kit/field-path.ts';
-import { stepsOf } from '../../kit/path-field.ts';
 import { RecordError } from '../../lib/errors.ts';
-import {
-  hasField,
-  isObject,
-  jsonText,
-  stringifyJson,
-  type JsonValue,
-} from '../../lib/text/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import { encodedPayload } from '../_brokers/encode.ts';
+import { keyReader, keyText } from '../_brokers/record-keys.ts';
 import type { KinesisSinkConfig } from './config.ts';
 
 export interface OutRecord {
@@ -21,15 +15,13 @@ export interface OutRecord {
   readonly bytes: number;
 }
 
-type ReadValue = (record: JsonValue) => JsonValue | undefined;
-
 const LONGEST_KEY = 256;
 const MOST_HASH = 2n ** 128n;
 
 /** Makes records; one that cannot be sent is given as its error. */
 export function recordMaker(config: KinesisSinkConfig) {
   const keyOf = partitionKeys(config.partition_key);
-  const hashOf = valueReader(config.explicit_hash_key);
+  const hashOf = keyReader(config.explicit_hash_key);
   const { value_format: format, max_record_size_bytes: most } = config;
   return (record: JsonValue, index: number): OutRecord | RecordError => {
     try {
@@ -47,28 +39,14 @@ export function recordMaker(config: KinesisSinkConfig) {
   };
 }
 
-function valueReader(
-  of: KinesisSinkConfig['explicit_hash_key'] | KinesisSinkConfig['partition_key'],
-): ReadValue | undefined {
-  if ('path' in of) return readerOf(stepsOf(of.path));
-  if (!('name' in of)) return undefined;
-  const { name } = of;
-  return (record) => (isObject(record) && hasField(record, name) ? record[name] : undefined);
-}
-
 function partitionKeys(of: KinesisSinkConfig['partition_key']): (record: JsonValue) => string {
   if (of.type === 'random') return () => randomUUID();
   if (of.type === 'static') return () => of.value;
-  const read = valueReader(of);
+  const read = keyReader(of);
   return (record) => {
-    const text = scalar(read?.(record));
+    const text = keyText(read?.(record));
     return of.type === 'hash' && text !== '' ? createHash('md5').update(text).digest('hex') : text;
   };
-}
-
-/** Empty for what is no single value. */
-function scalar(value: JsonValue | undefined): string {
-  return value === undefined || value === null || typeof value === 'object' ? '' : jsonText(value);
 }
 
 function checkedKey(key: string): string {
@@ -81,16 +59,13 @@ function checkedKey(key: string): string {
 }
 
 function checkedHash(value: JsonValue | undefined): string {
-  const text = scalar(value);
+  const text = keyText(value);
   if (/^\d+$/.test(text) && BigInt(text) < MOST_HASH) return text;
   throw new RecordError('Sink', 'the explicit hash key must be a whole number from 0 to 2^128 - 1');
 }
 
 function dataOf(record: JsonValue, format: KinesisSinkConfig['value_format']): Uint8Array {
-  if (format === 'json') return Buffer.from(stringifyJson(record));
-  if (format === 'string')
-    return Buffer.from(typeof record === 'string' ? record : stringifyJson(record));
-  const bytes = typeof record === 'string' ? Buffer.from(record, 'base64') : undefined;
-  if (bytes !== undefined && bytes.toString('base64') === record) return bytes;
+  const bytes = encodedPayload(record, format);
+  if (bytes !== undefined) return bytes;
   throw new RecordError('Sink', 'with `value_format: bytes` a record is a text of base64');
 }

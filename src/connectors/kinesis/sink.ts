@@ -9,7 +9,7 @@ import {
 } from '../../kit/sink.ts';
 import { settle } from '../../kit/write-spec.ts';
 import { RecordError } from '../../lib/errors.ts';
-import { atOnce, batchRetry, inBatches, sendAll, UNTOLD, type Left } from '../_aws/batches.ts';
+import { atOnce, batchRetry, inBatches, sendAll, UNTOLD, type Left } from '../_http/batches.ts';
 import type { RequestRetry } from '../_http/retry.ts';
 import type { KinesisSinkConfig } from './config.ts';
 import type { KinesisLink } from './link.ts';

@@ -9,6 +9,7 @@ import {
   text,
 } from '../../kit/schema.ts';
 import { onDecodeError } from '../_brokers/decode.ts';
+import { valueFormat } from '../_brokers/encode.ts';
 import { checkEnd, endOfMessages } from '../_brokers/end.ts';
 import { scalarText } from '../_http/fields.ts';
 import { connectionTls } from '../_http/tls.ts';
@@ -22,10 +23,7 @@ type Issues = { addIssue(issue: ReturnType<typeof finding>): void };
 const qos = (description: string) =>
   nullAsAbsent(integer({ min: 0, max: 2 }).default(1)).meta({ description });
 
-const valueFormat = () =>
-  nullAsAbsent(z.enum(['json', 'string', 'bytes']).default('json')).meta({
-    description: 'What the payload is: JSON, text, or bytes (base64 in records).',
-  });
+const payloadFormat = () => valueFormat('What the payload is: JSON, text, or bytes (base64 in records).');
 
 const connection = () => ({
   url: text()
@@ -121,7 +119,7 @@ export const mqttSourceConfig = z.lazy(() =>
         description:
           'Messages that the server keeps as the last of their topics: read where a subscription is new, at the start of each run (`read`), or never.',
       }),
-      value_format: valueFormat(),
+      value_format: payloadFormat(),
       on_decode_error: onDecodeError(),
       include_metadata: nullAsAbsent(boolean().default(false)).meta({
         description:
@@ -197,7 +195,7 @@ export const mqttSinkConfig = z.lazy(() =>
       client_id: optional(text()).meta({
         description: 'Name of the connection; unset: a new one each time.',
       }),
-      value_format: valueFormat(),
+      value_format: payloadFormat(),
       message_expiry_secs: optional(integer({ min: 1, max: MOST_SECONDS })).meta({
         description: 'Seconds after which the server drops what nobody has taken (MQTT 5).',
       }),

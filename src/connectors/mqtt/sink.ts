@@ -3,8 +3,9 @@ import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import { requireOpen, type Sink, type WriteResult } from '../../kit/sink.ts';
 import { ConnectorError, isTransient } from '../../lib/errors.ts';
-import { hasField, isObject, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { hasField, isObject, type JsonValue } from '../../lib/text/json.ts';
 import { untilAborted } from '../../lib/until-aborted.ts';
+import { payloadOfRecord } from '../_brokers/encode.ts';
 import { addressOf } from './addresses.ts';
 import type { MqttSinkConfig } from './config.ts';
 import { mqttError } from './errors.ts';
@@ -82,7 +83,7 @@ export class MqttSink implements Sink {
   #messageOf(record: JsonValue, index: number): OutMessage {
     const { qos, retain } = this.#config;
     const topic = this.#topicOf(record, index);
-    const payload = this.#payloadOf(record, index);
+    const payload = payloadOfRecord(record, index, this.#config.value_format);
     const properties = this.#properties === undefined ? {} : { properties: this.#properties };
     return { topic, payload, qos: qos as OutMessage['qos'], retain, ...properties };
   }
@@ -94,19 +95,6 @@ export class MqttSink implements Sink {
     if (typeof own === 'string' && isTopic(own)) return own;
     throw new ConnectorError('data', `\`${field}\` of record ${index} of the page is no topic`, {
       hint: 'a topic is a text that is not empty, without `+` and `#`',
-    });
-  }
-
-  #payloadOf(record: JsonValue, index: number): Buffer {
-    const { value_format: format } = this.#config;
-    if (format !== 'bytes')
-      return Buffer.from(
-        format === 'string' && typeof record === 'string' ? record : stringifyJson(record),
-      );
-    const bytes = typeof record === 'string' ? Buffer.from(record, 'base64') : undefined;
-    if (bytes !== undefined && bytes.toString('base64') === record) return bytes;
-    throw new ConnectorError('data', `record ${index} of the page is no base64 text`, {
-      hint: 'with `value_format: bytes` each record is a text with the bytes as base64',
     });
   }
 

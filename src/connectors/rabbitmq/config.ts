@@ -10,11 +10,11 @@ import {
 } from '../../kit/schema.ts';
 import { isObject } from '../../lib/text/json.ts';
 import { onDecodeError } from '../_brokers/decode.ts';
+import { valueFormat } from '../_brokers/encode.ts';
 import { checkEnd, endOfMessages } from '../_brokers/end.ts';
 import { jsonPath } from '../_http/json-path.ts';
 import { isAmqpUrl } from './addresses.ts';
 
-const FORMATS = ['json', 'string', 'bytes'] as const;
 const EXCHANGE_KINDS = ['direct', 'fanout', 'topic', 'headers'] as const;
 
 const url = () =>
@@ -43,10 +43,8 @@ function withUrl(value: unknown): unknown {
 
 const exchangeKind = () => z.enum(EXCHANGE_KINDS);
 
-const valueFormat = () =>
-  nullAsAbsent(z.enum(FORMATS).default('json')).meta({
-    description: 'What the payload is: JSON, text, or bytes (base64 in records).',
-  });
+const payloadFormat = () =>
+  valueFormat('What the payload is: JSON, text, or bytes (base64 in records).');
 
 const binding = () =>
   z.strictObject({
@@ -85,7 +83,7 @@ export const rabbitmqSourceConfig = z.lazy(() =>
               'When a message is done: when it is written, or as soon as it is received (`auto`), which loses messages when a run ends early.',
           },
         ),
-        value_format: valueFormat(),
+        value_format: payloadFormat(),
         on_decode_error: onDecodeError(),
         include_metadata: nullAsAbsent(boolean().default(false)).meta({
           description:
@@ -127,7 +125,7 @@ export const rabbitmqSinkConfig = z.lazy(() =>
         routing_key_jsonpath: optional(jsonPath()).meta({
           description: 'JSONPath of the routing key in the record.',
         }),
-        value_format: valueFormat(),
+        value_format: payloadFormat(),
         persistent: nullAsAbsent(boolean().default(true)).meta({
           description: 'Whether messages in durable queues outlive the server.',
         }),

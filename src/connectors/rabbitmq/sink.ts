@@ -3,7 +3,8 @@ import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import { requireOpen, type Sink, type WriteResult } from '../../kit/sink.ts';
 import { ConnectorError } from '../../lib/errors.ts';
-import { hasField, isObject, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { hasField, isObject, type JsonValue } from '../../lib/text/json.ts';
+import { payloadOfRecord } from '../_brokers/encode.ts';
 import { compilePath, type PathReader } from '../_http/json-path.ts';
 import type { RabbitmqSinkConfig } from './config.ts';
 import { rabbitmqError } from './errors.ts';
@@ -77,7 +78,7 @@ export class RabbitmqSink implements Sink {
       const hint = `a routing key is text of at most ${MOST_KEY_BYTES} bytes`;
       throw new ConnectorError('data', `${what} is no routing key`, { hint });
     }
-    return { key, payload: this.#payloadOf(record, index) };
+    return { key, payload: payloadOfRecord(record, index, this.#config.value_format) };
   }
 
   #keyOf(record: JsonValue): string | undefined {
@@ -94,18 +95,6 @@ export class RabbitmqSink implements Sink {
       : typeof value === 'string'
         ? value
         : undefined;
-  }
-
-  #payloadOf(record: JsonValue, index: number): Buffer {
-    const { value_format: format } = this.#config;
-    if (format === 'json') return Buffer.from(stringifyJson(record));
-    if (format === 'string')
-      return Buffer.from(typeof record === 'string' ? record : stringifyJson(record));
-    const bytes = typeof record === 'string' ? Buffer.from(record, 'base64') : undefined;
-    if (bytes !== undefined && bytes.toString('base64') === record) return bytes;
-    throw new ConnectorError('data', `record ${index} of the page is no base64 text`, {
-      hint: 'with `value_format: bytes` each record is a text with the bytes as base64',
-    });
   }
 
   async #send(messages: readonly OutMessage[]): Promise<void> {

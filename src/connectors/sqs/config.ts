@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { batchSize, finding, integer, nullAsAbsent, optional, text } from '../../kit/schema.ts';
-import { retryFields } from '../_aws/batches.ts';
+import { retryFields } from '../_http/batches.ts';
 import { awsFields } from '../_aws/place.ts';
 import { checkEnd, endOfMessages } from '../_brokers/end.ts';
 import { endpointUrl, httpUrl } from '../_http/fields.ts';

@@ -1,7 +1,7 @@
 /** A queue as one of its consumers sees it: what is not deleted comes again. */
 import type { SourceContext } from '../../kit/context.ts';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
-import { atOnce, inBatches, UNTOLD } from '../_aws/batches.ts';
+import { atOnce, inBatches, UNTOLD } from '../_http/batches.ts';
 import { Inbox } from '../_brokers/inbox.ts';
 import type { MessageQueue } from '../_brokers/message-source.ts';
 import { isFifo, type SqsSourceConfig } from './config.ts';

@@ -18,7 +18,7 @@ import {
   stringifyJson,
   type JsonValue,
 } from '../../lib/text/json.ts';
-import { atOnce, batchRetry, inBatches, sendAll, UNTOLD, type Left } from '../_aws/batches.ts';
+import { atOnce, batchRetry, inBatches, sendAll, UNTOLD, type Left } from '../_http/batches.ts';
 import type { RequestRetry } from '../_http/retry.ts';
 import { isFifo, type SqsSinkConfig } from './config.ts';
 import type { SqsLink } from './link.ts';

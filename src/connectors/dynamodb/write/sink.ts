@@ -11,7 +11,7 @@ import { keyedSpec, settle, type KeyedSpec } from '../../../kit/write-spec.ts';
 import { awsErrorName } from '../../../lib/aws/errors.ts';
 import { ConnectorError, RecordError } from '../../../lib/errors.ts';
 import { excerptOf } from '../../../lib/text/excerpt.ts';
-import { atOnce, inBatches, sendAll, type Left } from '../../_aws/batches.ts';
+import { atOnce, inBatches, sendAll, type Left } from '../../_http/batches.ts';
 import { runRequests } from '../../_http/run-requests.ts';
 import type { RequestRetry } from '../../_http/retry.ts';
 import { expressionValues, type KeyField } from '../attributes.ts';

@@ -3,8 +3,8 @@ import type { PartContext } from '../../kit/context.ts';
 import { integer, optional } from '../../kit/schema.ts';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import { Gate } from '../../lib/gate.ts';
-import { ALL_TRANSIENT, requestRetry, waitBeforeRetry, type RequestRetry } from '../_http/retry.ts';
-import type { Requesting } from '../_http/run-requests.ts';
+import { ALL_TRANSIENT, requestRetry, waitBeforeRetry, type RequestRetry } from './retry.ts';
+import type { Requesting } from './run-requests.ts';
 
 interface RetryDefaults {
   readonly attempts: number;
