@@ -19,6 +19,7 @@ const INSTALLED = [
   'dynamodb-local',
   'azurite',
   'kinesalite',
+  'pstest',
 ];
 const SUITES = [
   'test/conformance/sources',

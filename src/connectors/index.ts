@@ -25,6 +25,7 @@ import { natsSink, natsSource } from './nats/index.ts';
 import { parquetSink, parquetSource } from './parquet/index.ts';
 import { postgresCdcSource } from './postgres-cdc/index.ts';
 import { postgresSink, postgresSource } from './postgres/index.ts';
+import { pubsubSink, pubsubSource } from './pubsub/index.ts';
 import { rabbitmqSink, rabbitmqSource } from './rabbitmq/index.ts';
 import { redisSink, redisSource } from './redis/index.ts';
 import { redshiftSink, redshiftSource } from './redshift/index.ts';
@@ -66,6 +67,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   parquetSource,
   postgresSource,
   postgresCdcSource,
+  pubsubSource,
   rabbitmqSource,
   redisSource,
   redshiftSource,
@@ -103,6 +105,7 @@ export const SINKS: readonly SinkDefinition[] = [
   natsSink,
   parquetSink,
   postgresSink,
+  pubsubSink,
   rabbitmqSink,
   redisSink,
   redshiftSink,

@@ -1,6 +1,6 @@
 /**
- * Builds or fetches the servers that tests need and that are no package: MinIO and an emulator of
- * Google Cloud Storage from the Go module proxy (a few minutes, needs `go`), Apache Kafka, a
+ * Builds or fetches the servers that tests need and that are no package: MinIO, an emulator of
+ * Google Cloud Storage and one of Pub/Sub from the Go module proxy (a few minutes, needs `go`), Apache Kafka, a
  * server for MongoDB's protocol, ElasticMQ and DynamoDB Local from Maven Central (seconds, needs
  * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where they are named chdb and deltalake from PyPI (needs `python3`) and RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
  */
@@ -22,6 +22,7 @@ import {
   KINESALITE_FOLDER,
   KINESALITE_VERSION,
   MONGO_FOLDER,
+  OWN_GO_SERVERS,
   programOf,
   SERVERS_FOLDER,
 } from './test-servers.ts';
@@ -44,6 +45,13 @@ function installGo(name: keyof typeof GO_SERVERS): void {
   console.log(`building ${GO_SERVERS[name]}; this takes a minute or more`);
   const env = { ...process.env, GOBIN: join(SERVERS_FOLDER, 'bin') };
   execFileSync('go', ['install', GO_SERVERS[name]], { env, stdio: 'inherit' });
+}
+
+function installOwnGo(name: (typeof OWN_GO_SERVERS)[number]): void {
+  if (existsSync(programOf(name))) return;
+  console.log(`building ${name}`);
+  const cwd = join(import.meta.dirname, 'go', name);
+  execFileSync('go', ['build', '-o', programOf(name), '.'], { cwd, stdio: 'inherit' });
 }
 
 /** Fetches archives and what they need into `to`. */
@@ -126,6 +134,7 @@ const wants = (name: string): boolean => asked.length === 0 || asked.includes(na
 mkdirSync(SERVERS_FOLDER, { recursive: true });
 for (const name of Object.keys(GO_SERVERS) as (keyof typeof GO_SERVERS)[])
   if (wants(name)) installGo(name);
+for (const name of OWN_GO_SERVERS) if (wants(name)) installOwnGo(name);
 if (wants('kafka')) installKafka();
 if (wants('mongo-java-server')) installMongo();
 if (wants('elasticmq')) installElasticmq();

@@ -38,6 +38,11 @@ export const GO_SERVERS = {
   'fake-gcs-server': 'github.com/fsouza/fake-gcs-server@v1.56.1',
 } as const;
 
+/** Programs of ours around packages of the Go module proxy; each has a folder below `go`. */
+export const OWN_GO_SERVERS = ['pstest'] as const;
+
+type GoServer = keyof typeof GO_SERVERS | (typeof OWN_GO_SERVERS)[number];
+
 /** What is there when they are installed. */
 const FETCHED_SERVERS = {
   kafka: KAFKA_FOLDER,
@@ -63,7 +68,7 @@ export type ServerOrReason =
 
 /** Throws instead of a reason where `HEADGATE_REQUIRE_SERVERS` names the server. */
 export function serverOrReason(
-  name: keyof typeof GO_SERVERS | keyof typeof FETCHED_SERVERS,
+  name: GoServer | keyof typeof FETCHED_SERVERS,
   start: () => Promise<TestServer>,
 ): ServerOrReason {
   const file = isFetched(name) ? FETCHED_SERVERS[name] : programOf(name);
@@ -83,7 +88,7 @@ export function startOf(server: ServerOrReason): Promise<TestServer> {
   return server.start === undefined ? Promise.reject(new Error(server.reason)) : server.start();
 }
 
-export function programOf(name: keyof typeof GO_SERVERS): string {
+export function programOf(name: GoServer): string {
   return join(SERVERS_FOLDER, 'bin', name);
 }
 

@@ -36,6 +36,8 @@ export interface MessageFormat<M> {
   size(message: M): number;
   /** How errors and dead letters call it. */
   name(message: M): string;
+  /** By which people find it at the other side; bookmarks show that of their last message. */
+  id?(message: M): string;
 }
 
 export interface MessageSetup<M> {
@@ -137,7 +139,9 @@ export class MessageSource<M> implements Source {
       return undefined;
     }
     this.#marked = this.#done + this.#open.length - behind;
-    return { delivered: this.#marked };
+    const last = this.#open.at(-1 - behind);
+    const id = last === undefined ? undefined : this.#setup.format.id?.(last);
+    return { delivered: this.#marked, ...(id === undefined ? {} : { last_message_id: id }) };
   }
 
   async #acknowledge(bookmark: JsonValue): Promise<void> {

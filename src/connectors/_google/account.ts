@@ -4,12 +4,15 @@ import type { PartContext } from '../../kit/context.ts';
 import { text } from '../../kit/schema.ts';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import { readRegular } from '../../lib/files/regular-file.ts';
-import type { GcsAuth } from '../../lib/objects/gcs-login.ts';
+import { defaultProject, type GcsAuth } from '../../lib/objects/gcs-login.ts';
 import { isObject, parseJson, type JsonValue } from '../../lib/text/json.ts';
 import { resolvePath } from '../_files/paths.ts';
+import { spelled } from '../_http/fields.ts';
 
 /** `anonymous`: what that kind of login is for. The key of an account has two names each way. */
-export const googleAuth = (anonymous: string) =>
+export const googleAuth = (anonymous: string) => z.preprocess(nested, kinds(anonymous));
+
+const kinds = (anonymous: string) =>
   z.discriminatedUnion('type', [
     z.strictObject({
       type: z.literal('application_default').meta({
@@ -18,9 +21,9 @@ export const googleAuth = (anonymous: string) =>
       }),
     }),
     z.strictObject({
-      type: z
-        .literal(['service_account_json_file', 'service_account_key_path'])
-        .meta({ description: 'The key of a service account, in a file. Both names mean the same.' }),
+      type: z.literal(['service_account_json_file', 'service_account_key_path']).meta({
+        description: 'The key of a service account, in a file. Both names mean the same.',
+      }),
       config: z
         .strictObject({ path: text().meta({ description: 'The file.' }) })
         .meta({ description: 'Where the key is.' }),
@@ -43,6 +46,24 @@ export const googleAuth = (anonymous: string) =>
   ]);
 
 export type GoogleAuth = z.output<ReturnType<typeof googleAuth>>;
+
+const spell = spelled([
+  'application_default',
+  'service_account_json_file',
+  'service_account_key_path',
+  'service_account_json_inline',
+  'service_account_key',
+  'anonymous',
+]);
+
+/** `anonymous`, `{type, path}` and `{type, config: {path}}` are taken. */
+function nested(value: unknown): unknown {
+  if (typeof value === 'string') return { type: spell(value) };
+  if (!isObject(value)) return value;
+  const { type, ...rest } = value;
+  const isFlat = !('config' in rest) && Object.keys(rest).length > 0;
+  return { type: spell(type), ...(isFlat ? { config: rest } : rest) };
+}
 
 const LONGEST_KEY_BYTES = 1024 * 1024;
 
@@ -69,6 +90,16 @@ export async function googleAccount(
   }
 }
 
+/** The project that the login belongs to, where it tells one. */
+export async function projectOfLogin(
+  auth: GoogleAuth,
+  context: Pick<PartContext, 'env'>,
+): Promise<string | undefined> {
+  const account = await googleAccount(auth, context);
+  if (account.type === 'service_account') return account.project;
+  return account.type === 'application_default' ? defaultProject() : undefined;
+}
+
 function registered(account: GcsAuth, { redactor }: PartContext['env']): GcsAuth {
   if (account.type === 'service_account') redactor.register(account.key);
   return account;
@@ -91,7 +122,12 @@ async function keyIn(path: string, shown: string): Promise<string> {
  */
 function accountOf(content: string, place: string): GcsAuth {
   const key = keyOf(content);
-  const { client_email: email, private_key: secret, private_key_id: keyId } = key;
+  const {
+    client_email: email,
+    private_key: secret,
+    private_key_id: keyId,
+    project_id: project,
+  } = key;
   if (key['type'] !== 'service_account' || typeof email !== 'string' || typeof secret !== 'string')
     throw new ConnectorError('auth', `${place} is not the key of a service account`, {
       hint: 'download a JSON key of the account; for anything else set GOOGLE_APPLICATION_CREDENTIALS and `type: application_default`',
@@ -101,6 +137,7 @@ function accountOf(content: string, place: string): GcsAuth {
     email,
     key: secret,
     keyId: typeof keyId === 'string' ? keyId : undefined,
+    project: typeof project === 'string' ? project : undefined,
   };
 }
 

@@ -2,15 +2,9 @@
 import type { ConnectorErrorKind } from '../../lib/errors.ts';
 
 export const GRPC_STATUS = {
-  cancelled: 1,
   invalidArgument: 3,
   notFound: 5,
-  alreadyExists: 6,
   permissionDenied: 7,
-  resourceExhausted: 8,
-  failedPrecondition: 9,
-  aborted: 10,
-  outOfRange: 11,
   unavailable: 14,
   unauthenticated: 16,
 } as const;

@@ -23,7 +23,8 @@ type Issues = { addIssue(issue: ReturnType<typeof finding>): void };
 const qos = (description: string) =>
   nullAsAbsent(integer({ min: 0, max: 2 }).default(1)).meta({ description });
 
-const payloadFormat = () => valueFormat('What the payload is: JSON, text, or bytes (base64 in records).');
+const payloadFormat = () =>
+  valueFormat('What the payload is: JSON, text, or bytes (base64 in records).');
 
 const connection = () => ({
   url: text()

@@ -10,6 +10,8 @@ export type GcsAuth =
       readonly email: string;
       readonly key: string;
       readonly keyId?: string | undefined;
+      /** The one that the account belongs to. */
+      readonly project?: string | undefined;
     };
 
 /** The headers of a request to `url`. Throws a `ConnectorError`. */
@@ -49,5 +51,18 @@ async function told(ask: () => Promise<Headers>, hint: string): Promise<Headers>
     if (typeof code === 'string' && /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EPIPE)/.test(code))
       throw new ConnectorError('connection', message, { cause: error });
     throw new ConnectorError('auth', message, { cause: error, hint });
+  }
+}
+
+/** The project of what the machine has; `undefined` where that tells none. */
+export async function defaultProject(): Promise<string | undefined> {
+  const { GoogleAuth } = await loadClient(
+    'google-auth-library',
+    () => import('google-auth-library'),
+  );
+  try {
+    return await new GoogleAuth().getProjectId();
+  } catch {
+    return undefined;
   }
 }
