@@ -2,34 +2,23 @@ import type { PartContext } from '../../kit/context.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { isObject, type JsonObject } from '../../lib/text/json.ts';
 import type { SingerSourceConfig } from './config.ts';
-import { hasProgram } from './find-program.ts';
+import { probeProgram } from '../_programs/probe-program.ts';
 import type { SingerSinkConfig } from './sink-config.ts';
 
 /** Looks at the program and the catalog, and starts nothing. */
 export function probeTap(
   { executable, stream, catalog }: SingerSourceConfig,
-  { env }: PartContext,
+  context: PartContext,
 ): ProbeFinding[] {
-  return [probeExecutable('tap_executable', executable, env), probeStream(stream, catalog)];
+  return [probeProgram('tap_executable', executable, context), probeStream(stream, catalog)];
 }
 
 /** Looks at the program, and starts nothing. */
 export function probeTarget(
   { target_command: command }: SingerSinkConfig,
-  { env }: PartContext,
+  context: PartContext,
 ): ProbeFinding[] {
-  return [probeExecutable('target_executable', command, env)];
-}
-
-function probeExecutable(name: string, executable: string, env: PartContext['env']): ProbeFinding {
-  return hasProgram(executable, env)
-    ? { name, status: 'pass' }
-    : {
-        name,
-        status: 'fail',
-        reason: `there is no program \`${executable}\``,
-        hint: 'install it, and see that its folder is on the PATH of this process, or give its path',
-      };
+  return [probeProgram('target_executable', command, context)];
 }
 
 function probeStream(stream: string, catalog: JsonObject | undefined): ProbeFinding {

@@ -4,8 +4,8 @@ import { requireOpen, type FinishReason, type Sink, type WriteResult } from '../
 import { keyedSpec, planKeyedPage, settle } from '../../kit/write-spec.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, parseData, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
-import { Program } from './program.ts';
-import { registerSecrets } from './secrets.ts';
+import { Program } from '../_programs/program.ts';
+import { registerSecrets } from '../_programs/config-secrets.ts';
 import type { SingerSinkConfig } from './sink-config.ts';
 import { StreamSchema } from './stream-schema.ts';
 

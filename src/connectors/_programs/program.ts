@@ -55,7 +55,7 @@ export class Program {
     refuseBesideRoot(start.executable);
     this.#start = start;
     this.#context = context;
-    this.#folder = mkdtempSync(join(tmpdir(), 'headgate-singer-'));
+    this.#folder = mkdtempSync(join(tmpdir(), 'headgate-program-'));
     const pathOf = (name: string): string => join(this.#folder, `${name}.json`);
     try {
       for (const [name, value] of Object.entries(start.files))
