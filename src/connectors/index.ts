@@ -1,5 +1,6 @@
 import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
+import { airbyteSource } from './airbyte/index.ts';
 import { azureBlobSink, azureBlobSource } from './azure-blob/index.ts';
 import { bigquerySink, bigquerySource } from './bigquery/index.ts';
 import { clickhouseSink, clickhouseSource } from './clickhouse/index.ts';
@@ -43,6 +44,7 @@ import { xmlSource } from './xml/index.ts';
 
 /** Every source of this build, sorted by type. */
 export const SOURCES: readonly SourceDefinition[] = [
+  airbyteSource,
   azureBlobSource,
   bigquerySource,
   clickhouseSource,

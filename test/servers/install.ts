@@ -2,13 +2,15 @@
  * Builds or fetches the servers that tests need and that are no package: MinIO, an emulator of
  * Google Cloud Storage and one of Pub/Sub from the Go module proxy (a few minutes, needs `go`), Apache Kafka, a
  * server for MongoDB's protocol, ElasticMQ and DynamoDB Local from Maven Central (seconds, needs
- * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where they are named chdb and deltalake from PyPI (needs `python3`) and RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
+ * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where they are named chdb, deltalake and airbyte-source-faker from PyPI (needs `python3`) and RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  AIRBYTE_FAKER_FOLDER,
+  AIRBYTE_FAKER_VERSION,
   AZURITE_FOLDER,
   AZURITE_VERSION,
   CHDB_FOLDER,
@@ -143,6 +145,10 @@ if (wants('azurite')) fetchPackage('azurite', AZURITE_VERSION, AZURITE_FOLDER);
 if (wants('kinesalite')) fetchPackage('kinesalite', KINESALITE_VERSION, KINESALITE_FOLDER);
 if (asked.includes('chdb'))
   installFromPypi('chdb', CHDB_FOLDER, ['--no-deps', `chdb-core==${CHDB_VERSION}`]);
+if (asked.includes('airbyte-source-faker'))
+  installFromPypi('airbyte-source-faker', AIRBYTE_FAKER_FOLDER, [
+    `airbyte-source-faker==${AIRBYTE_FAKER_VERSION}`,
+  ]);
 if (asked.includes('deltalake'))
   installFromPypi('deltalake', DELTALAKE_FOLDER, [
     `deltalake==${DELTALAKE_VERSION}`,

@@ -29,6 +29,13 @@ export const CHDB_FOLDER = join(SERVERS_FOLDER, `chdb-${CHDB_VERSION}`);
 export const DELTALAKE_VERSION = '1.6.6';
 export const DELTALAKE_FOLDER = join(SERVERS_FOLDER, `deltalake-${DELTALAKE_VERSION}`);
 
+/** A source of Airbyte, which is no server. */
+export const AIRBYTE_FAKER_VERSION = '7.2.1';
+export const AIRBYTE_FAKER_FOLDER = join(
+  SERVERS_FOLDER,
+  `airbyte-source-faker-${AIRBYTE_FAKER_VERSION}`,
+);
+
 export const AZURITE_VERSION = '3.37.0';
 export const AZURITE_FOLDER = join(SERVERS_FOLDER, `azurite-${AZURITE_VERSION}`);
 

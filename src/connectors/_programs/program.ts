@@ -167,7 +167,8 @@ export class Program {
     }
     const how =
       code === null ? `was ended by ${signal ?? 'the system'}` : `ended with code ${code}`;
-    const words = this.#lastWords === '' ? '' : `: ${this.#lastWords}`;
+    const said = this.#context.env.redactor.text(this.#lastWords);
+    const words = said === '' ? '' : `: ${said}`;
     throw new ConnectorError(
       'refused',
       `the program \`${this.#start.executable}\` ${how}${words}`,
