@@ -39,6 +39,25 @@ matrix:
   - { id: north, sink: { type: jsonl, config: { path: out/north.jsonl } } }
   - { id: south, source: { type: csv, config: { path: south.csv } }, sink: { type: jsonl, config: { path: out/south.jsonl } } }
 `;
+const GRAPH = `version: 1
+name: enrich
+pipeline:
+  nodes:
+    people: { kind: source, type: csv, config: { path: people.csv } }
+    orders: { kind: source, type: csv, config: { path: orders.csv } }
+    copies: { kind: tee }
+    typed: { kind: transform, transforms: [{ type: filter, config: { path: $.country, op: ne, value: XX } }] }
+    named: { kind: join, build: { edge: p, key: id }, probe: { edge: o, key: order_id }, project: [{ from: tier, as: tier }] }
+    out: { kind: sink, type: jsonl, config: { path: out/named.jsonl } }
+    raw: { kind: sink, type: jsonl, config: { path: out/raw.jsonl } }
+  edges:
+    - { from: people, to: named, as: p }
+    - { from: orders, to: copies }
+    - { from: copies, to: raw }
+    - { from: copies, to: typed }
+    - { from: typed, to: named, as: o }
+    - { from: named, to: out }
+`;
 const byCountry = (country: string): string => `version: 1
 name: report-${country.toLowerCase()}
 pipeline:
@@ -76,6 +95,7 @@ function writeShop(folder: string): void {
     join(folder, 'orders.csv'),
     `order_id,customer,email,country,amount\n${lines.join('\n')}\n`,
   );
+  writeFileSync(join(folder, 'people.csv'), 'id,tier\n1000,gold\n1001,free\n1003,gold\n');
 }
 
 /** Submits a document and waits for the end of its run. */
@@ -120,6 +140,7 @@ try {
     for (const country of COUNTRIES) await run(url, byCountry(country));
   }
   const failed = await run(url, BROKEN);
+  const graph = await run(url, GRAPH);
   const orders = await run(url, DOCUMENT);
   const dead = encodeURIComponent('out/bad.jsonl');
   const pictures: readonly Picture[] = [
@@ -140,6 +161,7 @@ try {
       text: DOCUMENT,
     },
     { name: 'form-light', view: '/#/author?side=form', shows: 'delimiter', text: DOCUMENT },
+    { name: 'graph-light', view: `/#/runs/${graph}?tab=plan`, shows: 'tee · 5,000 → 10,000' },
     { name: 'lineage-dark', view: '/#/data/lineage', shows: 'orders.csv', theme: 'dark' },
     {
       name: 'dead-letters-light',
