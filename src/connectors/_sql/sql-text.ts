@@ -11,9 +11,10 @@ export interface SqlPiece {
 /**
  * How quotes and comments are written: `mysql` has names in backticks, texts in either quote with
  * backslash escapes, `#` comments, and no nested ones. `bigquery` has three quotes around texts of
- * several lines besides, and `--` needs no blank.
+ * several lines besides, and `--` needs no blank. `tsql` (SQL Server) has names in brackets besides,
+ * and no escapes.
  */
-export type SqlWriting = 'standard' | 'mysql' | 'bigquery';
+export type SqlWriting = 'standard' | 'mysql' | 'bigquery' | 'tsql';
 
 const ENDS_LITERAL = /(?:[^']|'')*'/y;
 const ENDS_ESCAPED_LITERAL = /(?:[^'\\]|''|\\[^])*'/y;
@@ -61,6 +62,21 @@ function standardQuotedAt(sql: string, at: number): Quoted {
       return dollarQuoteAt(sql, at);
     default:
       return undefined;
+  }
+}
+
+const ENDS_BRACKETS = /(?:[^\]]|\]\])*\]/y;
+
+function tsqlQuotedAt(sql: string, at: number): Quoted {
+  switch (sql[at]) {
+    case '[':
+      return { kind: 'identifier', end: endOf(ENDS_BRACKETS, sql, at + 1) };
+    case "'":
+      return { kind: 'literal', end: endOf(ENDS_LITERAL, sql, at + 1) };
+    case '$':
+      return undefined;
+    default:
+      return standardQuotedAt(sql, at);
   }
 }
 
@@ -141,6 +157,7 @@ const QUOTED_AT: Readonly<Record<SqlWriting, (sql: string, at: number) => Quoted
   standard: standardQuotedAt,
   mysql: mysqlQuotedAt,
   bigquery: bigqueryQuotedAt,
+  tsql: tsqlQuotedAt,
 };
 
 /** A statement without its final semicolon, for use inside another one. Comments stay. */
