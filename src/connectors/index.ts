@@ -20,6 +20,7 @@ import { kinesisSink, kinesisSource } from './kinesis/index.ts';
 import { mongodbCdcSource } from './mongodb-cdc/index.ts';
 import { mongodbSink, mongodbSource } from './mongodb/index.ts';
 import { mqttSink, mqttSource } from './mqtt/index.ts';
+import { mssqlSink, mssqlSource } from './mssql/index.ts';
 import { mysqlCdcSource } from './mysql-cdc/index.ts';
 import { mysqlSink, mysqlSource } from './mysql/index.ts';
 import { natsSink, natsSource } from './nats/index.ts';
@@ -64,6 +65,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   mongodbSource,
   mqttSource,
   mysqlSource,
+  mssqlSource,
   mysqlCdcSource,
   natsSource,
   parquetSource,
@@ -103,6 +105,7 @@ export const SINKS: readonly SinkDefinition[] = [
   kinesisSink,
   mongodbSink,
   mqttSink,
+  mssqlSink,
   mysqlSink,
   natsSink,
   parquetSink,

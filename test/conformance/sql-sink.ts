@@ -452,7 +452,8 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     const checked = check(harness.definition.config, { ...harness.connection, table_name: 't' });
     if (!checked.ok) throw new Error('config');
     const findings = await harness.definition.probe?.(checked.value, testContext('/'));
-    expect(findings?.[0]).toEqual({ name: 'auth', status: 'pass' });
+    const name = harness.definition.type === 'mssql' ? 'connect' : 'auth';
+    expect(findings?.[0]).toEqual({ name, status: 'pass' });
   });
 
   test('the capabilities follow the config', () => {

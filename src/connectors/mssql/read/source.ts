@@ -1,0 +1,204 @@
+import type { SourceContext } from '../../../kit/context.ts';
+import type { Page } from '../../../kit/page.ts';
+import { isFull, pageBounds } from '../../../kit/page-bounds.ts';
+import { encodedSize } from '../../../kit/rough-size.ts';
+import type { ReadRequest, ResultShape, Source } from '../../../kit/source.ts';
+import { MOST_SEEN, readBookmark } from '../../../kit/stored-bookmark.ts';
+import { holdsFor } from '../../../kit/typed-values.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
+import { inOneCase } from '../../../lib/sql/sql-name.ts';
+import { untilAborted } from '../../../lib/sql/until-aborted.ts';
+import {
+  parseJson,
+  setField,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../../lib/text/json.ts';
+import { Link } from '../../_mssql/connection.ts';
+import { mssqlError } from '../../_mssql/errors.ts';
+import type { ResultColumn } from '../../_mssql/result-types.ts';
+import { createBookmarks, type Bookmarks } from '../../_sql/bookmarks.ts';
+import { refuseEqualNames } from '../../_sql/equal-names.ts';
+import { createPager } from '../../_sql/pager.ts';
+import type { MssqlSourceConfig } from '../config.ts';
+import { compileQuery, withoutRows, type Statement } from './query.ts';
+
+export async function openMssqlSource(
+  config: MssqlSourceConfig,
+  context: SourceContext,
+): Promise<Source> {
+  const link = await openLink(config, context);
+  return {
+    pages: (request) => readPages({ link, config, context, request }),
+    close: () => {
+      link.close();
+      return Promise.resolve();
+    },
+  };
+}
+
+/** The columns of the result, without reading it. */
+export async function describeResult(
+  config: MssqlSourceConfig,
+  context: SourceContext,
+): Promise<ResultShape> {
+  const link = await openLink(config, context);
+  try {
+    const { columns } = await statementOf({ link, config, context, request: {} }, true);
+    return {
+      columns: columns.map(({ name, field }) => {
+        const holds = holdsFor(field.type);
+        const type = field.native?.name ?? field.type.kind;
+        return { name, field, type, ...(holds === undefined ? {} : { holds }) };
+      }),
+    };
+  } finally {
+    link.close();
+  }
+}
+
+function openLink(config: MssqlSourceConfig, { signal }: SourceContext): Promise<Link> {
+  return Link.open(config, { signal, timeoutSecs: config.statement_timeout_secs });
+}
+
+interface Reading {
+  readonly link: Link;
+  readonly config: MssqlSourceConfig;
+  readonly context: SourceContext;
+  readonly request: Pick<ReadRequest, 'bookmark' | 'limit'>;
+}
+
+async function* readPages(reading: Reading): AsyncGenerator<Page, void> {
+  const { link, config, context, request } = reading;
+  const bounds = pageBounds(config.batch_size, context.pageBytes);
+  const { sql, parameters } = await statementOf(reading, false);
+  const running = link.start(sql, parameters);
+  const columns = await asked(reading, running.columns);
+  checkColumns(columns);
+  const schema = { fields: columns.map(({ field }) => field) };
+  const pager = createPager({ bounds, limit: request.limit, schema: () => schema });
+  if (pager.done) return;
+  const marks = marksOf(reading, columns);
+  let bytes = 0;
+  for (;;) {
+    context.signal.throwIfAborted();
+    const rows = await asked(reading, running.next());
+    if (rows === undefined) break;
+    for (const values of rows) {
+      const record = recordOf(columns, values);
+      const raw = marks === undefined ? '' : marks.rawOf(record);
+      if (marks?.bookmarks.wasRead(raw, () => record) === true) continue;
+      // The row after a page shows whether the page ended in the middle of equal values.
+      if (isFull(bounds, pager.count, bytes)) {
+        yield pager.take(marks?.bookmarks.before(raw));
+        context.signal.throwIfAborted();
+        bytes = 0;
+      }
+      marks?.bookmarks.pass(raw, () => record);
+      const size = encodedSize(record);
+      pager.add(record, size);
+      bytes += size;
+      if (!pager.done) continue;
+      yield pager.take(marks?.bookmarks.safe());
+      return;
+    }
+    marks?.bookmarks.settle();
+  }
+  if (pager.count > 0) yield pager.take(marks?.bookmarks.end());
+}
+
+/** Settles as the work does, but for the stop of the run, which ends the statement too. */
+async function asked<T>({ link, context: { signal } }: Reading, work: Promise<T>): Promise<T> {
+  try {
+    return await untilAborted(work, { signal, cancel: () => link.cancel() });
+  } catch (error) {
+    throw signal.aborted ? error : mssqlError(error, 'the query failed');
+  }
+}
+
+interface Described extends Statement {
+  readonly columns: readonly ResultColumn[];
+}
+
+/** The statement, and its columns where they have to be known before it. */
+async function statementOf(reading: Reading, describes: boolean): Promise<Described> {
+  const { config, context, request } = reading;
+  const { query, params, replication } = config;
+  const input = { query, params, context };
+  if (replication.type === 'full') {
+    const statement = compileQuery(input);
+    return { ...statement, columns: describes ? await columnsOf(reading, statement) : [] };
+  }
+  const { column, initial_value: initial } = replication;
+  const start = { column, initial, bookmark: readBookmark(request.bookmark) };
+  // The type of the column decides how the start is compared with it.
+  const columns = await columnsOf(reading, compileQuery({ ...input, start: NO_START(column) }));
+  const found = columns.find(({ name }) => inOneCase(name) === inOneCase(column));
+  if (found === undefined)
+    throw new ConnectorError('missing', `the query gives no column \`${column}\``, {
+      hint: `it gives: ${columns.map(({ name }) => name).join(', ')}`,
+    });
+  const type = found.field.native?.name;
+  return { ...compileQuery({ ...input, start: { ...start, column: found.name, type } }), columns };
+}
+
+const NO_START = (column: string) => ({ column, initial: null, bookmark: undefined });
+
+async function columnsOf(reading: Reading, statement: Statement): Promise<readonly ResultColumn[]> {
+  const { sql, parameters } = withoutRows(statement);
+  const running = reading.link.start(sql, parameters);
+  const columns = await asked(reading, running.columns);
+  while ((await asked(reading, running.next())) !== undefined);
+  checkColumns(columns);
+  return columns;
+}
+
+function checkColumns(columns: readonly ResultColumn[]): void {
+  const names = columns.map(({ name }) => name);
+  if (columns.length === 0)
+    throw new ConnectorError('data', 'the query gives no rows: it has to be one that reads', {
+      hint: 'use a SELECT; change data outside of the pipeline',
+    });
+  const place = names.indexOf('');
+  if (place !== -1)
+    throw new ConnectorError('data', `column ${place + 1} of the query has no name`, {
+      hint: 'give it one with `AS`',
+    });
+  refuseEqualNames(names);
+}
+
+function recordOf(columns: readonly ResultColumn[], values: readonly JsonValue[]): JsonObject {
+  const record: JsonObject = {};
+  for (const [at, { name }] of columns.entries()) setField(record, name, values[at] ?? null);
+  return record;
+}
+
+interface Marks {
+  readonly bookmarks: Bookmarks;
+  rawOf(this: void, record: JsonObject): string;
+}
+
+function marksOf(
+  { config, context, request }: Reading,
+  columns: readonly ResultColumn[],
+): Marks | undefined {
+  if (config.replication.type !== 'incremental') return undefined;
+  const { column: written } = config.replication;
+  const found = columns.find(({ name }) => inOneCase(name) === inOneCase(written));
+  const column = found?.name ?? written;
+  const kind = found?.field.type.kind ?? '';
+  return {
+    bookmarks: createBookmarks(readBookmark(request.bookmark), {
+      isLoose: kind === 'decimal' || kind.startsWith('float'),
+      isDecimal: kind === 'decimal',
+      decode: parseJson,
+      onMany: () =>
+        context.env.log.warn(
+          'more records share the last value than a bookmark holds: such that come later are not read',
+          { row: context.row, column, most: MOST_SEEN },
+        ),
+    }),
+    rawOf: (record) => stringifyJson(record[column] ?? null),
+  };
+}
