@@ -3,11 +3,17 @@
  * server took over commits nothing more.
  */
 import { ConnectorError } from '../lib/errors.ts';
+import type { SinkContext } from './context.ts';
 
 /** One execution of a run that several servers share. */
 export interface Execution {
   readonly runId: string;
   readonly claim: number;
+}
+
+/** `undefined` where no other server takes the run over. */
+export function executionOf({ runId, claim }: SinkContext): Execution | undefined {
+  return claim === undefined ? undefined : { runId, claim };
 }
 
 /** No state key, and so no scope, starts with a dot. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { otherName } from '../../kit/other-name.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../kit/schema.ts';
 import { scalarText } from '../_http/fields.ts';
+import { versionFaults } from '../_lake/moment.ts';
 import { placeOf, type TableConfig } from './place.ts';
 
 const optionalText = (description: string) => optional(text()).meta({ description });
@@ -101,31 +102,12 @@ export const deltaSourceConfig = z.lazy(() =>
     })
     .superRefine((value, ctx) => {
       checkPlace(value, ctx);
-      if (value.version !== undefined && value.timestamp !== undefined) {
-        const message = '`version` and `timestamp` both say which version is read';
-        ctx.addIssue(
-          finding('invalid_value', message, { path: ['timestamp'], hint: 'remove one' }),
-        );
-      }
-      if (value.timestamp !== undefined && momentOf(value.timestamp) === undefined) {
-        const hint = 'write it as `2026-01-31T12:00:00Z`';
-        const path = ['timestamp'];
-        ctx.addIssue(finding('invalid_value', 'this is not a time', { path, hint }));
-      }
+      const faults = versionFaults(['version', value.version], ['timestamp', value.timestamp]);
+      for (const fault of faults) ctx.addIssue(fault);
     }),
 );
 
 export type DeltaSourceConfig = z.output<typeof deltaSourceConfig>;
-
-const DATE = /^\d{4}-\d{2}-\d{2}$/;
-const TIME = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:?\d{2})?$/;
-
-/** Milliseconds since 1970. */
-export function momentOf(written: string): number | undefined {
-  const [, day, clock, zone = 'Z'] = TIME.exec(written) ?? [];
-  const moment = Date.parse(DATE.test(written) ? written : `${day}T${clock}${zone}`);
-  return Number.isNaN(moment) ? undefined : moment;
-}
 
 const DEFAULT_FILE_BYTES = 100 * 1024 * 1024;
 

@@ -1,5 +1,7 @@
 /** The names of the files in the log of a table. */
 
+export const LOG_FOLDER = '_delta_log/';
+
 const DIGITS = 20;
 
 export function commitName(version: number): string {

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../../../lib/text/json.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import { LOG_FOLDER, type TableFiles } from '../files/table-files.ts';
+import type { TableFiles } from '../../_lake/table-files.ts';
 import { actionOf, type Action } from './actions.ts';
-import type { CheckpointFiles } from './log-names.ts';
+import { LOG_FOLDER, type CheckpointFiles } from './log-names.ts';
 import { actionsIn } from './action-lines.ts';
 
 const KINDS = ['protocol', 'metaData', 'add', 'remove', 'txn', 'domainMetadata', 'sidecar'];

@@ -1,7 +1,7 @@
 /** The state of a table at one version: what its log says, from the last checkpoint on. */
 import { ConnectorError } from '../../../lib/errors.ts';
 import { isObject, parseJson, type JsonObject } from '../../../lib/text/json.ts';
-import { LOG_FOLDER, type TableFiles } from '../files/table-files.ts';
+import type { TableFiles } from '../../_lake/table-files.ts';
 import { parseSchema, type DeltaStruct } from '../schema/delta-types.ts';
 import { fileKey, type Action, type AddedFile, type Metadata, type Protocol } from './actions.ts';
 import { readCheckpoint } from './read-checkpoint.ts';
@@ -11,6 +11,7 @@ import {
   commitName,
   commitVersion,
   type CheckpointFiles,
+  LOG_FOLDER,
 } from './log-names.ts';
 import { requireReadable } from './protocol.ts';
 import { actionsIn } from './action-lines.ts';
@@ -120,7 +121,9 @@ export async function loadSnapshot(
 
 /** The same table after later commits; the same object when there are none. */
 export async function refreshed(files: TableFiles, before: Snapshot): Promise<Snapshot> {
-  const names = (await files.logFiles(beforeVersion(before.version + 1))).map(({ name }) => name);
+  const names = (await files.list(LOG_FOLDER, beforeVersion(before.version + 1))).map(
+    ({ name }) => name,
+  );
   const commits = new Set(names.flatMap((name) => commitVersion(name) ?? []));
   let version = before.version;
   const state = TableState.from(before);
@@ -157,7 +160,7 @@ async function listFrom(
   files: TableFiles,
   after: string | undefined,
 ): Promise<LogFiles | undefined> {
-  const found = await files.logFiles(after);
+  const found = await files.list(LOG_FOLDER, after);
   const commits = new Map<number, Date>();
   for (const { name, modified } of found) {
     const version = commitVersion(name);

@@ -1,6 +1,6 @@
 /** Which version a table had at a time. */
 import { ConnectorError } from '../../../lib/errors.ts';
-import type { TableFiles } from '../files/table-files.ts';
+import type { TableFiles } from '../../_lake/table-files.ts';
 import { listWholeLog, loadSnapshot, readCommit } from './snapshot.ts';
 
 /**

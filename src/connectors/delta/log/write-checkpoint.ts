@@ -2,9 +2,9 @@
 import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
 import { createParquetFile } from '../../_files/parquet/create-parquet.ts';
 import type { ColumnKind } from '../../_files/typed/column-kinds.ts';
-import { LOG_FOLDER, type TableFiles } from '../files/table-files.ts';
+import type { TableFiles } from '../../_lake/table-files.ts';
 import type { Metadata } from './actions.ts';
-import { checkpointName } from './log-names.ts';
+import { checkpointName, LOG_FOLDER } from './log-names.ts';
 import { writerFeatures } from './protocol.ts';
 import type { Snapshot } from './snapshot.ts';
 

@@ -1,7 +1,7 @@
 /** Which rows of a data file are deleted, as its deletion vector says. */
 import { crc32 } from 'node:zlib';
 import { ConnectorError } from '../../../lib/errors.ts';
-import type { TableFiles } from '../files/table-files.ts';
+import type { TableFiles } from '../../_lake/table-files.ts';
 import type { AddedFile, DeletionVector } from '../log/actions.ts';
 import { readBitmap } from './roaring.ts';
 

@@ -4,14 +4,15 @@ import { pageBounds } from '../../../kit/page-bounds.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { ReadRequest, Source } from '../../../kit/source.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import { suggestion } from '../../../lib/text/nearest.ts';
 import { cutPages, unsized } from '../../_files/lines/cut-pages.ts';
-import { momentOf, type DeltaSourceConfig } from '../config.ts';
-import { openFiles } from '../files/open-files.ts';
-import type { TableFiles } from '../files/table-files.ts';
+import { chosenColumns } from '../../_lake/chosen-columns.ts';
+import { momentOf } from '../../_lake/moment.ts';
+import type { DeltaSourceConfig } from '../config.ts';
+import { openFiles } from '../open-files.ts';
+import type { TableFiles } from '../../_lake/table-files.ts';
 import { loadSnapshot, type Snapshot } from '../log/snapshot.ts';
 import { versionAt } from '../log/version-at.ts';
-import { recordTypeOf, type DeltaField, type DeltaStruct } from '../schema/delta-types.ts';
+import { recordTypeOf, type DeltaField } from '../schema/delta-types.ts';
 import { readFile } from './read-file.ts';
 
 export class DeltaSource implements Source {
@@ -35,7 +36,7 @@ export class DeltaSource implements Source {
     const { batch_size: size, columns: names } = this.#config;
     const { pageBytes, signal, env } = this.#context;
     const snapshot = await this.#snapshot();
-    const columns = chosen(snapshot.schema, names, this.#files.address);
+    const columns = chosenColumns(snapshot.schema.fields, names, this.#files.address);
     const schema = recordSchema(columns);
     env.log.debug('reading a version of the table', {
       table: this.#files.address,
@@ -76,22 +77,6 @@ export class DeltaSource implements Source {
 export function noTable(address: string): ConnectorError {
   return new ConnectorError('missing', `there is no table of Delta at ${address}`, {
     hint: 'check `table_uri`: a table is a folder that holds a folder `_delta_log`',
-  });
-}
-
-function chosen(
-  { fields }: DeltaStruct,
-  names: readonly string[] | undefined,
-  table: string,
-): readonly DeltaField[] {
-  if (names === undefined) return fields;
-  return names.map((name) => {
-    const field = fields.find((one) => one.name === name);
-    if (field !== undefined) return field;
-    const all = fields.map((one) => one.name);
-    throw new ConnectorError('data', `the table ${table} has no column ${JSON.stringify(name)}`, {
-      hint: suggestion(name, all) ?? `it has ${all.join(', ')}`,
-    });
   });
 }
 

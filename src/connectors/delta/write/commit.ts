@@ -2,9 +2,9 @@
 import type { SinkContext } from '../../../kit/context.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../../../lib/text/json.ts';
-import { LOG_FOLDER, type TableFiles } from '../files/table-files.ts';
+import type { TableFiles } from '../../_lake/table-files.ts';
 import { actionsIn } from '../log/action-lines.ts';
-import { commitName } from '../log/log-names.ts';
+import { commitName, LOG_FOLDER } from '../log/log-names.ts';
 import { advanced, loadSnapshot, refreshed, type Snapshot } from '../log/snapshot.ts';
 
 /** Other writers may be faster so many times. */

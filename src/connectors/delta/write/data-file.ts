@@ -4,7 +4,8 @@ import type { JsonObject } from '../../../lib/text/json.ts';
 import { createParquetFile } from '../../_files/parquet/create-parquet.ts';
 import type { ParquetCodec, ParquetFile } from '../../_files/parquet/parquet-file.ts';
 import type { ColumnKind } from '../../_files/typed/column-kinds.ts';
-import type { TableFiles } from '../files/table-files.ts';
+import type { OpenDataFile } from '../../_lake/data-files.ts';
+import type { TableFiles } from '../../_lake/table-files.ts';
 import type { DeltaField } from '../schema/delta-types.ts';
 import { FileStatistics } from './statistics.ts';
 
@@ -25,7 +26,7 @@ export interface DataFileOptions {
 /** As the log has it; its path is written as a part of an address. */
 export type AddAction = JsonObject & { readonly path: string };
 
-export class DataFile {
+export class DataFile implements OpenDataFile<AddAction> {
   readonly #options: DataFileOptions;
   readonly #output: ParquetFile;
   readonly #statistics: FileStatistics;

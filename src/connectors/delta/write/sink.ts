@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SinkContext } from '../../../kit/context.ts';
-import type { Execution } from '../../../kit/execution.ts';
+import { executionOf, type Execution } from '../../../kit/execution.ts';
 import type { Page } from '../../../kit/page.ts';
 import {
   requireOpen,
@@ -19,19 +19,18 @@ import { requireObjects } from '../../_files/csv/csv-writer.ts';
 import { PARQUET_CODECS, type ParquetCodec } from '../../_files/parquet/parquet-file.ts';
 import { ColumnLearner } from '../../_files/typed/column-kinds.ts';
 import type { DeltaSinkConfig } from '../config.ts';
-import { openFiles } from '../files/open-files.ts';
-import type { TableFiles } from '../files/table-files.ts';
+import { openFiles } from '../open-files.ts';
+import type { TableFiles } from '../../_lake/table-files.ts';
 import { requireWritable } from '../log/protocol.ts';
 import { loadSnapshot, refreshed, type Snapshot } from '../log/snapshot.ts';
 import { wantsCheckpoint, writeCheckpoint } from '../log/write-checkpoint.ts';
 import { destinationColumns } from '../schema/table-columns.ts';
 import { commit, CommitInDoubt } from './commit.ts';
 import type { AddAction } from './data-file.ts';
-import { DataFiles, type TableShape } from './data-files.ts';
+import { dataFiles, type DeltaDataFiles, type TableShape } from './data-files.ts';
 import { shapeOf } from './shape.ts';
 import { changeOf } from './table-change.ts';
 import {
-  executionOf,
   executionToken,
   readToken,
   requireOwn,
@@ -56,9 +55,9 @@ export class DeltaSink implements Sink {
   /** Records of a new table that wait until its columns can be learned. */
   #waiting: JsonObject[] = [];
   #shape: TableShape | undefined;
-  #data: DataFiles | undefined;
+  #data: DeltaDataFiles | undefined;
   /** Of columns that were replaced by others before they were committed. */
-  #earlier: DataFiles[] = [];
+  #earlier: DeltaDataFiles[] = [];
   /** Records whose pages were held for a token. */
   #held = 0;
   #usesTokens = false;
@@ -190,7 +189,7 @@ export class DeltaSink implements Sink {
         partitionBy: this.#config.partition_by,
         earlier: this.#shape?.fields,
       });
-      const data = new DataFiles({
+      const data = dataFiles({
         files: this.#files,
         context: this.#context,
         shape: this.#shape,

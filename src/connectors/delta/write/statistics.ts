@@ -1,14 +1,13 @@
 /** Bounds and counts of nulls of one data file, by which readers pass over files. */
+import { stringifyJson, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import { dateText, timestampText } from '../../../lib/time/iso-text.ts';
+import { decimalText } from '../../_files/parquet/exact-values.ts';
 import {
-  isObject,
-  jsonText,
-  stringifyJson,
-  type JsonObject,
-  type JsonValue,
-} from '../../../lib/text/json.ts';
-import { exactField, literalValue } from '../../../lib/text/json-literal.ts';
-import { daysOf, dateText, nanosOfTimestamp, timestampText } from '../../../lib/time/iso-text.ts';
-import { decimalText, unscaledOf } from '../../_files/parquet/exact-values.ts';
+  ColumnBounds,
+  type BoundColumn,
+  type Comparable,
+  type Comparison,
+} from '../../_lake/column-bounds.ts';
 import type { DeltaField, DeltaType } from '../schema/delta-types.ts';
 
 /** Readers expect statistics of so many columns at the beginning of the schema. */
@@ -19,42 +18,35 @@ const LAST_CHARACTER = '\u{10FFFF}';
 const NANOS_OF_MILLI = 1_000_000n;
 /** A double holds so many digits of a decimal. */
 const DOUBLE_DIGITS = 15;
-const INTEGERS: ReadonlySet<string> = new Set(['long', 'integer', 'short', 'byte']);
 
-type Comparable = number | bigint | string;
-
-interface Leaf {
-  readonly path: readonly string[];
+interface Leaf extends BoundColumn {
   readonly type: DeltaType;
-  nulls: number;
-  min: Comparable | undefined;
-  max: Comparable | undefined;
-  /** False when a value was none that can be compared, such as NaN. */
-  isBounded: boolean;
 }
 
 export class FileStatistics {
-  #records = 0;
-  readonly #leaves: readonly Leaf[];
+  readonly #bounds: ColumnBounds<Leaf>;
 
   constructor(fields: readonly DeltaField[]) {
-    this.#leaves = leavesOf(fields, []).slice(0, COLUMNS);
+    this.#bounds = new ColumnBounds(leavesOf(fields, []).slice(0, COLUMNS));
   }
 
   add(records: readonly JsonObject[]): void {
-    this.#records += records.length;
-    for (const leaf of this.#leaves)
-      for (const record of records) takeValue(leaf, valueAt(record, leaf.path));
+    this.#bounds.add(records);
   }
 
   /** As the log has it. */
   text(): string {
-    const bounded = this.#leaves.filter((leaf) => leaf.isBounded && leaf.min !== undefined);
+    const leaves = this.#bounds.columns();
+    const bound = (side: 'min' | 'max') =>
+      leaves.map(({ column, [side]: value }) => ({
+        path: column.path,
+        value: value === undefined ? undefined : boundOf(value, column.type, side),
+      }));
     return stringifyJson({
-      numRecords: this.#records,
-      minValues: tree(bounded, (leaf) => boundOf(leaf.min as Comparable, leaf.type, 'min')),
-      maxValues: tree(bounded, (leaf) => boundOf(leaf.max as Comparable, leaf.type, 'max')),
-      nullCount: tree(this.#leaves, (leaf) => leaf.nulls),
+      numRecords: this.#bounds.records,
+      minValues: tree(bound('min')),
+      maxValues: tree(bound('max')),
+      nullCount: tree(leaves.map(({ column, nulls }) => ({ path: column.path, value: nulls }))),
     });
   }
 }
@@ -63,58 +55,27 @@ function leavesOf(fields: readonly DeltaField[], above: readonly string[]): Leaf
   return fields.flatMap(({ name, type }): Leaf[] => {
     const path = [...above, name];
     if (type.is === 'struct') return leavesOf(type.fields, path);
-    const isBounded = type.is === 'decimal' || (type.is === 'primitive' && hasBounds(type.name));
-    return [{ path, type, nulls: 0, min: undefined, max: undefined, isBounded }];
+    return [{ path, type, comparison: comparisonOf(type) }];
   });
 }
 
-function hasBounds(name: string): boolean {
-  return name !== 'boolean' && name !== 'binary';
-}
+const COMPARISONS: Readonly<Record<string, Comparison>> = {
+  long: { as: 'number' },
+  integer: { as: 'number' },
+  short: { as: 'number' },
+  byte: { as: 'number' },
+  float: { as: 'number' },
+  double: { as: 'number' },
+  string: { as: 'text' },
+  date: { as: 'day' },
+  timestamp: { as: 'moment' },
+  timestamp_ntz: { as: 'moment' },
+};
 
-function valueAt(record: JsonObject, path: readonly string[]): JsonValue {
-  let value: JsonValue = record;
-  for (const name of path) {
-    if (!isObject(value)) return null;
-    value = literalValue(exactField(value, name) ?? null);
-  }
-  return value;
+function comparisonOf(type: DeltaType): Comparison | undefined {
+  if (type.is === 'decimal') return { as: 'decimal', scale: type.scale };
+  return type.is === 'primitive' ? COMPARISONS[type.name] : undefined;
 }
-
-function takeValue(leaf: Leaf, value: JsonValue): void {
-  if (value === null || value === undefined) {
-    leaf.nulls += 1;
-    return;
-  }
-  if (!leaf.isBounded) return;
-  const found = comparable(value, leaf.type);
-  if (found === undefined) {
-    leaf.isBounded = false;
-    return;
-  }
-  if (leaf.min === undefined || isBelow(found, leaf.min)) leaf.min = found;
-  if (leaf.max === undefined || isBelow(leaf.max, found)) leaf.max = found;
-}
-
-function comparable(value: JsonValue, type: DeltaType): Comparable | undefined {
-  if (type.is === 'decimal')
-    return unscaledOf(typeof value === 'string' ? value : jsonText(value), type.scale);
-  if (type.is !== 'primitive') return undefined;
-  if (INTEGERS.has(type.name) || type.name === 'float' || type.name === 'double')
-    return typeof value === 'number' || typeof value === 'bigint' ? value : undefined;
-  if (typeof value !== 'string') return undefined;
-  if (type.name === 'date') return daysOf(value);
-  return type.name === 'string' ? value : nanosOfTimestamp(value);
-}
-
-/** Texts by their code points, which is not how the language compares them. */
-function isBelow(a: Comparable, b: Comparable): boolean {
-  if (typeof a !== 'string' || typeof b !== 'string') return a < b;
-  if (!SURROGATE.test(a) && !SURROGATE.test(b)) return a < b;
-  return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
-}
-
-const SURROGATE = /[\uD800-\uDFFF]/;
 
 function boundOf(value: Comparable, type: DeltaType, side: 'min' | 'max'): JsonValue | undefined {
   if (type.is === 'decimal') {
@@ -142,15 +103,16 @@ function shortened(text: string, side: 'min' | 'max'): string {
   return characters.slice(0, TEXT_CHARS).join('') + (side === 'max' ? LAST_CHARACTER : '');
 }
 
-/** The values of leaves at their places in nested objects. */
-function tree(leaves: readonly Leaf[], valueOf: (leaf: Leaf) => JsonValue | undefined): JsonObject {
+/** Values at their places in nested objects. */
+function tree(
+  leaves: readonly { readonly path: readonly string[]; readonly value: JsonValue | undefined }[],
+): JsonObject {
   const out: JsonObject = {};
-  for (const leaf of leaves) {
-    const value = valueOf(leaf);
+  for (const { path, value } of leaves) {
     if (value === undefined) continue;
     let at = out;
-    for (const name of leaf.path.slice(0, -1)) at = (at[name] ??= {}) as JsonObject;
-    at[leaf.path.at(-1) ?? ''] = value;
+    for (const name of path.slice(0, -1)) at = (at[name] ??= {}) as JsonObject;
+    at[path.at(-1) ?? ''] = value;
   }
   return out;
 }

@@ -2,7 +2,6 @@
  * Watermarks of exactly-once delivery: each is an application transaction of the table (`txn`), whose
  * version is that of the commit, and which says in that commit what the token is.
  */
-import type { SinkContext } from '../../../kit/context.ts';
 import {
   executionScope,
   executionText,
@@ -12,7 +11,7 @@ import {
 } from '../../../kit/execution.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { isObject } from '../../../lib/text/json.ts';
-import type { TableFiles } from '../files/table-files.ts';
+import type { TableFiles } from '../../_lake/table-files.ts';
 import { readCommit, type Snapshot } from '../log/snapshot.ts';
 import type { Change } from './commit.ts';
 
@@ -20,10 +19,6 @@ const PREFIX = 'headgate:';
 const IN_COMMIT = 'headgateTokens';
 
 export type Tokens = Readonly<Record<string, string | null>>;
-
-export function executionOf({ runId, claim }: SinkContext): Execution | undefined {
-  return claim === undefined ? undefined : { runId, claim };
-}
 
 /** The change, with tokens that are committed together with it. */
 export function withTokens(

@@ -1,10 +1,10 @@
-import { ConnectorError } from '../../../lib/errors.ts';
-import { resolvePath } from '../../_files/paths.ts';
-import { openPlace } from '../../_objects/places.ts';
-import { placeOf, secretsOf, type TableConfig } from '../place.ts';
-import { LocalFiles } from './local-files.ts';
-import { ObjectFiles } from './object-files.ts';
-import type { TableContext, TableFiles } from './table-files.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import { resolvePath } from '../_files/paths.ts';
+import { openPlace } from '../_objects/places.ts';
+import { placeOf, secretsOf, type TableConfig } from './place.ts';
+import { LocalFiles } from '../_lake/local-files.ts';
+import { ObjectFiles } from '../_lake/object-files.ts';
+import type { TableContext, TableFiles } from '../_lake/table-files.ts';
 
 export async function openFiles(config: TableConfig, context: TableContext): Promise<TableFiles> {
   const { place, faults } = placeOf(config);

@@ -1,22 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { ConnectorError } from '../../../lib/errors.ts';
-import type { ObjectStore } from '../../../lib/objects/object-store.ts';
-import { wholeOf } from '../../_files/output/whole.ts';
-import { ParquetReader } from '../../_files/parquet/parquet-reader.ts';
-import { contentTypeOf } from '../../_objects/content-type.ts';
-import { objectRanges } from '../../_objects/object-ranges.ts';
-import { readObject } from '../../_objects/read-object.ts';
-import { temporaryFolder } from '../../_objects/temporary-folder.ts';
-import { uploadFile } from '../../_objects/upload-file.ts';
-import {
-  LOG_FOLDER,
-  type LogFile,
-  type OpenParquet,
-  type TableContext,
-  type TableFiles,
-} from './table-files.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import type { ObjectStore } from '../../lib/objects/object-store.ts';
+import { wholeOf } from '../_files/output/whole.ts';
+import { ParquetReader } from '../_files/parquet/parquet-reader.ts';
+import { contentTypeOf } from '../_objects/content-type.ts';
+import { objectRanges } from '../_objects/object-ranges.ts';
+import { readObject } from '../_objects/read-object.ts';
+import { temporaryFolder } from '../_objects/temporary-folder.ts';
+import { uploadFile } from '../_objects/upload-file.ts';
+import type { ListedFile, OpenParquet, TableContext, TableFiles } from './table-files.ts';
 
 const JSON_TYPE = 'application/json';
 
@@ -46,20 +40,28 @@ export class ObjectFiles implements TableFiles {
     this.#context = context;
   }
 
-  async logFiles(after?: string): Promise<readonly LogFile[]> {
-    const folder = this.#prefix + LOG_FOLDER;
+  async list(below: string, after?: string): Promise<readonly ListedFile[]> {
+    const folder = this.#prefix + below;
     const request = {
       prefix: folder,
       signal: this.#context.signal,
       ...(after === undefined ? {} : { after: folder + after }),
     };
-    const files: LogFile[] = [];
+    const files: ListedFile[] = [];
     for await (const page of this.#store.list(request))
       for (const { key, lastModified: modified } of page) {
         const name = key.slice(folder.length);
         if (name !== '' && !name.includes('/')) files.push({ name, modified });
       }
     return files;
+  }
+
+  async walk(below: string): Promise<readonly string[]> {
+    const folder = this.#prefix + below;
+    const found: string[] = [];
+    for await (const page of this.#store.list({ prefix: folder, signal: this.#context.signal }))
+      for (const { key } of page) found.push(key.slice(folder.length));
+    return found;
   }
 
   async read(path: string): Promise<Buffer | undefined> {
@@ -91,13 +93,14 @@ export class ObjectFiles implements TableFiles {
   }
 
   async create(path: string, bytes: Buffer): Promise<boolean> {
-    await this.#requireConditions();
+    await this.#requireConditions(path);
     return this.#create(path, bytes);
   }
 
   async put(path: string, bytes: Buffer): Promise<void> {
     const { signal } = this.#context;
-    const how = { contentType: JSON_TYPE, sendsParts: false, concurrency: 1, signal };
+    const contentType = path.endsWith('.avro') ? contentTypeOf('avro') : JSON_TYPE;
+    const how = { contentType, sendsParts: false, concurrency: 1, signal };
     const upload = this.#store.upload(this.#key(path), how);
     try {
       await upload.write(bytes);
@@ -154,9 +157,9 @@ export class ObjectFiles implements TableFiles {
    * A store that takes no notice of the condition would replace the commits of other writers: it is
    * tried once with an object of its own.
    */
-  async #requireConditions(): Promise<void> {
+  async #requireConditions(made: string): Promise<void> {
     if (!this.#isDoubtful) return;
-    const path = `${LOG_FOLDER}.headgate-probe-${randomUUID()}`;
+    const path = `${made.slice(0, made.lastIndexOf('/') + 1)}.headgate-probe-${randomUUID()}`;
     try {
       await this.#create(path, Buffer.from('1'));
       if (await this.#create(path, Buffer.from('2')))

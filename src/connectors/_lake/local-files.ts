@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { link, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { ConnectorError } from '../../../lib/errors.ts';
-import { permittedFile } from '../../../lib/files/file-access.ts';
-import { makeFolder } from '../../../lib/files/make-folder.ts';
-import { renameOver } from '../../../lib/files/regular-file.ts';
-import { codeOf, fileError, onDisk } from '../../_files/io-error.ts';
-import { syncFolder } from '../../_files/output/appending-file.ts';
-import { removeLeftovers, temporaryPath } from '../../_files/output/temporary-path.ts';
-import { ParquetReader } from '../../_files/parquet/parquet-reader.ts';
-import { LOG_FOLDER, type LogFile, type OpenParquet, type TableFiles } from './table-files.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import { permittedFile } from '../../lib/files/file-access.ts';
+import { makeFolder } from '../../lib/files/make-folder.ts';
+import { renameOver } from '../../lib/files/regular-file.ts';
+import { codeOf, fileError, onDisk } from '../_files/io-error.ts';
+import { syncFolder } from '../_files/output/appending-file.ts';
+import { removeLeftovers, temporaryPath } from '../_files/output/temporary-path.ts';
+import { ParquetReader } from '../_files/parquet/parquet-reader.ts';
+import type { ListedFile, OpenParquet, TableFiles } from './table-files.ts';
 
 /** Systems that know no second name of a file. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
@@ -27,8 +27,8 @@ export class LocalFiles implements TableFiles {
     this.address = `${pathToFileURL(root).href.replace(/\/$/, '')}/`;
   }
 
-  async logFiles(after = ''): Promise<readonly LogFile[]> {
-    const folder = join(this.#root, LOG_FOLDER);
+  async list(below: string, after = ''): Promise<readonly ListedFile[]> {
+    const folder = join(this.#root, below);
     this.#signal.throwIfAborted();
     const found = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
       if (codeOf(error) === 'ENOENT') return [];
@@ -42,6 +42,20 @@ export class LocalFiles implements TableFiles {
         return { name, modified: known?.mtime ?? new Date(0) };
       }),
     );
+  }
+
+  async walk(below: string): Promise<readonly string[]> {
+    const folder = join(this.#root, below);
+    const found = await readdir(folder, { withFileTypes: true, recursive: true }).catch(
+      (error: unknown) => {
+        if (codeOf(error) === 'ENOENT') return [];
+        throw fileError(error, 'read', folder);
+      },
+    );
+    return found
+      .filter((one) => one.isFile())
+      .map(({ parentPath, name }) => relative(folder, join(parentPath, name)))
+      .toSorted();
   }
 
   async read(path: string): Promise<Buffer | undefined> {
@@ -143,7 +157,7 @@ export class LocalFiles implements TableFiles {
     await onDisk('create the folder', folder, () => makeFolder(folder));
   }
 
-  /** Nothing that a log names lies outside of the table. */
+  /** Nothing that a table names lies outside of the table. */
   #at(path: string): string {
     const file = join(this.#root, path);
     const inside = relative(this.#root, file);

@@ -1,40 +1,35 @@
 /** Values as a file of the table gives them, in the form that the schema of the table says. */
-import { isObject, setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
-import { shapeOf, type SchemaNode } from '../../_files/parquet/parquet-values.ts';
-import type { DeltaStruct, DeltaType } from '../schema/delta-types.ts';
-import { nodeOf, type MappingMode } from '../schema/physical-columns.ts';
+import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { shapeOf, type SchemaNode } from '../_files/parquet/parquet-values.ts';
+import type { LakeField, LakeType } from './lake-types.ts';
 
 export type ConvertValue = (value: JsonValue) => JsonValue;
 
 /** `undefined` where values stay as they are. */
-export function convertValues(
-  type: DeltaType,
-  node: SchemaNode,
-  mode: MappingMode,
-): ConvertValue | undefined {
+export function convertValues(type: LakeType, node: SchemaNode): ConvertValue | undefined {
   switch (type.is) {
-    case 'primitive':
+    case 'leaf':
       // Times of 96 bits do not say in the file whether they are instants.
-      if (type.name === 'timestamp') return withZone;
-      return type.name === 'timestamp_ntz' ? withoutZone : undefined;
-    case 'array': {
+      if (type.isInstant === undefined) return undefined;
+      return type.isInstant ? withZone : withoutZone;
+    case 'list': {
       const shape = shapeOf(node);
       const item =
         shape.is === 'list' ? shape.item : shape.is === 'old-list' ? shape.repeated : undefined;
-      const convert = item === undefined ? undefined : convertValues(type.item, item, mode);
+      const convert = item === undefined ? undefined : convertValues(type.item, item);
       if (convert === undefined) return undefined;
       return (value) => (Array.isArray(value) ? value.map(convert) : value);
     }
     case 'map': {
       const shape = shapeOf(node);
       const value = shape.is === 'map' ? shape.value : undefined;
-      const convert = value === undefined ? undefined : convertValues(type.value, value, mode);
+      const convert = value === undefined ? undefined : convertValues(type.value, value);
       return convert === undefined ? undefined : mapConverter(convert);
     }
     case 'struct':
-      return structConverter(type, node, mode);
+      return structConverter(type.fields, node);
     default:
-      return undefined;
+      return type satisfies never;
   }
 }
 
@@ -60,18 +55,11 @@ function mapConverter(convert: ConvertValue): ConvertValue {
   };
 }
 
-function structConverter(
-  { fields }: DeltaStruct,
-  { children }: SchemaNode,
-  mode: MappingMode,
-): ConvertValue {
-  const found = fields.map((field) => {
-    const node = nodeOf(field, children, mode);
-    return {
-      name: field.name,
-      from: node?.element.name,
-      convert: node === undefined ? undefined : convertValues(field.type, node, mode),
-    };
+function structConverter(fields: readonly LakeField[], { children }: SchemaNode): ConvertValue {
+  const found = fields.map(({ name, type, find }) => {
+    const node = find(children);
+    const from = node?.element.name;
+    return { name, from, convert: node === undefined ? undefined : convertValues(type, node) };
   });
   return (value) => {
     if (!isObject(value)) return value;

@@ -1,13 +1,11 @@
 /** The files of one table, on this machine or in a store of objects. Paths are relative to the table. */
-import type { PartContext } from '../../../kit/context.ts';
-import type { ParquetReader } from '../../_files/parquet/parquet-reader.ts';
-import type { SchemaNode } from '../../_files/parquet/parquet-values.ts';
-import type { Requesting } from '../../_http/run-requests.ts';
+import type { PartContext } from '../../kit/context.ts';
+import type { ParquetReader } from '../_files/parquet/parquet-reader.ts';
+import type { SchemaNode } from '../_files/parquet/parquet-values.ts';
+import type { Requesting } from '../_http/run-requests.ts';
 
-export const LOG_FOLDER = '_delta_log/';
-
-export interface LogFile {
-  /** Behind `_delta_log/`. */
+export interface ListedFile {
+  /** Behind the folder. */
   readonly name: string;
   readonly modified: Date;
 }
@@ -24,9 +22,14 @@ export interface TableFiles {
   readonly address: string;
   /** Whether its files are on this machine. */
   readonly isLocal: boolean;
-  /** In the order of the names, those behind `after` only. Empty where there is no log. */
-  logFiles(after?: string): Promise<readonly LogFile[]>;
-  /** The files in a folder of the log are not listed. `undefined` where there is no such file. */
+  /**
+   * The files of a folder, whose path ends with a `/`, in the order of their names: those behind
+   * `after` only, and none of folders in it. Empty where there is no such folder.
+   */
+  list(folder: string, after?: string): Promise<readonly ListedFile[]>;
+  /** The paths below a folder of all files in it and in its folders. */
+  walk(folder: string): Promise<readonly string[]>;
+  /** `undefined` where there is no such file. */
   read(path: string): Promise<Buffer | undefined>;
   readParquet(path: string, options: OpenParquet): Promise<ParquetReader>;
   /**

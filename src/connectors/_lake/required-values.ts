@@ -1,10 +1,10 @@
 /** Columns and fields of a table that must not be null. */
-import { ConnectorError } from '../../../lib/errors.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
-import type { DeltaField, DeltaType } from '../schema/delta-types.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import type { LakeField, LakeType } from './lake-types.ts';
 
 /** Throws for the first record that lacks a value. */
-export function requireValues(records: readonly JsonObject[], fields: readonly DeltaField[]): void {
+export function requireValues(records: readonly JsonObject[], fields: readonly LakeField[]): void {
   for (const field of fields) {
     if (!demandsValues(field)) continue;
     for (const [index, record] of records.entries())
@@ -18,15 +18,17 @@ interface Place {
   readonly index: number;
 }
 
-function demandsValues({ nullable, type }: Pick<DeltaField, 'nullable' | 'type'>): boolean {
+type Demand = Pick<LakeField, 'nullable' | 'type'>;
+
+function demandsValues({ nullable, type }: Demand): boolean {
   return !nullable || demandsInside(type);
 }
 
-function demandsInside(type: DeltaType): boolean {
+function demandsInside(type: LakeType): boolean {
   switch (type.is) {
     case 'struct':
       return type.fields.some(demandsValues);
-    case 'array':
+    case 'list':
       return !type.hasNulls || demandsInside(type.item);
     case 'map':
       return !type.hasNulls || demandsInside(type.value);
@@ -35,11 +37,7 @@ function demandsInside(type: DeltaType): boolean {
   }
 }
 
-function checkField(
-  value: JsonValue,
-  { nullable, type }: Pick<DeltaField, 'nullable' | 'type'>,
-  place: Place,
-): void {
+function checkField(value: JsonValue, { nullable, type }: Demand, place: Place): void {
   if (value !== null) return checkInside(value, type, place);
   if (nullable) return;
   throw new ConnectorError(
@@ -52,12 +50,12 @@ function checkField(
   );
 }
 
-function checkInside(value: JsonValue, type: DeltaType, place: Place): void {
+function checkInside(value: JsonValue, type: LakeType, place: Place): void {
   const inside = (step: string): Place => ({ ...place, path: place.path + step });
   if (type.is === 'struct' && isObject(value))
     for (const field of type.fields)
       checkField(value[field.name] ?? null, field, inside(`.${field.name}`));
-  if (type.is === 'array' && Array.isArray(value))
+  if (type.is === 'list' && Array.isArray(value))
     for (const item of value)
       checkField(item, { nullable: type.hasNulls, type: type.item }, inside('[]'));
   if (type.is === 'map' && isObject(value))
