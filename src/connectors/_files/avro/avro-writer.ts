@@ -13,6 +13,8 @@ export interface AvroWriting {
   /** The schema of the file, or the columns that it is made from. */
   readonly schema: Schema | ReadonlyMap<string, ColumnKind>;
   readonly codec: AvroCodec;
+  /** What stands in the header besides the schema and the codec. */
+  readonly metadata?: Readonly<Record<string, string>>;
   readonly onDropped: (path: string) => void;
 }
 
@@ -22,14 +24,14 @@ const BLOCK_BYTES = 64 * 1024;
 /** The bytes of a file. */
 export async function* avroFile(
   batches: AsyncIterable<readonly JsonValue[]>,
-  { schema: given, codec, onDropped }: AvroWriting,
+  { schema: given, codec, metadata = {}, onDropped }: AvroWriting,
 ): AsyncGenerator<Uint8Array> {
   const schema = given instanceof Map ? avroSchemaOf(given) : (given as Schema);
   const type = (await avroLibrary()).typeOf(schema, true);
   const encode = avroEncoder(schema, type);
   const { name, compress } = await compressorOf(codec);
   const sync = randomBytes(16);
-  yield header({ 'avro.schema': JSON.stringify(schema), 'avro.codec': name }, sync);
+  yield header({ ...metadata, 'avro.schema': JSON.stringify(schema), 'avro.codec': name }, sync);
   const block = (values: readonly Buffer[]): Uint8Array => {
     const data = compress(Buffer.concat(values));
     return Buffer.concat([long(values.length), long(data.length), data, sync]);

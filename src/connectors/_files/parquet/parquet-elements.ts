@@ -183,6 +183,32 @@ export function withTimes(
   return elements;
 }
 
+/** The names of a field and of those above it as one text; names may have dots. */
+export function pathOf(...names: readonly string[]): string {
+  return names.join('\u0000');
+}
+
+/** The same schema, whose fields have these ids by their paths. */
+export function withFieldIds(
+  elements: readonly SchemaElement[],
+  ids: ReadonlyMap<string, number> | undefined,
+): SchemaElement[] {
+  if (ids === undefined) return [...elements];
+  const out: SchemaElement[] = [];
+  const walk = (at: number, above: string | undefined): number => {
+    const element = elements[at] as SchemaElement;
+    const path = above === undefined || above === '' ? element.name : pathOf(above, element.name);
+    const id = above === undefined ? undefined : ids.get(path);
+    out.push(id === undefined ? element : { ...element, field_id: id });
+    let next = at + 1;
+    for (let left = element.num_children ?? 0; left > 0; left -= 1)
+      next = walk(next, above === undefined ? '' : path);
+    return next;
+  };
+  walk(0, undefined);
+  return out;
+}
+
 /** Whether the library keeps the bounds of a column when it reads them and writes them again. */
 export function keepsBounds({ type, converted_type, logical_type }: SchemaElement): boolean {
   if (converted_type === 'DECIMAL' || logical_type?.type === 'UUID') return false;

@@ -61,7 +61,7 @@ export class ParquetEngineOutput implements ParquetFile {
     this.#options = options;
     this.#parts = parts;
     this.#temporary = temporary;
-    this.#join = new ParquetJoin(options.path, parts.handle, options.columns);
+    this.#join = new ParquetJoin(options.path, parts.handle, options);
     this.#columns = engineColumns(options.columns);
     this.#groupRows = Math.min(GROUP_ROWS, options.rowGroupSize);
     const isText = this.#columns.map(({ type }) => type === 'VARCHAR');

@@ -11,6 +11,8 @@ export interface ParquetOutputOptions {
   readonly columns: ReadonlyMap<string, ColumnKind>;
   readonly codec: ParquetCodec;
   readonly rowGroupSize: number;
+  /** Ids of fields by their paths in the file (`pathOf`), for formats of tables that go by them. */
+  readonly fieldIds?: ReadonlyMap<string, number> | undefined;
   /** Called once for each field that no column can hold. */
   readonly onDropped: (field: string) => void;
 }

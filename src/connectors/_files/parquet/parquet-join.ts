@@ -5,8 +5,8 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import type { ColumnChunk, FileMetaData, RowGroup, SchemaElement } from 'hyparquet';
 import { onDisk } from '../io-error.ts';
-import type { ColumnKind } from '../typed/column-kinds.ts';
-import { keepsBounds, withTimes } from './parquet-elements.ts';
+import type { ParquetOutputOptions } from './parquet-file.ts';
+import { keepsBounds, withFieldIds, withTimes } from './parquet-elements.ts';
 
 const MAGIC = Buffer.from('PAR1');
 const COPY_BYTES = 1024 * 1024;
@@ -20,7 +20,7 @@ const TAIL_BYTES = 8;
  */
 export class ParquetJoin {
   readonly #path: string;
-  readonly #columns: ReadonlyMap<string, ColumnKind>;
+  readonly #schema: Pick<ParquetOutputOptions, 'columns' | 'fieldIds'>;
   readonly #handle: FileHandle;
   readonly #buffer = Buffer.allocUnsafeSlow(COPY_BYTES);
   #at = 0;
@@ -28,10 +28,14 @@ export class ParquetJoin {
   #groups: RowGroup[] = [];
 
   /** `path` is only used in errors. */
-  constructor(path: string, handle: FileHandle, columns: ReadonlyMap<string, ColumnKind>) {
+  constructor(
+    path: string,
+    handle: FileHandle,
+    schema: Pick<ParquetOutputOptions, 'columns' | 'fieldIds'>,
+  ) {
     this.#path = path;
     this.#handle = handle;
-    this.#columns = columns;
+    this.#schema = schema;
   }
 
   /** Adds the row groups of a complete Parquet file. */
@@ -51,7 +55,9 @@ export class ParquetJoin {
       );
       if (this.#at === 0) await this.#write(MAGIC);
       const shift = BigInt(this.#at - MAGIC.length);
-      this.#metadata ??= { ...metadata, schema: withTimes(metadata.schema, this.#columns) };
+      const { columns, fieldIds } = this.#schema;
+      const schema = withFieldIds(withTimes(metadata.schema, columns), fieldIds);
+      this.#metadata ??= { ...metadata, schema };
       const leaves = metadata.schema.filter(({ type }) => type !== undefined);
       for (const group of metadata.row_groups)
         this.#groups.push(shifted(withoutWrongBounds(group, leaves), shift));

@@ -12,7 +12,7 @@ import { lz4Block } from '../compression/lz4.ts';
 import type { ParquetCodec, ParquetFile, ParquetOutputOptions } from './parquet-file.ts';
 import { fit } from '../typed/fit-value.ts';
 import { libraryForm } from './library-form.ts';
-import { schemaOf, withoutJson } from './parquet-elements.ts';
+import { schemaOf, withFieldIds, withoutJson } from './parquet-elements.ts';
 import { temporaryPath } from '../output/temporary-path.ts';
 
 const CODEC_NAMES: Readonly<Record<ParquetCodec, CompressionCodec>> = {
@@ -97,7 +97,8 @@ export class ParquetOutput implements ParquetFile {
   async finish(): Promise<void> {
     try {
       await this.#endGroup();
-      this.#writer.schema = schemaOf(this.#options.columns);
+      const { columns, fieldIds } = this.#options;
+      this.#writer.schema = withFieldIds(schemaOf(columns), fieldIds);
       await this.#writer.finish();
       await this.#drain();
       await onDisk('write', this.#options.path, () => this.#handle.sync());
