@@ -14,6 +14,7 @@ import { gcsSink, gcsSource } from './gcs/index.ts';
 import { graphqlSource } from './graphql/index.ts';
 import { grpcSource } from './grpc/index.ts';
 import { httpSink } from './http/index.ts';
+import { icebergSink, icebergSource } from './iceberg/index.ts';
 import { jsonlSink, jsonlSource } from './jsonl/index.ts';
 import { kafkaSink, kafkaSource } from './kafka/index.ts';
 import { kinesisSink, kinesisSource } from './kinesis/index.ts';
@@ -58,6 +59,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   gcsSource,
   graphqlSource,
   grpcSource,
+  icebergSource,
   jsonlSource,
   kafkaSource,
   kinesisSource,
@@ -100,6 +102,7 @@ export const SINKS: readonly SinkDefinition[] = [
   fileSink,
   gcsSink,
   httpSink,
+  icebergSink,
   jsonlSink,
   kafkaSink,
   kinesisSink,

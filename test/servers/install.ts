@@ -1,8 +1,8 @@
 /**
  * Builds or fetches the servers that tests need and that are no package: MinIO, an emulator of
  * Google Cloud Storage and one of Pub/Sub from the Go module proxy (a few minutes, needs `go`), Apache Kafka, a
- * server for MongoDB's protocol, ElasticMQ and DynamoDB Local from Maven Central (seconds, needs
- * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where they are named chdb, deltalake and airbyte-source-faker from PyPI (needs `python3`) and RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
+ * server for MongoDB's protocol, ElasticMQ, DynamoDB Local and the REST catalog of Apache Iceberg from Maven Central (seconds, needs
+ * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where they are named chdb, deltalake, pyiceberg and airbyte-source-faker from PyPI (needs `python3`) and RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,6 +19,8 @@ import {
   DELTALAKE_VERSION,
   DYNAMODB_FOLDER,
   ELASTICMQ_FOLDER,
+  ICEBERG_REST_FOLDER,
+  ICEBERG_REST_VERSION,
   GO_SERVERS,
   KAFKA_FOLDER,
   KINESALITE_FOLDER,
@@ -26,6 +28,8 @@ import {
   MONGO_FOLDER,
   OWN_GO_SERVERS,
   programOf,
+  PYICEBERG_FOLDER,
+  PYICEBERG_VERSION,
   SERVERS_FOLDER,
 } from './test-servers.ts';
 
@@ -33,8 +37,9 @@ const SLF4J = 'org.slf4j:slf4j-simple:1.7.36';
 
 function pomOf(artifacts: readonly string[]): string {
   const dependencies = artifacts.map((artifact) => {
-    const [group, name, version] = artifact.split(':');
-    return `<dependency><groupId>${group}</groupId><artifactId>${name}</artifactId><version>${version}</version></dependency>`;
+    const [group, name, version, classifier] = artifact.split(':');
+    const kind = classifier === undefined ? '' : `<classifier>${classifier}</classifier>`;
+    return `<dependency><groupId>${group}</groupId><artifactId>${name}</artifactId><version>${version}</version>${kind}</dependency>`;
   });
   return `<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion><groupId>headgate.test</groupId><artifactId>servers</artifactId><version>1</version>
@@ -106,6 +111,22 @@ function installDynamodb(): void {
   fetchJars('DynamoDB Local', DYNAMODB_FOLDER, ['com.amazonaws:DynamoDBLocal:2.5.4']);
 }
 
+/** The catalog server that the tests of Iceberg itself use. */
+function installIcebergRest(): void {
+  if (existsSync(ICEBERG_REST_FOLDER)) return;
+  const iceberg = (name: string) => `org.apache.iceberg:${name}:${ICEBERG_REST_VERSION}`;
+  fetchJars('the REST catalog of Apache Iceberg', ICEBERG_REST_FOLDER, [
+    `${iceberg('iceberg-open-api')}:test-fixtures`,
+    iceberg('iceberg-core'),
+    `${iceberg('iceberg-core')}:tests`,
+    'org.apache.hadoop:hadoop-client-api:3.4.1',
+    'org.apache.hadoop:hadoop-client-runtime:3.4.1',
+    'org.eclipse.jetty:jetty-servlet:11.0.24',
+    'org.xerial:sqlite-jdbc:3.46.1.3',
+    'org.slf4j:slf4j-simple:2.0.16',
+  ]);
+}
+
 function fetchPackage(name: string, version: string, folder: string): void {
   if (existsSync(folder)) return;
   console.log(`fetching ${name}`);
@@ -141,6 +162,7 @@ if (wants('kafka')) installKafka();
 if (wants('mongo-java-server')) installMongo();
 if (wants('elasticmq')) installElasticmq();
 if (wants('dynamodb-local')) installDynamodb();
+if (wants('iceberg-rest')) installIcebergRest();
 if (wants('azurite')) fetchPackage('azurite', AZURITE_VERSION, AZURITE_FOLDER);
 if (wants('kinesalite')) fetchPackage('kinesalite', KINESALITE_VERSION, KINESALITE_FOLDER);
 if (asked.includes('chdb'))
@@ -152,6 +174,11 @@ if (asked.includes('airbyte-source-faker'))
 if (asked.includes('deltalake'))
   installFromPypi('deltalake', DELTALAKE_FOLDER, [
     `deltalake==${DELTALAKE_VERSION}`,
+    'pyarrow==26.0.1',
+  ]);
+if (asked.includes('pyiceberg'))
+  installFromPypi('pyiceberg', PYICEBERG_FOLDER, [
+    `pyiceberg[sql-sqlite,pyiceberg-core]==${PYICEBERG_VERSION}`,
     'pyarrow==26.0.1',
   ]);
 if (asked.includes('rabbitmq-server') && !isInstalled('rabbitmq-server'))

@@ -36,6 +36,12 @@ export const AIRBYTE_FAKER_FOLDER = join(
   `airbyte-source-faker-${AIRBYTE_FAKER_VERSION}`,
 );
 
+/** Another program for tables of Iceberg, and a catalog server with the same API as others. */
+export const PYICEBERG_VERSION = '0.12.0';
+export const PYICEBERG_FOLDER = join(SERVERS_FOLDER, `pyiceberg-${PYICEBERG_VERSION}`);
+export const ICEBERG_REST_VERSION = '1.10.1';
+export const ICEBERG_REST_FOLDER = join(SERVERS_FOLDER, `iceberg-rest-${ICEBERG_REST_VERSION}`);
+
 export const AZURITE_VERSION = '3.37.0';
 export const AZURITE_FOLDER = join(SERVERS_FOLDER, `azurite-${AZURITE_VERSION}`);
 
@@ -58,6 +64,7 @@ const FETCHED_SERVERS = {
   azurite: join(AZURITE_FOLDER, 'node_modules/azurite/dist/src/blob/main.js'),
   elasticmq: ELASTICMQ_FOLDER,
   'dynamodb-local': DYNAMODB_FOLDER,
+  'iceberg-rest': ICEBERG_REST_FOLDER,
   kinesalite: join(KINESALITE_FOLDER, 'node_modules/kinesalite/cli.js'),
 } as const;
 
