@@ -150,7 +150,7 @@ export async function crashEverywhere(subject: SinkSubject, crashCase: CrashCase
     assert.equal(crashed, undefined, `the run never came to ${failpoint} again`);
     const again = await crasher.run({ tree, crashAt: null }, to);
     assert.equal(again?.error, null, `after a crash at ${failpoint} the next run fails`);
-    holdPromise(crashCase, (await to.rows()) ?? [], failpoint);
+    holdPromise(crashCase, (await to.rows()) ?? [], `after a crash at ${failpoint}`);
   }
   return failpoints.length;
 }
@@ -167,18 +167,24 @@ async function undisturbed(
     holdPromise(
       { ...crashCase, promise: 'exact' },
       (await attempt.to.rows()) ?? [],
-      'no failpoint',
+      'after no crash',
     );
   return report;
 }
 
-interface Attempt extends AsyncDisposable {
+export interface Attempt extends AsyncDisposable {
   readonly to: Destination;
   readonly tree: string;
 }
 
-async function attemptOf(subject: SinkSubject, crashCase: CrashCase): Promise<Attempt> {
+/** `by` may send the sink to its server by another way. */
+export async function attemptOf(
+  subject: SinkSubject,
+  crashCase: CrashCase,
+  by: (config: JsonObject) => Promise<JsonObject> = (config) => Promise.resolve(config),
+): Promise<Attempt> {
   const to = await subject.fresh();
+  const config = await by(crashCase.config(to.config));
   const folder = mkdtempSync(join(tmpdir(), 'headgate-crash-state-'));
   const tree = stringifyJson({
     version: 1,
@@ -186,7 +192,7 @@ async function attemptOf(subject: SinkSubject, crashCase: CrashCase): Promise<At
     ...crashCase.document,
     pipeline: {
       source: { type: 'replayable', config: {} },
-      sink: { type: subject.definition.type, config: crashCase.config(to.config) },
+      sink: { type: subject.definition.type, config },
       ...(crashCase.keepsBookmarks ? { state: { type: 'file', config: { path: folder } } } : {}),
     },
   });
@@ -200,21 +206,25 @@ async function attemptOf(subject: SinkSubject, crashCase: CrashCase): Promise<At
   };
 }
 
-function holdPromise({ promise }: CrashCase, rows: readonly JsonObject[], failpoint: string): void {
+/** `when`: after what the rows are there, for messages. */
+export function holdPromise(
+  { promise }: CrashCase,
+  rows: readonly JsonObject[],
+  when: string,
+): void {
   const times = new Map<number, number>();
   for (const { id, v } of rows) {
-    assert.equal(v, `v${Number(id)}`, `after a crash at ${failpoint} a record is not whole`);
+    assert.equal(v, `v${Number(id)}`, `${when} a record is not whole`);
     times.set(Number(id), (times.get(Number(id)) ?? 0) + 1);
   }
   const ids = PAGES.flat().map(({ id }) => Number(id));
   const lost = ids.filter((id) => !times.has(id));
-  assert.deepEqual(lost, [], `after a crash at ${failpoint} records are lost`);
-  assert.equal(times.size, ids.length, `after a crash at ${failpoint} there are unknown records`);
+  assert.deepEqual(lost, [], `${when} records are lost`);
+  assert.equal(times.size, ids.length, `${when} there are unknown records`);
   const twice = ids.filter((id) => (times.get(id) ?? 0) > 1);
-  if (promise === 'exact')
-    assert.deepEqual(twice, [], `after a crash at ${failpoint} records are there twice`);
+  if (promise === 'exact') assert.deepEqual(twice, [], `${when} records are there twice`);
   assert.ok(
     [...times.values()].every((count) => count <= 2),
-    `after one crash at ${failpoint} a record is there three times`,
+    `${when} a record is there three times`,
   );
 }

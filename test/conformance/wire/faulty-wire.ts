@@ -1,0 +1,171 @@
+/** A wire between a connector and its server, which breaks when it is told to. */
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { JsonObject, JsonValue } from '../../../src/lib/text/json.ts';
+import { isObject } from '../../../src/lib/text/json.ts';
+
+/** `up` is to the server, `down` is from it. */
+export type Direction = 'up' | 'down';
+
+export interface Fault {
+  readonly direction: Direction;
+  /** So many bytes get through in that direction, over all connections. */
+  readonly after: number;
+  /** Every connection is then reset. `for good`: later ones are, too. */
+  readonly lasts: 'a moment' | 'for good';
+}
+
+export class FaultyWire implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #target: number;
+  readonly #sockets = new Set<Socket>();
+  #fault: Fault | undefined;
+  #passed = { up: 0, down: 0 };
+  #isBroken = false;
+
+  private constructor(target: number) {
+    this.#target = target;
+    this.#server = createServer((socket) => this.#connect(socket));
+  }
+
+  static async to(port: number): Promise<FaultyWire> {
+    const wire = new FaultyWire(port);
+    await new Promise<void>((resolve) => wire.#server.listen(0, '127.0.0.1', resolve));
+    return wire;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Bytes that got through since the last `arm`. */
+  get passed(): Readonly<Record<Direction, number>> {
+    return this.#passed;
+  }
+
+  /** Whether the fault happened. */
+  get isBroken(): boolean {
+    return this.#isBroken;
+  }
+
+  /** Whole again, until the fault; without one, for good. */
+  arm(fault?: Fault): void {
+    this.#fault = fault;
+    this.#passed = { up: 0, down: 0 };
+    this.#isBroken = false;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#breakAll();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #connect(near: Socket): void {
+    near.on('error', () => {});
+    if (this.#isBroken && this.#fault?.lasts === 'for good') {
+      near.resetAndDestroy();
+      return;
+    }
+    const far = connect(this.#target, '127.0.0.1');
+    far.on('error', () => near.resetAndDestroy());
+    for (const socket of [near, far]) {
+      socket.setNoDelay();
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+    }
+    this.#pass('up', near, far);
+    this.#pass('down', far, near);
+  }
+
+  #pass(direction: Direction, from: Socket, to: Socket): void {
+    from.on('data', (bytes) => {
+      const fault =
+        this.#fault?.direction === direction && !this.#isBroken ? this.#fault : undefined;
+      const room = fault === undefined ? Infinity : fault.after - this.#passed[direction];
+      if (bytes.length < room) {
+        this.#passed[direction] += bytes.length;
+        if (!to.write(bytes)) {
+          from.pause();
+          to.once('drain', () => from.resume());
+        }
+        return;
+      }
+      this.#isBroken = true;
+      this.#passed[direction] += room;
+      // What was let through arrives before the reset.
+      to.write(bytes.subarray(0, room), () => this.#breakAll());
+    });
+    from.on('end', () => to.end());
+    from.on('close', () => to.destroy());
+  }
+
+  #breakAll(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+}
+
+/** Wires to all servers that a config names, and the config that goes by them. */
+export class Wires implements AsyncDisposable {
+  readonly #wires = new Map<number, FaultyWire>();
+
+  get all(): readonly FaultyWire[] {
+    return [...this.#wires.values()];
+  }
+
+  get passed(): Readonly<Record<Direction, number>> {
+    const sum = (direction: Direction): number =>
+      this.all.reduce((total, wire) => total + wire.passed[direction], 0);
+    return { up: sum('up'), down: sum('down') };
+  }
+
+  get isBroken(): boolean {
+    return this.all.some((wire) => wire.isBroken);
+  }
+
+  arm(fault?: Fault): void {
+    for (const wire of this.all) wire.arm(fault);
+  }
+
+  /** The config with the ports of wires in place of those of servers on this machine. */
+  async through(config: JsonObject): Promise<JsonObject> {
+    for (const port of portsOf(config))
+      if (!this.#wires.has(port)) this.#wires.set(port, await FaultyWire.to(port));
+    return this.#rewired(config) as JsonObject;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.all.map((wire) => wire[Symbol.asyncDispose]()));
+  }
+
+  #rewired(value: JsonValue): JsonValue {
+    if (typeof value === 'string')
+      return value.replaceAll(ADDRESS, (_, host: string, port: string) =>
+        this.#portFor(Number(port)) === undefined
+          ? `${host}:${port}`
+          : `127.0.0.1:${this.#portFor(Number(port))}`,
+      );
+    if (Array.isArray(value)) return value.map((one) => this.#rewired(one));
+    if (!isObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, one]) => [
+        key,
+        key === 'port' ? (this.#portFor(Number(one)) ?? one) : this.#rewired(one),
+      ]),
+    );
+  }
+
+  #portFor(port: number): number | undefined {
+    return this.#wires.get(port)?.port;
+  }
+}
+
+const ADDRESS = /(127\.0\.0\.1|localhost|\[::1\]):(\d+)/g;
+
+function portsOf(value: JsonValue): number[] {
+  if (typeof value === 'string')
+    return [...value.matchAll(ADDRESS)].map(([, , port]) => Number(port));
+  if (Array.isArray(value)) return value.flatMap(portsOf);
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([key, one]) =>
+    key === 'port' && typeof one === 'number' ? [one] : portsOf(one),
+  );
+}
