@@ -1,8 +1,7 @@
 /**
  * A server that speaks the protocol of SQL Server (TDS 7.4) for tests: it executes the T-SQL of the
  * connectors with the PostgreSQL of the tests. There is no SQL Server for the machines of the tests;
- * what only the real one does is not proved by it. With `HEADGATE_TEST_MSSQL_URL` the tests that need
- * nothing of this server use a real one.
+ * what only the real one does is not proved by it.
  */
 import { createServer, type AddressInfo } from 'node:net';
 import { Client } from 'pg';
