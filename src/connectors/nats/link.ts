@@ -24,6 +24,8 @@ export class NatsLink {
   readonly #config: NatsConnectionConfig;
   readonly #context: PartContext;
   #nc: NatsConnection | undefined;
+  /** Aborted when the connection is gone. */
+  #lost = new AbortController();
   #connecting: Promise<NatsConnection> | undefined;
   /** What the server said of something that has no answer. */
   #complaint: unknown;
@@ -45,7 +47,9 @@ export class NatsLink {
     const { signal } = this.#context;
     signal.throwIfAborted();
     try {
-      const result = await untilAborted(this.#connected().then(work), signal);
+      const nc = await untilAborted(this.#connected(), signal);
+      // The client never answers a flush whose connection was lost.
+      const result = await untilAborted(work(nc), AbortSignal.any([signal, this.#lost.signal]));
       this.#throwComplaint();
       return result;
     } catch (error) {
@@ -94,6 +98,9 @@ export class NatsLink {
     }
     this.#nc = nc;
     this.#complaint = undefined;
+    const lost = new AbortController();
+    this.#lost = lost;
+    void nc.closed().then((error) => lost.abort(error ?? new Error('the connection was lost')));
     void this.#listen(nc);
     return nc;
   }
