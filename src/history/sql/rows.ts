@@ -7,7 +7,7 @@ import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts
 import type { AuditRecord } from '../../wire/audit.ts';
 import type { RunStatus } from '../../wire/run-status.ts';
 import type { Shard } from '../../wire/shards.ts';
-import type { InvocationRecord, NodeRecord } from '../../wire/run.ts';
+import type { InvocationRecord } from '../../wire/run.ts';
 import type { Instance, StoredRun } from '../history.ts';
 import type { Row, SqlValue } from './sql-store.ts';
 
@@ -41,7 +41,7 @@ export function runValues(run: StoredRun): SqlValue[] {
     run.started_at,
     run.finished_at,
     run.records_written,
-    toJson(run.invocations),
+    throughputColumn(run),
     run.error,
     run.idempotency_key,
     run.doctor_report === null ? null : toJson(run.doctor_report),
@@ -64,12 +64,11 @@ export function runOf(row: Row): StoredRun {
     started_at: textOrNull(row['started_at']),
     finished_at: textOrNull(row['finished_at']),
     records_written: Number(row['records_written']),
-    invocations: fromJson(row['invocations']) as unknown as InvocationRecord[],
+    ...throughputOf(row),
     error: textOrNull(row['error']),
     idempotency_key: textOrNull(row['idempotency_key']),
     doctor_report: row['doctor_report'] === null ? null : fromJson(row['doctor_report']),
     ...(callback === null ? {} : { callback: fromJson(callback) }),
-    ...nodesOf(row),
     attempt: Number(row['attempt']),
     owner: text(row['owner']),
     lease_until: text(row['lease_until']),
@@ -78,8 +77,25 @@ export function runOf(row: Row): StoredRun {
   };
 }
 
-function nodesOf({ nodes }: Row): Pick<StoredRun, 'nodes'> {
-  return nodes == null ? {} : { nodes: fromJson(nodes) as unknown as NodeRecord[] };
+type Throughput = Pick<StoredRun, 'invocations' | 'nodes'>;
+
+/**
+ * What went through the nodes of a graph stands in its first invocation: a column of its own would
+ * keep the release before from joining servers of this one.
+ */
+export function throughputColumn({ invocations, nodes }: Throughput): string {
+  const [first, ...others] = invocations;
+  return toJson(
+    nodes === undefined || first === undefined ? invocations : [{ ...first, nodes }, ...others],
+  );
+}
+
+function throughputOf({ invocations: column }: Row): Throughput {
+  const stored = fromJson(column) as unknown as (InvocationRecord & Pick<StoredRun, 'nodes'>)[];
+  const [first, ...others] = stored;
+  if (first?.nodes === undefined) return { invocations: stored };
+  const { nodes, ...invocation } = first;
+  return { invocations: [invocation, ...others], nodes };
 }
 
 function shardOf({ parent_id, shard }: Row): Pick<StoredRun, 'parent_id' | 'shard'> {

@@ -1,6 +1,6 @@
 /** Statements on runs, for every database. */
 import type { RunEnding, RunFence, StoredRun } from '../history.ts';
-import { RUN_COLUMNS, runValues, toJson } from './rows.ts';
+import { RUN_COLUMNS, runValues, throughputColumn } from './rows.ts';
 import { insertInto, type SqlStatement } from './sql-store.ts';
 
 /** Must be worded as in the index of these runs, or SQLite does not use the index. */
@@ -16,11 +16,11 @@ const START = `UPDATE svc_serve_runs SET status = 'running', started_at = ? WHER
 const START_MANY = `UPDATE svc_serve_runs r SET status = 'running', started_at = v.started_at
   FROM unnest(?::text[], ${FENCE_ARRAYS}) AS v (started_at, run_id, owner, attempt)
   WHERE ${ALL_HELD} AND r.status = 'queued' RETURNING r.run_id AS key`;
-const FINISH = `UPDATE svc_serve_runs SET status = ?, finished_at = ?, records_written = ?, invocations = ?, error = ?, nodes = ? WHERE ${HELD}`;
+const FINISH = `UPDATE svc_serve_runs SET status = ?, finished_at = ?, records_written = ?, invocations = ?, error = ? WHERE ${HELD}`;
 const FINISH_MANY = `UPDATE svc_serve_runs r SET status = v.status, finished_at = v.finished_at, records_written = v.records_written,
-    invocations = v.invocations, error = v.error, nodes = v.nodes
-  FROM unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ${FENCE_ARRAYS})
-    AS v (status, finished_at, records_written, invocations, error, nodes, run_id, owner, attempt)
+    invocations = v.invocations, error = v.error
+  FROM unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ${FENCE_ARRAYS})
+    AS v (status, finished_at, records_written, invocations, error, run_id, owner, attempt)
   WHERE ${ALL_HELD} RETURNING r.run_id AS key`;
 
 const HOLD = `UPDATE svc_serve_runs SET owner = owner WHERE ${HELD}`;
@@ -50,12 +50,11 @@ export function startRun({ run_id, owner, attempt }: RunFence, startedAt: string
 }
 
 export function finishRun({ run_id, owner, attempt }: RunFence, ending: RunEnding): SqlStatement {
-  const { status, finished_at, records_written, invocations, error, nodes } = ending;
-  const through = nodes === undefined ? null : toJson(nodes);
-  const end = [status, finished_at, records_written, toJson(invocations), error, through];
+  const { status, finished_at, records_written, error } = ending;
+  const end = [status, finished_at, records_written, throughputColumn(ending), error];
   return {
     sql: FINISH,
     values: [...end, run_id, owner, attempt],
-    many: { sql: FINISH_MANY, keyAt: 6 },
+    many: { sql: FINISH_MANY, keyAt: 5 },
   };
 }

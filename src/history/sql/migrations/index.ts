@@ -14,7 +14,6 @@ import { claimsInOneTree } from './0012-claims-in-one-tree.ts';
 import { notCompletedByName } from './0013-not-completed-by-name.ts';
 import { cluster } from './0014-cluster.ts';
 import { shards } from './0015-shards.ts';
-import { nodes } from './0016-nodes.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -33,5 +32,4 @@ export const MIGRATIONS: readonly Migration[] = [
   notCompletedByName,
   cluster,
   shards,
-  nodes,
 ];
