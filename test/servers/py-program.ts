@@ -40,7 +40,8 @@ function start({ name, folder, program }: Installed): Promise<PythonProgram> {
   child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)));
   const waiting: PromiseWithResolvers<JsonObject>[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => {
-    const answer = parseJson(line) as JsonObject;
+    // `null` where there is nothing to say.
+    const answer = (parseJson(line) ?? {}) as JsonObject;
     const asked = waiting.shift();
     if (typeof answer['failed'] === 'string') asked?.reject(new Error(answer['failed']));
     else asked?.resolve(answer);
