@@ -96,7 +96,7 @@ function withServer<D extends { readonly type: string }, F extends { start?(): P
 
 /** As where sinks are killed: one for each way in which bytes become durable. */
 const sinks = (await sinkFixtures())
-  .filter(([, { start, crashesLike }]) => start !== undefined && crashesLike === undefined)
+  .filter(([, one]) => one.start !== undefined && one.crashesLike === undefined)
   .map(([definition, fixture]) => {
     const name = fixture.name === undefined ? '' : ` (${fixture.name})`;
     return [`${definition.type}${name}`, definition, fixture] as const;
