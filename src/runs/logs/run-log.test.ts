@@ -394,9 +394,12 @@ describe('logs of the run service', () => {
       });
     await later(3_600_000, async () => (await linesLeft()) === 0);
     expect((await service.record(id)).status).toBe('completed');
-    expect(await service.measured('svc_serve_run_logs_purged_total')).toEqual([
-      'svc_serve_run_logs_purged_total 1',
-    ]);
+    // It is counted when the history has answered.
+    await eventually(async () =>
+      expect(await service.measured('svc_serve_run_logs_purged_total')).toEqual([
+        'svc_serve_run_logs_purged_total 1',
+      ]),
+    );
     await later(604_800_000, async () => (await service.runs.list({ limit: 1 })).runs.length === 0);
     expect(await refusalOf(service.record(id))).toMatchObject({ code: 'not_found' });
     await service.runs.drain(1000);
