@@ -42,6 +42,8 @@ export class CdcSource implements Source {
   #bytes = 0;
   #given = 0;
   #hasCaughtUp = false;
+  /** The server has not said for a while whether there is more. */
+  #isUnanswered = false;
   /** With an event behind which the server tells nothing more. */
   #hasEnded = false;
   #lastTimeMs: number | undefined;
@@ -79,6 +81,7 @@ export class CdcSource implements Source {
   lag(): SourceLag | undefined {
     if (this.#events === undefined) return undefined;
     if (this.#records.length === 0 && this.#hasCaughtUp) return { seconds: 0 };
+    if (this.#records.length === 0 && this.#isUnanswered) return undefined;
     if (this.#lastTimeMs === undefined) return undefined;
     const now = this.#context.env.clock.now().getTime();
     return { seconds: Math.max(0, now - this.#lastTimeMs) / 1000 };
@@ -140,6 +143,7 @@ export class CdcSource implements Source {
       const answer = await untilAborted(Promise.race([asked, rest]), this.#context.signal);
       if (answer === 'pause') {
         this.#idleMs += clock.elapsedMs() - from;
+        this.#isUnanswered = true;
         return answer;
       }
       this.#asked = undefined;
@@ -157,6 +161,7 @@ export class CdcSource implements Source {
   /** A server that looks through a long log for the first change has not answered yet. */
   #answered(answer: Answer, events: ChangeEvents): Answer | 'pause' | 'idle' {
     this.#hasCaughtUp = answer === 'none';
+    this.#isUnanswered = false;
     if (answer !== 'none') return answer;
     this.#moveTo(events.token);
     return this.#idleMs >= this.#config.idle_timeout * 1000 ? 'idle' : 'pause';
