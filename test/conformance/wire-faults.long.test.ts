@@ -57,6 +57,23 @@ const ALTERED: Readonly<Record<string, JsonObject>> = {
   'source sqs': { visibility_timeout_secs: 10 },
 };
 
+/** Stubs of servers live in this process, and have nobody to tell that a request was cut off. */
+const isCutOff = (reason: unknown): boolean =>
+  reason instanceof Error && 'code' in reason && reason.code === 'ECONNRESET';
+
+let told: NodeJS.UnhandledRejectionListener[] = [];
+beforeAll(() => {
+  told = process.listeners('unhandledRejection');
+  process.removeAllListeners('unhandledRejection');
+  process.on('unhandledRejection', (reason, promise) => {
+    if (!isCutOff(reason)) for (const tell of told) tell(reason, promise);
+  });
+});
+afterAll(() => {
+  process.removeAllListeners('unhandledRejection');
+  for (const tell of told) process.on('unhandledRejection', tell);
+});
+
 /** Of what an undisturbed run sent and got. */
 function faultsOf(passed: Readonly<Record<Direction, number>>): readonly Fault[] {
   const moments = (['up', 'down'] as const).flatMap((direction) =>
