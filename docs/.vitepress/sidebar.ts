@@ -65,10 +65,12 @@ export function sidebar(root: string): Item[] {
       text: 'About',
       items: [
         { text: 'What Headgate is', link: '/' },
-        ...['benchmarks', 'performance', 'scaling', 'dependencies'].map((name) => ({
-          text: titleOf(join(root, `docs/${name}.md`)),
-          link: `/docs/${name}`,
-        })),
+        ...['benchmarks', 'performance', 'scaling', 'certification', 'dependencies'].map(
+          (name) => ({
+            text: titleOf(join(root, `docs/${name}.md`)),
+            link: `/docs/${name}`,
+          }),
+        ),
         { text: 'Architecture', link: '/ARCHITECTURE' },
         { text: 'Contributing', link: '/CONTRIBUTING' },
         { text: 'Changes', link: '/CHANGELOG' },
