@@ -3,6 +3,7 @@ import type { SourceContext } from '../../../kit/context.ts';
 import type { StoredBookmark } from '../../../kit/stored-bookmark.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 import { parentField, ROW_TOKEN, rowValue } from '../../_sql/parent-value.ts';
+import { bookmarkFaults, type QueryFault } from '../../_sql/query-fault.ts';
 import { sqlPieces, withoutSemicolon } from '../../_sql/sql-text.ts';
 import { backticked } from '../types/quote.ts';
 import { literal } from './literals.ts';
@@ -16,14 +17,9 @@ const ROW_FIELD = new RegExp(ROW_TOKEN, 'g');
 /** The pieces of a statement are told apart as in MySQL: backticks, backslashes, `#`. */
 const WRITING = 'mysql';
 
-export interface Fault {
-  readonly message: string;
-  readonly hint: string;
-}
-
 /** Errors in a query that are found without running it. */
-export function queryFaults(query: string, isIncremental: boolean): Fault[] {
-  const faults: Fault[] = [];
+export function queryFaults(query: string, isIncremental: boolean): QueryFault[] {
+  const faults: QueryFault[] = [];
   let code = '';
   for (const { kind, text } of sqlPieces(query, WRITING)) {
     if (kind === 'code') {
@@ -41,24 +37,7 @@ export function queryFaults(query: string, isIncremental: boolean): Fault[] {
   return faults;
 }
 
-function bookmarkFaults(before: string, isIncremental: boolean): Fault[] {
-  if (!isIncremental)
-    return [
-      {
-        message: '@bookmark needs `replication: {type: incremental, …}`',
-        hint: 'set `replication`, or remove the token',
-      },
-    ];
-  if (!/[^<>=]>\s*$/.test(before)) return [];
-  return [
-    {
-      message: '@bookmark is compared with >, which can miss rows that share the last value',
-      hint: 'use >=; rows that were already read are skipped automatically',
-    },
-  ];
-}
-
-function misplaced(text: string): Fault[] {
+function misplaced(text: string): QueryFault[] {
   return [...text.matchAll(ROW_FIELD)].map(([token]) => ({
     message: `${token} is inside a longer text, a quoted name or a comment, where no value can be bound`,
     hint: 'use it alone or as a whole quoted text, and join texts with concat',

@@ -7,22 +7,18 @@ import type { StoredBookmark } from '../../../kit/stored-bookmark.ts';
 import type { Parameter } from '../../_mssql/connection.ts';
 import { bracketed } from '../../_mssql/quote.ts';
 import { BINDABLE, parentField, rowValue } from '../../_sql/parent-value.ts';
+import { bookmarkFaults, type QueryFault } from '../../_sql/query-fault.ts';
 import { sqlPieces, withoutSemicolon, type SqlPiece } from '../../_sql/sql-text.ts';
 
 const BOOKMARK = /(?<![@\w])@bookmark(?!\w)/gi;
 const PARAM = /(?<![@\w])@p(\d+)(?!\w)/gi;
 
-export interface Fault {
-  readonly message: string;
-  readonly hint: string;
-}
-
 /** Errors in a query that are found without running it. */
 export function queryFaults(
   query: string,
   { isIncremental, params }: { readonly isIncremental: boolean; readonly params: number },
-): Fault[] {
-  const faults: Fault[] = [];
+): QueryFault[] {
+  const faults: QueryFault[] = [];
   const used = new Set<number>();
   let code = '';
   for (const { kind, text } of pieces(query)) {
@@ -48,24 +44,7 @@ export function queryFaults(
   return faults;
 }
 
-function bookmarkFaults(before: string, isIncremental: boolean): Fault[] {
-  if (!isIncremental)
-    return [
-      {
-        message: '@bookmark needs `replication: {type: incremental, …}`',
-        hint: 'set `replication`, or remove the token',
-      },
-    ];
-  if (!/[^<>=]>\s*$/.test(before)) return [];
-  return [
-    {
-      message: '@bookmark is compared with >, which can miss rows that share the last value',
-      hint: 'use >=; rows that were already read are skipped automatically',
-    },
-  ];
-}
-
-function misplaced(text: string): Fault[] {
+function misplaced(text: string): QueryFault[] {
   return [...text.matchAll(BINDABLE)]
     .filter(([token]) => token.startsWith('$'))
     .map(([token]) => ({

@@ -5,6 +5,7 @@ import { backticked } from '../../../lib/sql/mysql-address.ts';
 import type { SourceContext } from '../../../kit/context.ts';
 import type { StoredBookmark } from '../../../kit/stored-bookmark.ts';
 import { ROW_TOKEN, rowValue } from '../../_sql/parent-value.ts';
+import { bookmarkFaults, type QueryFault } from '../../_sql/query-fault.ts';
 import { sqlPieces, withoutSemicolon } from '../../_sql/sql-text.ts';
 import { sqlLiteral } from './literals.ts';
 
@@ -13,17 +14,12 @@ const BOOKMARK = '@bookmark';
 const IN_CODE = new RegExp(`\\?|(?<![@\\w])@bookmark(?!\\w)|${ROW_TOKEN}`, 'g');
 const ROW_FIELD = new RegExp(ROW_TOKEN, 'g');
 
-export interface Fault {
-  readonly message: string;
-  readonly hint: string;
-}
-
 /** Errors in a query that are found without running it. */
 export function queryFaults(
   query: string,
   { incremental, params }: { readonly incremental: boolean; readonly params: number },
-): Fault[] {
-  const faults: Fault[] = [];
+): QueryFault[] {
+  const faults: QueryFault[] = [];
   let marks = 0;
   let before = '';
   for (const { kind, text } of sqlPieces(query, 'mysql')) {
@@ -44,24 +40,7 @@ export function queryFaults(
   return faults;
 }
 
-function bookmarkFaults(before: string, incremental: boolean): Fault[] {
-  if (!incremental)
-    return [
-      {
-        message: '@bookmark needs `replication: {type: incremental, …}`',
-        hint: 'set `replication`, or remove the token',
-      },
-    ];
-  if (!/[^<>=]>\s*$/.test(before)) return [];
-  return [
-    {
-      message: '@bookmark is compared with >, which can miss rows that share the last value',
-      hint: 'use >=; rows that were already read are skipped automatically',
-    },
-  ];
-}
-
-function misplaced(text: string): Fault[] {
+function misplaced(text: string): QueryFault[] {
   return [...text.matchAll(ROW_FIELD)].map(([token]) => ({
     message: `${token} is inside a longer text, a quoted name or a comment, where no value can be bound`,
     hint: 'use it alone or as a whole quoted text, and join texts with CONCAT',
