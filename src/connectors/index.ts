@@ -21,6 +21,7 @@ import { kinesisSink, kinesisSource } from './kinesis/index.ts';
 import { mongodbCdcSource } from './mongodb-cdc/index.ts';
 import { mongodbSink, mongodbSource } from './mongodb/index.ts';
 import { mqttSink, mqttSource } from './mqtt/index.ts';
+import { mssqlCdcSource } from './mssql-cdc/index.ts';
 import { mssqlSink, mssqlSource } from './mssql/index.ts';
 import { mysqlCdcSource } from './mysql-cdc/index.ts';
 import { mysqlSink, mysqlSource } from './mysql/index.ts';
@@ -68,6 +69,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   mqttSource,
   mysqlSource,
   mssqlSource,
+  mssqlCdcSource,
   mysqlCdcSource,
   natsSource,
   parquetSource,

@@ -6,7 +6,8 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { Client } from 'pg';
 import { CATALOG } from './mssql/catalog.ts';
-import { Session } from './mssql/session.ts';
+import { CHANGE_DATA } from './mssql/change-data.ts';
+import { Session, type Watched } from './mssql/session.ts';
 import { freshDatabase } from './postgres.ts';
 
 export const PASSWORD = 'Tr0ub4dor&';
@@ -21,7 +22,9 @@ export interface FakeMssql {
   /** Makes a further database, and gives its address. */
   addDatabase(name: string): Promise<{ readonly url: string; readonly behind: Client }>;
   /** Looks at each statement; a number is the error that the server gives in its place. */
-  watch(look: ((statement: string) => number | undefined) | undefined): void;
+  watch(look: ((statement: string) => Watched) | undefined): void;
+  /** Ends the connections to a database, in the middle of what they do. */
+  breakConnections(url: string): void;
   close(): Promise<void>;
 }
 
@@ -34,7 +37,7 @@ interface Database {
 export async function startFakeMssql(): Promise<FakeMssql> {
   const databases = new Map<string, Database>();
   const sessions = new Set<Session>();
-  let look: ((statement: string) => number | undefined) | undefined;
+  let look: ((statement: string) => Watched) | undefined;
   const add = async (name: string): Promise<Database> => {
     const made = await freshDatabase();
     const { url } = made;
@@ -42,6 +45,7 @@ export async function startFakeMssql(): Promise<FakeMssql> {
     behind.on('error', () => {});
     await behind.connect();
     await behind.query(CATALOG);
+    await behind.query(CHANGE_DATA);
     await behind.query('SET search_path = dbo, sys');
     const database = { url, behind, drop: () => made.drop() };
     databases.set(name, database);
@@ -71,6 +75,10 @@ export async function startFakeMssql(): Promise<FakeMssql> {
       return { url: urlOf(name), behind };
     },
     watch: (given) => (look = given),
+    breakConnections(url) {
+      const name = url.slice(url.lastIndexOf('/') + 1);
+      for (const session of sessions) if (session.database === name) void session.close();
+    },
     async close() {
       server.close();
       await Promise.all([...sessions].map((session) => session.close()));

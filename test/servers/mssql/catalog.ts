@@ -130,4 +130,7 @@ export const NUMBERS: Readonly<Record<string, number>> = {
   '428C9': 544,
   '3D000': 4060,
   '42601': 102,
+  '3F000': 208,
+  CD313: 313,
+  CD964: 22_964,
 };

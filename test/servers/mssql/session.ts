@@ -31,13 +31,16 @@ const DONE_IN_PROC = 0xff;
 const DONE_PROC = 0xfe;
 const STATUS = { more: 1, error: 2, count: 0x10, attention: 0x20 };
 
+/** The error that the server gives in place of an answer. */
+export type Watched = number | undefined | Promise<number | undefined>;
+
 export interface Door {
   readonly user: string;
   readonly password: string;
   /** The address of a database behind; `undefined` where there is none of that name. */
   behind(this: void, database: string): string | undefined;
   /** Looks at each statement before it runs; a number is the error that the server gives. */
-  watch?: ((statement: string) => number | undefined) | undefined;
+  watch?: ((statement: string) => Watched) | undefined;
 }
 
 class ServerError extends Error {
@@ -50,6 +53,8 @@ class ServerError extends Error {
 }
 
 export class Session {
+  /** Its name, when somebody has logged in. */
+  database = '';
   readonly #socket: Socket;
   readonly #door: Door;
   #input = Buffer.alloc(0);
@@ -184,6 +189,7 @@ export class Session {
     }
     this.#client = client;
     this.#address = address;
+    this.database = database;
     envChange(out, 1, new Bytes().shortText(database).shortText('master').done());
     envChange(out, 4, new Bytes().shortText(String(PACKET_BYTES)).shortText('4096').done());
     const ack = new Bytes()
@@ -286,7 +292,7 @@ export class Session {
     out: Bytes,
     end: { readonly token: number; readonly more: number },
   ): Promise<void> {
-    const refused = this.#door.watch?.(statement);
+    const refused = await this.#door.watch?.(statement);
     if (refused !== undefined) throw new ServerError(refused, 'The tests refuse this statement.');
     const values: (string | null)[] = [];
     const places = new Map<string, string>();
@@ -407,7 +413,7 @@ export class Session {
               3903,
               'The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.',
             );
-      const refused = this.#door.watch?.(kind === 7 ? 'COMMIT' : 'ROLLBACK');
+      const refused = await this.#door.watch?.(kind === 7 ? 'COMMIT' : 'ROLLBACK');
       if (refused !== undefined) throw new ServerError(refused, 'The tests refuse this statement.');
       await this.#client?.query(kind === 7 ? 'COMMIT' : 'ROLLBACK');
       this.#inTransaction = false;

@@ -76,10 +76,16 @@ export function translate(
     return { sql: `ALTER TABLE ${back(parts, parts.code)} RENAME TO ${to}`, locks: [] };
   }
   const parts = take(statement);
+  const procedure = /^\s*EXEC(?:UTE)?\s+(?:sys\.)?((?:sp_)?cdc_\w+)([^]*)$/i.exec(parts.code);
+  if (procedure !== null) {
+    const [, name = '', given = ''] = procedure;
+    const named = binaries(given).replaceAll(/@(\w+)\s*=/g, '$1 =>');
+    return { sql: `CALL sys.${name}(${back(parts, named)})`, locks: [] };
+  }
   const made = madeTable(parts);
   if (made !== undefined) return made;
   const locks: string[] = [];
-  let code = parts.code
+  let code = changesIn(parts, binaries(parts.code))
     .replaceAll(
       new RegExp(String.raw`(${TABLE})\s+WITH\s*\(([A-Z, ]+)\)`, 'gi'),
       (_, table: string) => {
@@ -117,6 +123,25 @@ export function translate(
     };
   }
   return { sql: back(parts, code), locks };
+}
+
+function binaries(code: string): string {
+  return code.replaceAll(/\b0x([0-9a-f]*)\b/gi, String.raw`'\x$1'::bytea`);
+}
+
+/** The function that gives the changes of a capture instance, as what it reads. */
+function changesIn(parts: Parts, code: string): string {
+  const called = /\bcdc\.(\ue001\d+\ue002|\w+)\s*\(/i.exec(code);
+  const [, instance] =
+    /^"?fn_cdc_get_all_changes_(\w+?)"?$/i.exec(back(parts, called?.[1] ?? '')) ?? [];
+  if (called === null || instance === undefined) return code;
+  const open = called.index + called[0].length - 1;
+  const close = closing(code, open);
+  const [low, high, filter] = splitLines(code.slice(open + 1, close));
+  const place = '"__$start_lsn"';
+  const rows = `(SELECT * FROM cdc.${quoted(`${instance}_CT`)} WHERE sys.cdc_range('${instance}', ${low}, ${high}, ${filter})
+    AND ${place} BETWEEN ${low} AND ${high} AND ("__$operation" <> 3 OR ${filter} = 'all update old'))`;
+  return code.slice(0, called.index) + rows + code.slice(close + 1);
 }
 
 function collation(name: string): string {

@@ -3,6 +3,7 @@ import type { SourceContext } from '../../../kit/context.ts';
 import type { JsonObject } from '../../../lib/text/json.ts';
 import { Link } from '../../_mssql/connection.ts';
 import { mssqlError, numberOf } from '../../_mssql/errors.ts';
+import { jsonType } from '../../_mssql/json-type.ts';
 import { tableSql } from '../../_mssql/quote.ts';
 import type { Cell } from '../../_mssql/result-types.ts';
 import type { MssqlSourceConfig } from '../config.ts';
@@ -69,10 +70,4 @@ function described(columns: readonly (readonly Cell[])[], rows: number | undefin
       query: `SELECT * FROM ${tableSql({ schema: schema ?? '', table: table ?? '' })}`,
     },
   };
-}
-
-function jsonType(type: string): string {
-  if (type === 'bit') return 'boolean';
-  if (type.endsWith('int')) return 'integer';
-  return /^(?:float|real|decimal|numeric|money|smallmoney)$/.test(type) ? 'number' : 'string';
 }
