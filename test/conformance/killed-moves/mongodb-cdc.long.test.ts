@@ -3,16 +3,13 @@
  * snapshot. Killed at every failpoint and run again, the destination holds each change once, and a
  * copy is the collection.
  */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { isObject, stringifyJson, type JsonObject } from '../../../src/lib/text/json.ts';
 import { startMongodbServer, type MongodbServer } from '../../fakes/mongodb/server.ts';
-import { eventually } from '../../support/eventually.ts';
-import { Crasher, type CrashTicket, type RunReport } from '../crash/crash.ts';
+import { Crasher } from '../crash/crash.ts';
+import { changedInTheMiddle } from './changed-in-the-middle.ts';
+import { sqliteTarget, type Row } from './sqlite-target.ts';
 
 const LONG = { timeout: 900_000 };
 const PAGE = 5;
@@ -37,33 +34,6 @@ async function renew(): Promise<void> {
   server.changes.seconds += 10;
 }
 beforeEach(renew);
-
-type Row = Readonly<Record<string, unknown>>;
-
-interface Target extends Disposable {
-  readonly folder: string;
-  readonly sink: JsonObject;
-  rows(): readonly Row[];
-}
-
-function sqliteTarget(columns: string, config: JsonObject): Target {
-  const folder = mkdtempSync(join(tmpdir(), 'headgate-mongodb-killed-'));
-  const path = join(folder, 'copied.db');
-  const database = new DatabaseSync(path);
-  database.exec(`CREATE TABLE copied (${columns})`);
-  return {
-    folder,
-    sink: {
-      type: 'sqlite',
-      config: { database_url: path, table_name: 'copied', column_mapping: 'auto_map', ...config },
-    },
-    rows: () => database.prepare('SELECT * FROM copied').all(),
-    [Symbol.dispose]() {
-      database.close();
-      rmSync(folder, { recursive: true });
-    },
-  };
-}
 
 function changesFrom(more: JsonObject = {}): JsonObject {
   return {
@@ -147,26 +117,6 @@ async function change(round: number): Promise<void> {
   await orders().replaceOne(idOf(2), { n: -round }, { upsert: true });
 }
 
-/** Documents change when the position is taken and none was read. */
-async function changedInTheMiddle(
-  crasher: Crasher,
-  ticket: CrashTicket,
-  folder: string,
-): Promise<RunReport | undefined> {
-  const hold = { failpoint: 'after_phase', held: join(folder, 'held'), free: join(folder, 'free') };
-  let isOver = false;
-  const running = crasher.run({ ...ticket, hold }).finally(() => {
-    isOver = true;
-  });
-  await eventually(() => {
-    if (!isOver && !existsSync(hold.held)) throw new Error('it has not come there');
-    return Promise.resolve();
-  });
-  await change(0);
-  writeFileSync(hold.free, '');
-  return running;
-}
-
 const keysAndValues = (rows: readonly Row[]): string[] =>
   rows.map(({ _id, n }) => `${String(_id)}=${String(n)}`).sort();
 
@@ -197,7 +147,9 @@ describe('a replication', () => {
           state: { type: 'file', config: { path: to.folder } },
         },
       });
-      const first = await changedInTheMiddle(crasher, { tree, crashAt }, to.folder);
+      const first = await changedInTheMiddle(crasher, { tree, crashAt }, to.folder, () =>
+        change(0),
+      );
       expect(first === undefined, `crash at ${crashAt}`).toBe(crashAt !== null);
       await change(1);
       const again = await crasher.run({ tree, crashAt: null });

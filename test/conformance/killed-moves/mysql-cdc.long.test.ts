@@ -4,7 +4,7 @@
  * once, and a copy is the table.
  */
 import { DatabaseSync } from 'node:sqlite';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -12,8 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isObject, stringifyJson, type JsonObject } from '../../../src/lib/text/json.ts';
 import { mariadbOrReason } from '../../servers/mariadb.ts';
 import { startPostgres, type PostgresServer } from '../../servers/postgres.ts';
-import { eventually } from '../../support/eventually.ts';
-import { Crasher, type CrashTicket, type RunReport } from '../crash/crash.ts';
+import { Crasher } from '../crash/crash.ts';
 import {
   DATABASE,
   LoggedTable,
@@ -21,6 +20,7 @@ import {
   TABLE,
   type LogPosition,
 } from '../fixtures/logged-table.ts';
+import { changedInTheMiddle } from './changed-in-the-middle.ts';
 
 const LONG = { timeout: 900_000 };
 /** More than a page. */
@@ -193,26 +193,6 @@ async function change(round: number): Promise<void> {
     INSERT INTO ${TABLE} VALUES (2, -${round}) ON DUPLICATE KEY UPDATE n = -${round}`);
 }
 
-/** Rows change when the position is taken and no row was read. */
-async function changedInTheMiddle(
-  crasher: Crasher,
-  ticket: CrashTicket,
-  folder: string,
-): Promise<RunReport | undefined> {
-  const hold = { failpoint: 'after_phase', held: join(folder, 'held'), free: join(folder, 'free') };
-  let isOver = false;
-  const running = crasher.run({ ...ticket, hold }).finally(() => {
-    isOver = true;
-  });
-  await eventually(() => {
-    if (!isOver && !existsSync(hold.held)) throw new Error('it has not come there');
-    return Promise.resolve();
-  });
-  await change(0);
-  writeFileSync(hold.free, '');
-  return running;
-}
-
 const keysAndValues = (rows: readonly Row[]): string[] =>
   rows.map(({ id, n }) => `${String(id)}=${String(n)}`).sort();
 
@@ -250,7 +230,7 @@ describe.skipIf(reason !== undefined)('a replication', () => {
         },
       });
       try {
-        const first = await changedInTheMiddle(crasher, { tree, crashAt }, state);
+        const first = await changedInTheMiddle(crasher, { tree, crashAt }, state, () => change(0));
         expect(first === undefined, `crash at ${crashAt}`).toBe(crashAt !== null);
         await change(1);
         const again = await crasher.run({ tree, crashAt: null });
