@@ -5,7 +5,7 @@ import { CapturedDatabase } from '../../../test/servers/mssql/captured-database.
 import { RECORDS_LANE, type Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { Source } from '../../kit/source.ts';
-import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { jsonText, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { mssqlCdcSource } from './index.ts';
 
 const server = await startFakeMssql();
@@ -48,6 +48,7 @@ interface Reading {
   readonly limit?: number;
   readonly env?: TestEnv;
   readonly retries?: number;
+  readonly pageBytes?: number;
   readonly onPage?: (page: Page, source: Source) => Promise<void> | void;
 }
 
@@ -58,9 +59,12 @@ interface Read {
 }
 
 async function read(reading: Reading = {}): Promise<Read> {
-  const { config, bookmark, limit, env = testEnv(), retries = 0, onPage } = reading;
+  const { config, bookmark, limit, env = testEnv(), retries = 0, pageBytes, onPage } = reading;
   const retry = { ...ONCE, maxAttempts: retries + 1 };
-  const source = await mssqlCdcSource.open(configOf(config), sourceContext({ env, retry }));
+  const source = await mssqlCdcSource.open(
+    configOf(config),
+    sourceContext({ env, retry, ...(pageBytes === undefined ? {} : { pageBytes }) }),
+  );
   const pages: Page[] = [];
   try {
     for await (const page of source.pages({
@@ -86,7 +90,7 @@ const insert = (id: number, n = id, table = 'orders') =>
 const told = ({ records }: Pick<Read, 'records'>) =>
   records.map(({ op, table, before, after }) => {
     const row = (after ?? before) as JsonObject;
-    return `${String(op)} ${String(table)} ${Number(row['id'])}`;
+    return `${jsonText(op ?? null)} ${jsonText(table ?? null)} ${Number(row['id'])}`;
   });
 const sizes = ({ pages }: Read) =>
   pages.map((page) => `${page.count}${page.bookmark === undefined ? '' : ' marked'}`);
@@ -208,6 +212,47 @@ describe('the order', () => {
     expect(whole.records.map(({ after }) => (after as JsonObject)['id'])).toEqual(
       Array.from({ length: 60 }, (_, at) => at),
     );
+  });
+
+  test.each([1, 5])('large changes are read in parts, with %i connections', async (most) => {
+    const many = (table: string, from: number) =>
+      `INSERT INTO dbo.${table} SELECT g, g FROM generate_series(${from}, ${from + 1499}) AS g`;
+    await database.transaction(many('orders', 0), many('lines', 5000));
+    // Two changes in one place each.
+    await database.run('UPDATE dbo.orders SET id = id + 20000');
+    let parts = 0;
+    server.watch((statement) => {
+      if (statement.includes('get_all_changes_dbo_orders')) parts += 1;
+      return undefined;
+    });
+    const { records } = await read({
+      config: { ...both, max_connections: most },
+      pageBytes: 65_536,
+    });
+    const whole = Array.from({ length: 1500 }, (_, at) => at);
+    expect(told({ records })).toEqual([
+      ...whole.map((id) => `i orders ${id}`),
+      ...whole.map((id) => `i lines ${id + 5000}`),
+      ...whole.flatMap((id) => [`d orders ${id}`, `i orders ${id + 20_000}`]),
+    ]);
+    if (most === 1) expect(parts).toBeGreaterThan(3);
+    else expect(parts).toBe(1);
+  });
+
+  test('more transactions than are put in order at once', async () => {
+    await database.run(insert(1));
+    await database.behind.query(
+      `INSERT INTO cdc.commits SELECT (1000000000 + g)::text::xid8, sys.lsn(nextval('sys.log_position')), sys.getdate(), sys.getdate() FROM generate_series(1, 25000) AS g`,
+    );
+    await database.run(insert(2));
+    let ranges = 0;
+    server.watch((statement) => {
+      if (statement.includes('get_all_changes')) ranges += 1;
+      return undefined;
+    });
+    const got = await read();
+    expect(told(got)).toEqual(['i orders 1', 'i orders 2']);
+    expect(ranges).toBe(3);
   });
 
   test('commits count, and not when a transaction began', async () => {
@@ -339,7 +384,7 @@ describe('where it begins', () => {
     expect(told(await read({ bookmark }))).toEqual(['i orders 2']);
   });
 
-  test.each([{}, { dbo_orders: 7 }, { dbo_orders: '0x12' }, 'x'])(
+  test.each<JsonValue>([{}, { dbo_orders: 7 }, { dbo_orders: '0x12' }, 'x'])(
     'the bookmark %j is none of this source',
     async (bookmark) => {
       await expect(read({ bookmark })).rejects.toThrow('none of the source mssql-cdc');

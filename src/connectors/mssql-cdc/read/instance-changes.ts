@@ -88,14 +88,14 @@ export class InstanceChanges {
     let bytes = 0;
     try {
       const result = (this.#result ??= await this.#start());
-      while (this.isEmpty || (!keeps && !this.#isOver)) {
+      for (;;) {
         const rows = await links.until(result.link, result.rows.next());
         if (rows === undefined) this.#isOver = true;
         for (const cells of rows ?? []) bytes += this.#add(changeOf(cells), result.records);
-        if (!keeps && (bytes >= bound || this.#waiting.length >= MOST_SHARED)) break;
+        const isPart = bytes >= bound || this.#waiting.length >= MOST_SHARED;
+        if (this.#isOver || (keeps ? !this.isEmpty : isPart)) break;
       }
-      if (!this.#isOver && keeps) return;
-      await this.#end(true);
+      if (this.#isOver || !keeps) await this.#end(true);
     } catch (error) {
       await this.#end(false);
       if (numberOf(error) === OUT_OF_RANGE)
