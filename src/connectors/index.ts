@@ -5,6 +5,7 @@ import { azureBlobSink, azureBlobSource } from './azure-blob/index.ts';
 import { bigquerySink, bigquerySource } from './bigquery/index.ts';
 import { clickhouseSink, clickhouseSource } from './clickhouse/index.ts';
 import { csvSink, csvSource } from './csv/index.ts';
+import { databricksSink, databricksSource } from './databricks/index.ts';
 import { deltaSink, deltaSource } from './delta/index.ts';
 import { duckdbSink, duckdbSource } from './duckdb/index.ts';
 import { dynamodbSink, dynamodbSource } from './dynamodb/index.ts';
@@ -52,6 +53,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   bigquerySource,
   clickhouseSource,
   csvSource,
+  databricksSource,
   deltaSource,
   duckdbSource,
   dynamodbSource,
@@ -97,6 +99,7 @@ export const SINKS: readonly SinkDefinition[] = [
   bigquerySink,
   clickhouseSink,
   csvSink,
+  databricksSink,
   deltaSink,
   duckdbSink,
   dynamodbSink,

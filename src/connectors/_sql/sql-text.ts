@@ -12,9 +12,9 @@ export interface SqlPiece {
  * How quotes and comments are written: `mysql` has names in backticks, texts in either quote with
  * backslash escapes, `#` comments, and no nested ones. `bigquery` has three quotes around texts of
  * several lines besides, and `--` needs no blank. `tsql` (SQL Server) has names in brackets besides,
- * and no escapes.
+ * and no escapes. `spark` (Databricks) is like `mysql`, with nested comments and without `#`.
  */
-export type SqlWriting = 'standard' | 'mysql' | 'bigquery' | 'tsql';
+export type SqlWriting = 'standard' | 'mysql' | 'bigquery' | 'tsql' | 'spark';
 
 const ENDS_LITERAL = /(?:[^']|'')*'/y;
 const ENDS_ESCAPED_LITERAL = /(?:[^'\\]|''|\\[^])*'/y;
@@ -124,6 +124,20 @@ function mysqlQuotedAt(sql: string, at: number): Quoted {
     : undefined;
 }
 
+function sparkQuotedAt(sql: string, at: number): Quoted {
+  switch (sql[at]) {
+    case "'":
+    case '"':
+    case '`':
+      return mysqlQuotedAt(sql, at);
+    case '-':
+    case '/':
+      return standardQuotedAt(sql, at);
+    default:
+      return undefined;
+  }
+}
+
 function endOf(pattern: RegExp, sql: string, from: number): number {
   pattern.lastIndex = from;
   return pattern.test(sql) ? pattern.lastIndex : sql.length;
@@ -158,6 +172,7 @@ const QUOTED_AT: Readonly<Record<SqlWriting, (sql: string, at: number) => Quoted
   mysql: mysqlQuotedAt,
   bigquery: bigqueryQuotedAt,
   tsql: tsqlQuotedAt,
+  spark: sparkQuotedAt,
 };
 
 /** A statement without its final semicolon, for use inside another one. Comments stay. */

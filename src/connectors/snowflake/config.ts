@@ -4,7 +4,7 @@ import { withShared } from '../_http/auth.ts';
 import { endpointUrl } from '../_http/fields.ts';
 import { scalar } from '../_sql/source-fields.ts';
 import { queryFaults } from './read/query.ts';
-import { STORE_OPTIONS, stageFault } from './write/stage-place.ts';
+import { STORE_OPTIONS, stageFault } from '../_objects/load-place.ts';
 
 const auth = () =>
   withShared(

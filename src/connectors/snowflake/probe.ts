@@ -8,7 +8,7 @@ import type { Endpoint, SnowflakeSinkConfig, SnowflakeSourceConfig } from './con
 import { describeResult } from './read/source.ts';
 import { Session } from './session/session.ts';
 import { readColumns } from './write/columns.ts';
-import { openStageStore, stageFolder } from './write/stage-place.ts';
+import { openStageStore, stageFolder } from '../_objects/load-place.ts';
 
 /** Whether the account takes the login, and the query can be read. */
 export function probeSource(

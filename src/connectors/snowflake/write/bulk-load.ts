@@ -8,7 +8,7 @@ import { putObject, stagedKey } from '../../_objects/staged-objects.ts';
 import type { EncodedRows } from '../../_sql/collected-rows.ts';
 import type { BulkLoad } from '../config.ts';
 import { literal } from '../names.ts';
-import { stageFolder } from './stage-place.ts';
+import { stageFolder } from '../../_objects/load-place.ts';
 import { holdsDocument, readText, type TextRow } from './texts.ts';
 
 export class StagedLoads {

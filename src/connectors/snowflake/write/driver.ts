@@ -22,7 +22,7 @@ import { identifier } from '../names.ts';
 import { Session } from '../session/session.ts';
 import { StagedLoads } from './bulk-load.ts';
 import { columnLine, NAMES, readColumns, roundingOf } from './columns.ts';
-import { openStageStore } from './stage-place.ts';
+import { openStageStore } from '../../_objects/load-place.ts';
 import { asOneRequest, insertStatements } from './statements.ts';
 import { encodedRows, type TextRow } from './texts.ts';
 import { Tokens } from './tokens.ts';

@@ -1,15 +1,17 @@
-/** The store behind an external stage: where it is, and how this program logs in there. */
-import { ConnectorError } from '../../../lib/errors.ts';
-import type { PartContext } from '../../../kit/context.ts';
-import { openAzure } from '../../../lib/objects/azure-objects.ts';
-import type { AzureAuth } from '../../../lib/objects/azure-login.ts';
-import type { GcsAuth } from '../../../lib/objects/gcs-login.ts';
-import { openGcs } from '../../../lib/objects/gcs-objects.ts';
-import type { ObjectStore } from '../../../lib/objects/object-store.ts';
-import { openS3 } from '../../../lib/objects/s3-objects.ts';
-import { isObject, parseJson } from '../../../lib/text/json.ts';
-import { runRequests } from '../../_http/run-requests.ts';
-import { STAGING_REQUEST_MS } from '../../_objects/staged-objects.ts';
+/**
+ * The store that a database loads objects from: where it is, and how this program logs in there.
+ */
+import { ConnectorError } from '../../lib/errors.ts';
+import type { PartContext } from '../../kit/context.ts';
+import { openAzure } from '../../lib/objects/azure-objects.ts';
+import type { AzureAuth } from '../../lib/objects/azure-login.ts';
+import type { GcsAuth } from '../../lib/objects/gcs-login.ts';
+import { openGcs } from '../../lib/objects/gcs-objects.ts';
+import type { ObjectStore } from '../../lib/objects/object-store.ts';
+import { openS3 } from '../../lib/objects/s3-objects.ts';
+import { isObject, parseJson } from '../../lib/text/json.ts';
+import { runRequests } from '../_http/run-requests.ts';
+import { STAGING_REQUEST_MS } from './staged-objects.ts';
 
 const OPTIONS = {
   s3: [
@@ -43,7 +45,18 @@ interface Place {
   readonly host?: string | undefined;
 }
 
+/** `abfss://container@account.dfs.core.windows.net/folder`, as the services of Azure write it. */
+const ABFSS = /^abfss:\/\/([^@/\s]+)@([^./\s]+)\.dfs\.([^/\s]+)\/?(.*)$/;
+
 function placeOf(url: string): Place | undefined {
+  const [abfss, container = '', account = '', domain = '', folder = ''] = ABFSS.exec(url) ?? [];
+  if (abfss !== undefined)
+    return {
+      kind: 'azure',
+      host: `${account}.blob.${domain}`,
+      bucket: container,
+      prefix: folder,
+    };
   const [, scheme = '', first = '', rest = ''] = /^(\w+):\/\/([^/\s]+)\/?(.*)$/.exec(url) ?? [];
   if (first === '') return undefined;
   switch (scheme) {

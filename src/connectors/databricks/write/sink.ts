@@ -1,0 +1,36 @@
+import type { SinkContext } from '../../../kit/context.ts';
+import type { Sink } from '../../../kit/sink.ts';
+import { createSqlSink } from '../../_sql/sink.ts';
+import type { DatabricksSinkConfig } from '../config.ts';
+import { tablePlace } from '../names.ts';
+import { openDatabricksDriver } from './driver.ts';
+
+export async function openDatabricksSink(
+  config: DatabricksSinkConfig,
+  context: SinkContext,
+): Promise<Sink> {
+  const driver = await openDatabricksDriver(config, context);
+  const { table: table_name } = tablePlace(config);
+  const { tokens, ...sink } = createSqlSink(
+    { ...config, table_name, column_mapping: { kind: 'auto' } },
+    driver,
+    context,
+  );
+  if (tokens === undefined) return sink;
+  // A table that is made for pages with a token is one that transactions take.
+  const using = <A extends readonly unknown[], R>(work: (...args: A) => R) => {
+    return (...args: A): R => {
+      driver.useTokens();
+      return work(...args);
+    };
+  };
+  return {
+    ...sink,
+    tokens: {
+      ...tokens,
+      last: using(tokens.last),
+      hold: using(tokens.hold),
+      write: using(tokens.write),
+    },
+  };
+}
