@@ -42,6 +42,9 @@ function withConfig(value: unknown): unknown {
 
 const HOST = /^(?:https?:\/\/)?[A-Za-z0-9.-]+(?::\d+)?\/?$/;
 
+/** The API waits at least so long, or not at all. */
+const LEAST_WAIT_SECS = 5;
+
 const connectionFields = () => ({
   workspace_url: text()
     .regex(HOST, 'is no address of a workspace')
@@ -63,7 +66,10 @@ const connectionFields = () => ({
     description: 'Schema of tables whose names have none; `default` when absent.',
   }),
   wait_timeout_secs: integer({ min: 0, max: 50 })
-    .refine((secs) => secs === 0 || secs >= 5, 'must be 0, or from 5 to 50')
+    .superRefine((secs, ctx) => {
+      if (secs === 0 || secs >= LEAST_WAIT_SECS) return;
+      ctx.addIssue(finding('out_of_range', `must be 0, or from ${LEAST_WAIT_SECS} to 50`));
+    })
     .default(50)
     .meta({
       description:
@@ -155,7 +161,6 @@ export const databricksSourceConfig = z.lazy(() =>
   }),
 );
 export type DatabricksSourceConfig = z.output<typeof sourceFields>;
-export type QueryParameter = DatabricksSourceConfig['parameters'][number];
 
 const copyOption = z.lazy(() =>
   z.preprocess(
@@ -201,12 +206,20 @@ export const MOST_STATEMENT_BYTES = 16 * 1024 * 1024;
 const MEBIBYTE = 1024 * 1024;
 
 const sinkFields = z.lazy(() => {
-  const { table_name: _name, column_mapping: _mapping, batch_size: _size, ...shared } =
-    sqlSinkFields();
+  const {
+    table_name: _name,
+    column_mapping: _mapping,
+    batch_size: _size,
+    ...shared
+  } = sqlSinkFields();
   return z.strictObject({
     ...connectionFields(),
     table: text()
-      .refine(isTableName, 'is no name of a table')
+      .superRefine((table, ctx) => {
+        if (isTableName(table)) return;
+        const hint = 'write `table`, `schema.table` or `catalog.schema.table`';
+        ctx.addIssue(finding('invalid_value', 'this is no name of a table', { hint }));
+      })
       .meta({
         description: 'Table to write to: `table`, `schema.table` or `catalog.schema.table`.',
         examples: ['orders', 'main.sales.orders'],

@@ -44,7 +44,8 @@ const CODE: readonly (readonly [RegExp, string])[] = [
 const ITEM = /(\bsvc_row|\))\[(\d+)\]/g;
 const ROWS =
   /SELECT posexplode\(from_json\(('(?:[^']|'')*'), 'array<array<string>>'\)\) AS \(svc_place, svc_row\)/g;
-const NESTED = /from_json\(((?:[^'()]|\([^)]*\)|'(?:[^']|'')*')+?), '([^']+)', map\('mode', 'FAILFAST'\)\)/g;
+const NESTED =
+  /from_json\(((?:[^'()]|\([^)]*\)|'(?:[^']|'')*')+?), '([^']+)', map\('mode', 'FAILFAST'\)\)/g;
 const CATALOG = /(?:"([^"]+)"\.)?\binformation_schema\.(columns|tables)\b/g;
 
 export function translated(
@@ -54,7 +55,8 @@ export function translated(
   return sqlPieces(sql, 'spark')
     .map(({ kind, text }) => {
       if (kind === 'comment') return ' ';
-      if (kind === 'identifier') return `"${text.slice(1, -1).replaceAll('``', '`').replaceAll('"', '""')}"`;
+      if (kind === 'identifier')
+        return `"${text.slice(1, -1).replaceAll('``', '`').replaceAll('"', '""')}"`;
       if (kind === 'literal') return quoted(textOf(text));
       return CODE.reduce((out, [pattern, other]) => out.replaceAll(pattern, other), text)
         .replaceAll(ITEM, (_, list: string, at: string) => `${list}[${Number(at) + 1}]`)
@@ -68,7 +70,10 @@ export function translated(
       ROWS,
       `SELECT unnest(range(len(l))) AS svc_place, unnest(l) AS svc_row FROM (SELECT from_json($1, '[["VARCHAR"]]') AS l)`,
     )
-    .replaceAll(NESTED, (_, text: string, type: string) => `CAST(CAST(${text} AS JSON) AS ${engineType(type)})`)
+    .replaceAll(
+      NESTED,
+      (_, text: string, type: string) => `CAST(CAST(${text} AS JSON) AS ${engineType(type)})`,
+    )
     .replaceAll("'array<string>'", `'["VARCHAR"]'`)
     .replaceAll(CATALOG, (_, catalog: string | undefined, view: string) => {
       const of = catalog === undefined ? 'current_database()' : quoted(catalog);

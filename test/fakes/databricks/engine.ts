@@ -145,7 +145,7 @@ export class Engine {
       columns: reader.columnNames().map((name, at) => columnInfo(name, types[at])),
       rows: rows.map((row) =>
         row.map((cell, at) => {
-          const text = cellOf(cell);
+          const text = cellOf(cell, types[at]);
           return isCatalog && at === 1 && text !== null ? nameOf(text).toLowerCase() : text;
         }),
       ),
@@ -153,13 +153,18 @@ export class Engine {
   }
 
   async #shown(session: Session, sql: string): Promise<Answer> {
-    const [, name = '', key = ''] = new RegExp(`^SHOW TBLPROPERTIES (${NAME}) \\('(.+)'\\)$`).exec(sql) ?? [];
+    const [, name = '', key = ''] =
+      new RegExp(`^SHOW TBLPROPERTIES (${NAME}) \\('(.+)'\\)$`).exec(sql) ?? [];
     await session.connection.run(`SELECT 1 FROM ${translated(name)} LIMIT 0`);
     const value = this.#propertiesOf(session, name).has(key)
       ? 'supported'
       : `Table ${name} does not have property: ${key}`;
     return {
-      columns: ['key', 'value'].map((one) => ({ name: one, type_text: 'STRING', type_name: 'STRING' })),
+      columns: ['key', 'value'].map((one) => ({
+        name: one,
+        type_text: 'STRING',
+        type_name: 'STRING',
+      })),
       rows: [[key, value]],
     };
   }
@@ -173,7 +178,9 @@ export class Engine {
     if (like !== undefined)
       await connection.run(`CREATE TABLE ${translated(name)} AS FROM ${translated(like)} LIMIT 0`);
     else if (sql.startsWith('CREATE')) {
-      const body = sql.replace(/ TBLPROPERTIES \(.*\)$/s, '').replace(/, PRIMARY KEY \([^)]*\)/, '');
+      const body = sql
+        .replace(/ TBLPROPERTIES \(.*\)$/s, '')
+        .replace(/, PRIMARY KEY \([^)]*\)/, '');
       await connection.run(translated(body));
     } else if (sql.startsWith('DROP')) {
       this.#properties.delete(keyOf(session, name));
@@ -207,9 +214,11 @@ export class Engine {
     }
     if (!this.#propertiesOf(session, name).has('delta.enableTypeWidening'))
       throw new Refusal('0AKDC', `[DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP] ${sql}`);
-    const now = await connection.runAndReadAll(
-      `SELECT data_type FROM (DESCRIBE ${table}) AS d(column_name, data_type) WHERE column_name = ${quoted(column.slice(1, -1))}`,
-    ).catch(() => undefined);
+    const now = await connection
+      .runAndReadAll(
+        `SELECT data_type FROM (DESCRIBE ${table}) AS d(column_name, data_type) WHERE column_name = ${quoted(column.slice(1, -1))}`,
+      )
+      .catch(() => undefined);
     const from = nameOf(String(now?.getRows()[0]?.[0] ?? 'BIGINT'));
     if (from === 'BIGINT' && !type.startsWith('DECIMAL'))
       throw new Refusal('0AKDC', `[DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP] BIGINT to ${type}`);
@@ -245,7 +254,9 @@ export class Engine {
     const text = Buffer.from(textOf(file).endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
     const lines = text.split('\n').filter((line) => line !== '');
     if (lines.length > 0) {
-      const names = [...list.matchAll(/ AS (`(?:[^`]|``)+`)(?:, |$)/g)].map(([, name = '']) => name);
+      const names = [...list.matchAll(/ AS (`(?:[^`]|``)+`)(?:, |$)/g)].map(
+        ([, name = '']) => name,
+      );
       const values = lines.map((line) => `(${quoted(line)})`).join(', ');
       await connection.run(
         `INSERT INTO ${translated(table)} (${translated(names.join(', '))}) SELECT ${translated(list)} FROM (VALUES ${values}) AS f("value")`,
@@ -282,7 +293,11 @@ const COPY = new RegExp(
 
 function keyOf({ catalog, schema }: Pick<Session, 'catalog' | 'schema'>, name: string): string {
   const parts = (name.match(/`(?:[^`]|``)+`/g) ?? []).map((part) => part.slice(1, -1));
-  return [catalog, schema, ''].slice(0, 3 - parts.length).concat(parts).join('.').toLowerCase();
+  return [catalog, schema, '']
+    .slice(0, 3 - parts.length)
+    .concat(parts)
+    .join('.')
+    .toLowerCase();
 }
 
 const ERRORS: readonly (readonly [RegExp, string, string])[] = [

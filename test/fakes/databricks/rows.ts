@@ -65,8 +65,9 @@ export function nameOf(written: string): string {
 const MICROS = 1000n;
 
 /** Every value is a text, which some of them do not survive: bytes, and digits behind milliseconds. */
-export function cellOf(value: DuckDBValue): string | null {
+export function cellOf(value: DuckDBValue, type?: DuckDBType): string | null {
   if (value === null) return null;
+  if (type?.toString() === 'FLOAT' && Number.isFinite(value)) return shortest(Number(value));
   if (value instanceof DuckDBBlobValue) return Buffer.from(value.bytes).toString('utf8');
   if (value instanceof DuckDBDateValue) return value.toString();
   if (value instanceof DuckDBTimestampTZValue) return isoOf(value.micros);
@@ -77,4 +78,13 @@ export function cellOf(value: DuckDBValue): string | null {
 function isoOf(micros: bigint): string {
   const ms = micros / MICROS - (micros < 0n && micros % MICROS !== 0n ? 1n : 0n);
   return new Date(Number(ms)).toISOString();
+}
+
+/** The fewest digits that tell a number of 32 bits from its neighbours. */
+function shortest(value: number): string {
+  for (let digits = 1; digits < 9; digits += 1) {
+    const text = value.toPrecision(digits);
+    if (Math.fround(Number(text)) === value) return String(Number(text));
+  }
+  return String(value);
 }

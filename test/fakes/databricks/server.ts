@@ -75,7 +75,8 @@ export class FakeDatabricks {
     this.engine = engine;
     this.store = store;
     engine.object = (location, file) => {
-      if (location.startsWith('/Volumes/')) return this.files.get(`${location.replace(/\/$/, '')}/${file}`);
+      if (location.startsWith('/Volumes/'))
+        return this.files.get(`${location.replace(/\/$/, '')}/${file}`);
       const [, bucket = '', folder = ''] = /^s3:\/\/([^/]+)\/?(.*)$/.exec(location) ?? [];
       const prefix = folder === '' ? '' : `${folder.replace(/\/+$/, '')}/`;
       return store.buckets.get(bucket)?.get(prefix + file)?.body;
@@ -116,14 +117,19 @@ export class FakeDatabricks {
     const { path, headers } = request;
     if (path.startsWith('/results/')) return this.#linked(request);
     if (headers['authorization'] !== `Bearer ${TOKEN}`)
-      return refused(401, 'UNAUTHENTICATED', 'Credential was not sent or was of an unsupported type');
+      return refused(
+        401,
+        'UNAUTHENTICATED',
+        'Credential was not sent or was of an unsupported type',
+      );
     if (path.startsWith(FILES)) return this.#file(request);
     const [, warehouse] = /^\/api\/2\.0\/sql\/warehouses\/([^/]+)$/.exec(path) ?? [];
     if (warehouse === WAREHOUSE) return { json: { id: WAREHOUSE, state: 'RUNNING' } };
     if (warehouse !== undefined)
       return refused(404, 'RESOURCE_DOES_NOT_EXIST', `SQL warehouse ${warehouse} does not exist`);
     const [, id, action, index] =
-      new RegExp(`^${STATEMENTS}(?:/([^/]+))?(?:/(cancel|result/chunks/(\\d+)))?$`).exec(path) ?? [];
+      new RegExp(`^${STATEMENTS}(?:/([^/]+))?(?:/(cancel|result/chunks/(\\d+)))?$`).exec(path) ??
+      [];
     if (request.method === 'POST' && id === undefined) return this.#submit(request);
     const running = this.#running.get(id ?? '');
     if (running === undefined)
@@ -134,13 +140,19 @@ export class FakeDatabricks {
       running.stop.abort();
       return { json: {} };
     }
-    return { json: index === undefined ? this.#told(running) : this.#chunk(running, Number(index)) };
+    return {
+      json: index === undefined ? this.#told(running) : this.#chunk(running, Number(index)),
+    };
   }
 
   async #submit(request: SeenRequest): Promise<Reply> {
     const body = request.json() as Body;
     if (body.warehouse_id !== WAREHOUSE)
-      return refused(404, 'RESOURCE_DOES_NOT_EXIST', `${body.warehouse_id} is not a valid endpoint id.`);
+      return refused(
+        404,
+        'RESOURCE_DOES_NOT_EXIST',
+        `${body.warehouse_id} is not a valid endpoint id.`,
+      );
     if (!/^(?:0|[5-9]|[1-4]\d|50)s$/.test(body.wait_timeout))
       return refused(400, 'INVALID_PARAMETER_VALUE', 'wait_timeout must be 0s or 5s to 50s');
     if (Buffer.byteLength(body.statement) > 16 * 1024 * 1024)
@@ -190,7 +202,7 @@ export class FakeDatabricks {
     const parameters = new Map(
       (body.parameters ?? []).map(({ name, value, type = 'STRING' }) => [
         name,
-        `CAST(${value === undefined ? 'NULL' : quoted(value)} AS ${translated(type)})`,
+        valueOf(value, type),
       ]),
     );
     const { catalog = CATALOG, schema = 'main' } = body;
@@ -286,6 +298,12 @@ export class FakeDatabricks {
     else this.files.delete(name);
     return { status: 204 };
   }
+}
+
+/** A null of a text is taken for one of each type. */
+function valueOf(value: string | undefined, type: string): string {
+  if (value === undefined && type === 'STRING') return 'NULL';
+  return `CAST(${value === undefined ? 'NULL' : quoted(value)} AS ${translated(type)})`;
 }
 
 export const SIGNATURE = 'signature-of-a-link-which-is-a-login';

@@ -9,9 +9,7 @@ import { isLiteral, literalValue } from '../../../lib/text/json-literal.ts';
 import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
 import { parentField, ROW_TOKEN, rowValue } from '../../_sql/parent-value.ts';
 import { sqlPieces, withoutSemicolon } from '../../_sql/sql-text.ts';
-import type { QueryParameter } from '../config.ts';
 import { backticked } from '../names.ts';
-import type { Parameter } from '../session/link.ts';
 
 const BOOKMARK = '${bookmark}';
 /** Parameters of our own start with this. */
@@ -24,6 +22,20 @@ const ROW_FIELD = new RegExp(ROW_TOKEN, 'g');
 /** `:name`, and not the `::` of a cast or the path of a document. */
 const MARKER = /(?<![\w:\])]):([A-Za-z_]\w*)/g;
 const WRITING = 'spark';
+
+/** A value of a statement, as the server takes it. */
+export interface Parameter {
+  readonly name: string;
+  readonly value: string | null;
+  readonly type: string;
+}
+
+/** One as it is configured. */
+interface QueryParameter {
+  readonly name: string;
+  readonly value: JsonValue;
+  readonly type?: string | undefined;
+}
 
 interface Fault {
   readonly message: string;
@@ -172,7 +184,9 @@ function typeFor(value: string | number | bigint | boolean): string {
     case 'number':
       return Number.isSafeInteger(value) ? 'BIGINT' : 'DOUBLE';
     case 'bigint':
-      return value <= INT64_MAX && value >= -INT64_MAX - 1n ? 'BIGINT' : `DECIMAL(${MOST_DIGITS},0)`;
+      return value <= INT64_MAX && value >= -INT64_MAX - 1n
+        ? 'BIGINT'
+        : `DECIMAL(${MOST_DIGITS},0)`;
     default:
       return 'STRING';
   }
@@ -183,7 +197,11 @@ export const SOURCE = 'svc_source';
 /** Only rows from the start on, in the order of the column; `list` is what is selected. */
 export function fromStart(
   text: string,
-  { column, list, bookmark }: {
+  {
+    column,
+    list,
+    bookmark,
+  }: {
     readonly column: string;
     readonly list: string;
     readonly bookmark: StoredBookmark | undefined;

@@ -99,9 +99,13 @@ function knownType({ name, type, precision, scale }: ColumnInfo): Known {
       return {
         type: { kind: 'binary' },
         decode: () => {
-          throw new ConnectorError('data', `the column \`${name}\` holds bytes, which no text holds`, {
-            hint: 'select `base64(…)` of it',
-          });
+          throw new ConnectorError(
+            'data',
+            `the column \`${name}\` holds bytes, which no text holds`,
+            {
+              hint: 'select `base64(…)` of it',
+            },
+          );
         },
         exact: {
           sql: (column) => `hex(${column})`,
@@ -140,8 +144,7 @@ function day(text: string): string {
   return /^\d{4}-\d\d-\d\d/.test(text) ? text.slice(0, ISO_DAY) : text;
 }
 
-const MOMENT =
-  /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?(?:Z|[+-]00:?00)?)?$/i;
+const MOMENT = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?(?:Z|[+-]00:?00)?)?$/i;
 
 /** The wall clock of a text, without zeros behind its digits. */
 function clock(text: string): string {

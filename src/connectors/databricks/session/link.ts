@@ -17,22 +17,23 @@ import { openConnections, type Connections } from '../../_http/connections.ts';
 import { NO_RETRY, waitBeforeRetry, type RequestRetry } from '../../_http/retry.ts';
 import { baseOf } from '../address.ts';
 import type { Endpoint } from '../config.ts';
+import type { Parameter } from '../read/query.ts';
 import { StatementError, statementError } from './errors.ts';
 import { NOBODY, openLogin } from './login.ts';
-import { chunkIn, manifestIn, rowsIn, type Chunk, type Manifest, type ResultRow } from './result.ts';
+import {
+  chunkIn,
+  manifestIn,
+  rowsIn,
+  type Chunk,
+  type Manifest,
+  type ResultRow,
+} from './result.ts';
 
 /** Beyond the seconds that a first answer may wait. */
 const ANSWER_MS = 120_000;
 const CANCEL_MS = 1500;
 const FIRST_POLL_MS = 50;
 const STATEMENTS = '/api/2.0/sql/statements';
-
-/** A value of a statement, as the server takes it. */
-export interface Parameter {
-  readonly name: string;
-  readonly value: string | null;
-  readonly type: string;
-}
 
 export interface Statement {
   readonly text: string;
@@ -137,11 +138,11 @@ export class Link {
 
   /** Cancels what still runs. */
   async close(): Promise<void> {
-    const { clock } = this.#context.env;
-    await Promise.race([
-      clock.sleep(CANCEL_MS, this.#closed.signal).catch(() => {}),
-      Promise.allSettled([...this.#left].map((answer) => this.#cancelWhenKnown(answer))),
-    ]);
+    if (this.#left.size > 0)
+      await Promise.race([
+        this.#context.env.clock.sleep(CANCEL_MS, this.#closed.signal).catch(() => {}),
+        Promise.allSettled([...this.#left].map((answer) => this.#cancelWhenKnown(answer))),
+      ]);
     await Promise.all([...this.#running].map((id) => this.#cancel(id)));
     this.#closed.abort();
     await this.#connections.close().catch(() => {});

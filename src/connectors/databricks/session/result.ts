@@ -1,11 +1,6 @@
 /** What the answers of the API say of a result. */
 import { ConnectorError } from '../../../lib/errors.ts';
-import {
-  isObject,
-  jsonText,
-  type JsonObject,
-  type JsonValue,
-} from '../../../lib/text/json.ts';
+import { isObject, jsonText, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 
 export interface ColumnInfo {
   readonly name: string;
@@ -49,7 +44,8 @@ function columnOf(info: JsonObject): ColumnInfo {
     name: jsonText(name),
     type: (/^\w+/.exec(jsonText(text))?.[0] ?? jsonText(type)).toUpperCase(),
     text: jsonText(text),
-    precision: number(info['type_precision']) ?? (digits === undefined ? undefined : Number(digits)),
+    precision:
+      number(info['type_precision']) ?? (digits === undefined ? undefined : Number(digits)),
     scale: number(info['type_scale']) ?? (decimals === undefined ? undefined : Number(decimals)),
   };
 }

@@ -237,7 +237,9 @@ export class DatabricksDriver implements SqlDriver {
       return column === undefined || to === undefined ? [] : [[column.name, to] as const];
     });
     if (wider.length > 0)
-      await this.#run(`ALTER TABLE ${name} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')`);
+      await this.#run(
+        `ALTER TABLE ${name} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')`,
+      );
     for (const [column, type] of wider)
       await this.#run(`ALTER TABLE ${name} ALTER COLUMN ${backticked(column)} TYPE ${type}`);
     for (const field of change.relaxNull) {

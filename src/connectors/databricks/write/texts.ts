@@ -12,10 +12,7 @@ import { literal } from '../names.ts';
 import { NESTED } from './columns.ts';
 
 /** The rows of a set as texts, in the order of its columns. */
-export function encodedRows(
-  set: RowSet,
-  schema: RecordSchema | undefined,
-): EncodedRows<TextRow> {
+export function encodedRows(set: RowSet, schema: RecordSchema | undefined): EncodedRows<TextRow> {
   return textRows(set, typedColumns(set.columns, schema).map(encoderOf));
 }
 
