@@ -4,19 +4,23 @@ export interface QueryFault {
   readonly hint: string;
 }
 
-/** Of `@bookmark`; `before` is the query up to it. */
-export function bookmarkFaults(before: string, isIncremental: boolean): QueryFault[] {
+/** Of `@bookmark`, or another token for it; `before` is the query up to it. */
+export function bookmarkFaults(
+  before: string,
+  isIncremental: boolean,
+  token = '@bookmark',
+): QueryFault[] {
   if (!isIncremental)
     return [
       {
-        message: '@bookmark needs `replication: {type: incremental, …}`',
+        message: `${token} needs \`replication: {type: incremental, …}\``,
         hint: 'set `replication`, or remove the token',
       },
     ];
   if (!/[^<>=]>\s*$/.test(before)) return [];
   return [
     {
-      message: '@bookmark is compared with >, which can miss rows that share the last value',
+      message: `${token} is compared with >, which can miss rows that share the last value`,
       hint: 'use >=; rows that were already read are skipped automatically',
     },
   ];

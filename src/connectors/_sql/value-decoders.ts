@@ -11,6 +11,18 @@ export function integer(text: string): JsonValue {
   return Number.isSafeInteger(value) ? value : BigInt(text);
 }
 
+const NOT_FINITE: Readonly<Record<string, string>> = {
+  nan: 'NaN',
+  inf: 'Infinity',
+  '-inf': '-Infinity',
+  infinity: 'Infinity',
+  '-infinity': '-Infinity',
+};
+
+export function float(text: string): JsonValue {
+  return NOT_FINITE[text.toLowerCase()] ?? Number(text);
+}
+
 /** Only texts that match can hold a number that a double cannot hold exactly. */
 const MAY_BE_BIG = /\d[\d.]{15}|[eE][+-]?\d{2}/;
 

@@ -61,7 +61,10 @@ describe('a config', () => {
       { sql: 'SELECT :a', parameters: [{ name: 'a' }, { name: 'a' }] },
       'parameters[1].name `a` has two values',
     ],
-    [{ workspace_url: 'https://x/?o=1' }, 'workspace_url "https://x/?o=1" is no address of a workspace'],
+    [
+      { workspace_url: 'https://x/?o=1' },
+      'workspace_url "https://x/?o=1" is no address of a workspace',
+    ],
     [{ auth: { ref: 'a', type: 'pat' } }, 'auth `ref` cannot be combined with `type`'],
   ])('%j is refused', (more, problem) => {
     expect(problems(more)).toContain(problem);

@@ -127,6 +127,6 @@ export function statementsIn(sql: string): string[] {
 
 /** Milliseconds that a statement waits: `java_method('java.lang.Thread', 'sleep', 20000L)`. */
 export function waitOf(sql: string): number {
-  if (/LIMIT 0$/.test(sql)) return 0;
+  if (sql.endsWith('LIMIT 0')) return 0;
   return Number(/'java\.lang\.Thread', 'sleep', (\d+)L/.exec(sql)?.[1] ?? 0);
 }

@@ -133,7 +133,7 @@ export class Engine {
       const name = 'num_affected_rows';
       const count = String(rows[0]?.[0] ?? 0);
       const columns = [name, 'num_updated_rows', 'num_deleted_rows', 'num_inserted_rows'];
-      const isDeletion = /THEN DELETE$/.test(sql);
+      const isDeletion = sql.endsWith('THEN DELETE');
       return {
         columns: columns.map((one) => ({ name: one, type_text: 'BIGINT', type_name: 'LONG' })),
         rows: [[count, '0', isDeletion ? count : '0', '0']],

@@ -292,7 +292,7 @@ export class FakeDatabricks {
 
   #file({ path, method, body }: SeenRequest): Reply {
     const name = decodeURIComponent(path.slice(FILES.length));
-    if (!/^\/Volumes\/lake\/sales\/landing\//.test(name))
+    if (!name.startsWith('/Volumes/lake/sales/landing/'))
       return refused(404, 'NOT_FOUND', `the volume of ${name} does not exist`);
     if (method === 'PUT') this.files.set(name, Buffer.from(body));
     else this.files.delete(name);

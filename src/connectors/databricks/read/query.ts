@@ -8,6 +8,7 @@ import { ConnectorError } from '../../../lib/errors.ts';
 import { isLiteral, literalValue } from '../../../lib/text/json-literal.ts';
 import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
 import { parentField, ROW_TOKEN, rowValue } from '../../_sql/parent-value.ts';
+import { bookmarkFaults, type QueryFault } from '../../_sql/query-fault.ts';
 import { sqlPieces, withoutSemicolon } from '../../_sql/sql-text.ts';
 import { backticked } from '../names.ts';
 
@@ -37,17 +38,12 @@ interface QueryParameter {
   readonly type?: string | undefined;
 }
 
-interface Fault {
-  readonly message: string;
-  readonly hint: string;
-}
-
 /** Errors in a statement that are found without running it. `names` are those of its parameters. */
 export function queryFaults(
   sql: string,
   { names, isIncremental }: { readonly names: readonly string[]; readonly isIncremental: boolean },
-): Fault[] {
-  const faults: Fault[] = [];
+): QueryFault[] {
+  const faults: QueryFault[] = [];
   let code = '';
   // Quoted names and texts as a letter: a path of a document may stand behind them.
   let bare = '';
@@ -55,10 +51,13 @@ export function queryFaults(
     if (kind === 'code') {
       for (const found of text.matchAll(IN_CODE))
         if (found[0] === BOOKMARK)
-          faults.push(...bookmarkFaults(code + text.slice(0, found.index), isIncremental));
+          faults.push(
+            ...bookmarkFaults(code + text.slice(0, found.index), isIncremental, BOOKMARK),
+          );
       if (text.includes(';')) faults.push(SEVERAL);
     } else if (isToken(kind, text)) {
-      if (text.slice(1, -1) === BOOKMARK) faults.push(...bookmarkFaults(code, isIncremental));
+      if (text.slice(1, -1) === BOOKMARK)
+        faults.push(...bookmarkFaults(code, isIncremental, BOOKMARK));
     } else faults.push(...misplaced(text));
     code += kind === 'comment' ? ' ' : text;
     bare += kind === 'code' ? text : kind === 'comment' ? ' ' : 'x';
@@ -67,30 +66,13 @@ export function queryFaults(
   return [...faults, ...parameterFaults(markers, names)];
 }
 
-const SEVERAL: Fault = {
+const SEVERAL: QueryFault = {
   message: 'the query is more than one statement',
   hint: 'write one SELECT; several sources read several results',
 };
 
-function bookmarkFaults(before: string, isIncremental: boolean): Fault[] {
-  if (!isIncremental)
-    return [
-      {
-        message: '${bookmark} needs `replication: {type: incremental, …}`',
-        hint: 'set `replication`, or remove the token',
-      },
-    ];
-  if (!/[^<>=]>\s*$/.test(before)) return [];
-  return [
-    {
-      message: '${bookmark} is compared with >, which can miss rows that share the last value',
-      hint: 'use >=; rows that were already read are skipped automatically',
-    },
-  ];
-}
-
-function parameterFaults(markers: readonly string[], names: readonly string[]): Fault[] {
-  const faults: Fault[] = [];
+function parameterFaults(markers: readonly string[], names: readonly string[]): QueryFault[] {
+  const faults: QueryFault[] = [];
   const missing = markers.find((name) => !names.includes(name));
   if (missing !== undefined)
     faults.push({
@@ -106,7 +88,7 @@ function parameterFaults(markers: readonly string[], names: readonly string[]): 
   return faults;
 }
 
-function misplaced(text: string): Fault[] {
+function misplaced(text: string): QueryFault[] {
   return [...text.matchAll(ROW_FIELD)].map(([token]) => ({
     message: `${token} is inside a longer text, a quoted name or a comment, where no value can be bound`,
     hint: 'use it alone or as a whole quoted text, and join texts with ||',

@@ -2,7 +2,7 @@
 import type { RecordField, RecordSchema, RecordType } from '../../../kit/record-schema.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
-import { integer, jsonDecoder } from '../../_sql/value-decoders.ts';
+import { float, integer, jsonDecoder } from '../../_sql/value-decoders.ts';
 import { backticked } from '../names.ts';
 import type { ColumnInfo } from '../session/result.ts';
 import { SOURCE } from './query.ts';
@@ -124,18 +124,6 @@ function knownType({ name, type, precision, scale }: ColumnInfo): Known {
 
 function plain(text: string): string {
   return text;
-}
-
-const NOT_FINITE: Readonly<Record<string, string>> = {
-  nan: 'NaN',
-  inf: 'Infinity',
-  '-inf': '-Infinity',
-  infinity: 'Infinity',
-  '-infinity': '-Infinity',
-};
-
-function float(text: string): JsonValue {
-  return NOT_FINITE[text.toLowerCase()] ?? Number(text);
 }
 
 const ISO_DAY = 10;

@@ -1,5 +1,5 @@
 import type { SinkContext } from '../../../kit/context.ts';
-import type { Sink } from '../../../kit/sink.ts';
+import type { Sink, TokenWriter } from '../../../kit/sink.ts';
 import { createSqlSink } from '../../_sql/sink.ts';
 import type { DatabricksSinkConfig } from '../config.ts';
 import { tablePlace } from '../names.ts';
@@ -18,19 +18,17 @@ export async function openDatabricksSink(
   );
   if (tokens === undefined) return sink;
   // A table that is made for pages with a token is one that transactions take.
-  const using = <A extends readonly unknown[], R>(work: (...args: A) => R) => {
-    return (...args: A): R => {
-      driver.useTokens();
-      return work(...args);
-    };
+  const using = (): TokenWriter => {
+    driver.useTokens();
+    return tokens;
   };
   return {
     ...sink,
     tokens: {
-      ...tokens,
-      last: using(tokens.last),
-      hold: using(tokens.hold),
-      write: using(tokens.write),
+      last: (scope) => using().last(scope),
+      hold: (page) => using().hold(page),
+      write: (page, scope, token) => using().write(page, scope, token),
+      forget: (scope) => tokens.forget(scope),
     },
   };
 }

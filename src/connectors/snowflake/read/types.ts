@@ -6,7 +6,7 @@ import type {
   TimeUnit,
 } from '../../../kit/record-schema.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
-import { integer, jsonDecoder } from '../../_sql/value-decoders.ts';
+import { float, integer, jsonDecoder } from '../../_sql/value-decoders.ts';
 import type { ColumnInfo } from '../session/session.ts';
 
 type Decode = (text: string) => JsonValue;
@@ -103,18 +103,6 @@ function fixed(precision: number, scale: number): Known {
 
 function plain(text: string): string {
   return text;
-}
-
-const NOT_FINITE: Readonly<Record<string, string>> = {
-  nan: 'NaN',
-  inf: 'Infinity',
-  '-inf': '-Infinity',
-  infinity: 'Infinity',
-  '-infinity': '-Infinity',
-};
-
-function float(text: string): JsonValue {
-  return NOT_FINITE[text.toLowerCase()] ?? Number(text);
 }
 
 const DAY_MS = 86_400_000;
