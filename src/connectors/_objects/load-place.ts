@@ -48,15 +48,15 @@ interface Place {
 /** `abfss://container@account.dfs.core.windows.net/folder`, as the services of Azure write it. */
 const ABFSS = /^abfss:\/\/([^@/\s]+)@([^./\s]+)\.dfs\.([^/\s]+)\/?(.*)$/;
 
+function placeInAzure(url: string): Place | undefined {
+  const [match, container = '', account = '', domain = '', folder = ''] = ABFSS.exec(url) ?? [];
+  if (match === undefined) return undefined;
+  return { kind: 'azure', host: `${account}.blob.${domain}`, bucket: container, prefix: folder };
+}
+
 function placeOf(url: string): Place | undefined {
-  const [abfss, container = '', account = '', domain = '', folder = ''] = ABFSS.exec(url) ?? [];
-  if (abfss !== undefined)
-    return {
-      kind: 'azure',
-      host: `${account}.blob.${domain}`,
-      bucket: container,
-      prefix: folder,
-    };
+  const azure = placeInAzure(url);
+  if (azure !== undefined) return azure;
   const [, scheme = '', first = '', rest = ''] = /^(\w+):\/\/([^/\s]+)\/?(.*)$/.exec(url) ?? [];
   if (first === '') return undefined;
   switch (scheme) {
