@@ -32,6 +32,8 @@ import {
 /** Beyond the seconds that a first answer may wait. */
 const ANSWER_MS = 120_000;
 const CANCEL_MS = 1500;
+/** How long a stopped run waits for the name of a statement that is to be cancelled. */
+const LEFT_MS = 500;
 const FIRST_POLL_MS = 50;
 const STATEMENTS = '/api/2.0/sql/statements';
 
@@ -140,7 +142,7 @@ export class Link {
   async close(): Promise<void> {
     if (this.#left.size > 0)
       await Promise.race([
-        this.#context.env.clock.sleep(CANCEL_MS, this.#closed.signal).catch(() => {}),
+        this.#context.env.clock.sleep(LEFT_MS, this.#closed.signal).catch(() => {}),
         Promise.allSettled([...this.#left].map((answer) => this.#cancelWhenKnown(answer))),
       ]);
     await Promise.all([...this.#running].map((id) => this.#cancel(id)));
