@@ -126,6 +126,26 @@ const AWKWARD: readonly Awkward[] = [
     ],
   },
   {
+    name: 'titles that a spreadsheet filled up with empty cells',
+    content: 'Sales report;;;\r\nMade on;2024-01-31;;\r\n;;;\r\nid;name;total;paid\r\n1;Ada;10;x\r\n2;Bo;;\r\n',
+    says: ['skip_rows: 3', 'such as "Sales report;;;"', 'id: int64', 'total: int64'],
+    records: [
+      { id: 1, name: 'Ada', total: 10, paid: 'x' },
+      { id: 2, name: 'Bo', total: null, paid: '' },
+    ],
+  },
+  {
+    name: 'records with empty cells above a full one, no header',
+    content: 'Ada;;;\nBo;;;\nCy;Rome;12;3\nDi;;;\n',
+    says: ['column_0: text'],
+    records: [
+      { column_0: 'Ada', column_1: '', column_2: null, column_3: null },
+      { column_0: 'Bo', column_1: '', column_2: null, column_3: null },
+      { column_0: 'Cy', column_1: 'Rome', column_2: 12, column_3: 3 },
+      { column_0: 'Di', column_1: '', column_2: null, column_3: null },
+    ],
+  },
+  {
     name: 'no header',
     content: '1,Ada,36\n2,Bo,72\n3,Cy,41\n',
     says: ['has_headers: false', 'the first row has the value "1"', 'column_0: int64'],

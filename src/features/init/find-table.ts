@@ -131,6 +131,8 @@ function cellsIn(line: string, delimiter: string): number {
  */
 function skippedLines(lines: readonly string[], { delimiter, width }: Layout): number {
   if (width === 1) return 0;
+  const titled = linesOfTitle(lines, { delimiter, width });
+  if (titled > 0) return titled;
   const isRow = (line: string | undefined): boolean =>
     line !== undefined && !isBlank(line, delimiter) && cellsIn(line, delimiter) === width;
   const first = lines.findIndex(isRow);
@@ -139,6 +141,34 @@ function skippedLines(lines: readonly string[], { delimiter, width }: Layout): n
   const behind = lines.findIndex((line, index) => index > gap && isRow(line));
   const isTitle = gap !== -1 && gap <= first + 3 && lines.slice(behind).filter(isRow).length > 3;
   return isTitle ? behind : first;
+}
+
+/**
+ * A spreadsheet fills up its titles with empty cells, so that they are as wide as the table. They are
+ * told by what follows: the first row whose cells are all filled, when it is a header, and when no row
+ * above it has more than half of its cells filled.
+ */
+function linesOfTitle(
+  lines: readonly string[],
+  { delimiter, width }: Pick<Layout, 'delimiter' | 'width'>,
+): number {
+  const rows = parseRows(lines.join('\n'), { delimiter, line: 1, isWhole: true });
+  const header = rows.findIndex(
+    ({ cells }) => filledCells(cells) === width && cells.length === width,
+  );
+  const [above, first] = [rows.slice(0, header), rows[header]];
+  if (header <= 0 || first === undefined || first.line > MOST_SKIPPED) return 0;
+  const isTitle = above.every(
+    ({ cells }) => cells.length === width && filledCells(cells) <= width / 2,
+  );
+  const records = rows.slice(header + 1).map(({ cells }) => cells);
+  return isTitle && records.length > 0 && judgeHeader(first.cells, records).isHeader
+    ? first.line - 1
+    : 0;
+}
+
+function filledCells(cells: readonly string[]): number {
+  return cells.filter((cell) => cell.trim() !== '').length;
 }
 
 /** Lines of a spreadsheet that have nothing but delimiters. */
@@ -242,6 +272,12 @@ function judgeHeader(
   const value = named.find((cell) => isValue(cell) && !YEAR.test(cell));
   if (value !== undefined)
     return { isHeader: false, because: `the first row has the value ${JSON.stringify(value)}` };
+  const filled = filledCells(named);
+  if (filled <= named.length / 2)
+    return {
+      isHeader: false,
+      because: `only ${filled} of the ${named.length} cells of the first row are filled`,
+    };
   const typed = named.findIndex((_, column) =>
     rest.some((cells) => cells[column] !== undefined && isValue(cells[column].trim())),
   );
