@@ -143,6 +143,10 @@ it('fills in what is empty', () => {
   expect(withValue('# only this\n', ['version'], 1)).toBe('# only this\nversion: 1\n');
 });
 
+it('replaces a text that is empty, in quotes', () => {
+  expect(withValue('a:\n  b: "" # none\n', ['a', 'b'], 'c')).toBe('a:\n  b: c # none\n');
+});
+
 it('changes JSON as JSON', () => {
   const text = '{\n  "a": {\n    "b": 1\n  }\n}\n';
   expect(withValue(text, ['a', 'c'], 'x')).toBe('{\n  "a": {\n    "b": 1,\n    "c": "x"\n  }\n}\n');

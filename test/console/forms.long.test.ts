@@ -112,6 +112,46 @@ pipeline:
     await item(/^1 filter/).waitFor();
   });
 
+  test('fill maps name by name, in step with the text', async () => {
+    const page = await open('form');
+    await editorOf(page).fill(`version: 1
+pipeline:
+  source: { type: csv, config: { path: ${shop.path('in.csv')} } }
+  transforms:
+    - type: cast
+      config:
+        fields:
+          id: int # a number
+    - type: rename_field
+  sink: { type: jsonl, config: { path: ${shop.path('never.jsonl')} } }
+`);
+    await page.getByLabel('Part of the document').selectOption('pipeline.transforms');
+    await page.getByRole('button', { name: /^1 cast/ }).click();
+    const name = page.getByLabel('Name to add to fields');
+    await name.fill('on "day".one');
+    await name.press('Enter');
+    // The next key goes to the value of what was added.
+    await page.getByLabel('on "day".one', { exact: true }).and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('f');
+    expect(await textOf(page)).toContain('          id: int # a number\n          on "day".one: float');
+    if (seen !== undefined) await expectFlawless(seen);
+    await page.getByRole('button', { name: 'Remove on "day".one' }).click();
+    await page.getByLabel('on "day".one', { exact: true }).waitFor({ state: 'detached' });
+    expect(await textOf(page)).toContain('          id: int # a number\n    - type: rename_field');
+    await page.getByRole('button', { name: /^1 cast/ }).click();
+    await page.getByRole('button', { name: /^2 rename_field/ }).click();
+    await name.fill('id');
+    await name.press('Enter');
+    // A name without a value stays, and says that it needs one.
+    const renamed = page.getByLabel('id', { exact: true });
+    await renamed.fill('x');
+    await renamed.fill('');
+    expect(await textOf(page)).toContain('id: ""');
+    await renamed.fill('order_id');
+    await page.getByText('No problem found').waitFor();
+    expect(await textOf(page)).toContain('fields:\n          id: order_id');
+  });
+
   test('of transforms fit a narrow screen, and say what is wrong with one', async () => {
     const page = await open('form', { theme: 'dark', width: 360, height: 740 });
     await editorOf(page).fill(`version: 1

@@ -59,6 +59,10 @@ export const author = {
       settings === 1 ? '1 more setting that few need' : `${settings} more settings that few need`,
     unknown: 'is no setting of this kind.',
     remove: (key: string) => `Remove ${key}`,
+    removeEntry: 'Remove',
+    addEntry: 'Add',
+    entryName: (map: string) => `Name to add to ${map}`,
+    entryExample: (name: string | undefined) => (name === undefined ? 'name' : `e.g. ${name}`),
     transforms: {
       empty: 'No transform yet: records go to the sink as they are read.',
       hint: 'Records pass them from first to last. Alt with ↑ or ↓ moves the one that has the focus.',

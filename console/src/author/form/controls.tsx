@@ -11,6 +11,8 @@ export interface ControlProps {
   readonly isRequired: boolean;
   readonly schema: Schema;
   readonly value: unknown;
+  /** What no text stands for: undefined, but an empty text where a name keeps its place. */
+  readonly empty?: '' | undefined;
   /** Undefined takes it out of the document. */
   readonly onValue: (value: unknown) => void;
 }
@@ -63,11 +65,11 @@ const LONG_NAMES = /(^|_)(query|body|sql|statement|template)(_|$)/;
 export function TextControl(
   props: ControlProps & { readonly name: string; readonly isNumber: boolean },
 ) {
-  const { value, onValue, isNumber, name } = props;
+  const { value, onValue, isNumber, name, empty } = props;
   const shown = value === undefined || value === null ? '' : plain(value);
   const [draft, setDraft] = useDraft(shown);
   const change = (typed: string): void => {
-    const next = typed === '' ? undefined : isNumber ? numberOrText(typed) : typed;
+    const next = typed === '' ? empty : isNumber ? numberOrText(typed) : typed;
     setDraft(typed, next === undefined ? '' : plain(next));
     onValue(next);
   };
@@ -143,12 +145,16 @@ export function ChoiceControl(props: ControlProps & { readonly choices: readonly
   );
 }
 
+function asYaml(value: unknown): string {
+  return value === undefined ? '' : stringify(value, { lineWidth: 0 }).trimEnd();
+}
+
 /** Any value, as YAML. Text that is none is told of, and not taken. */
 export function ValueControl(
   props: ControlProps & { readonly onBroken: (why: string | undefined) => void },
 ) {
-  const { value, onValue, onBroken } = props;
-  const shown = value === undefined ? '' : stringify(value, { lineWidth: 0 }).trimEnd();
+  const { value, onValue, onBroken, empty } = props;
+  const shown = asYaml(value);
   const [draft, setDraft] = useDraft(shown);
   const change = (typed: string): void => {
     const document = parseDocument(typed, { logLevel: 'silent' });
@@ -158,8 +164,8 @@ export function ValueControl(
       onBroken(T.author.form.noYaml(error.message.split('\n')[0] ?? ''));
       return;
     }
-    const next: unknown = typed.trim() === '' ? undefined : document.toJS();
-    setDraft(typed, next === undefined ? '' : stringify(next, { lineWidth: 0 }).trimEnd());
+    const next: unknown = typed.trim() === '' ? empty : document.toJS();
+    setDraft(typed, asYaml(next));
     onBroken(undefined);
     onValue(next);
   };

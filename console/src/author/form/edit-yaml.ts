@@ -227,7 +227,7 @@ class Change {
     if (old !== undefined && (isAlias(old) || old.anchor !== undefined)) return undefined;
     const [keyFrom, keyEnd] = rangeOf(key);
     const colon = this.#text.indexOf(':', keyEnd);
-    const isEmpty = old === undefined || (isScalar(old) && old.source === '');
+    const isEmpty = old === undefined || (isScalar(old) && old.value === null && old.source === '');
     const [from, to] = isEmpty ? [colon + 1, colon + 1] : [rangeOf(old)[0], this.#end(old)];
     if (this.#isJson) return this.#with(from, to, JSON.stringify(value));
     const isPlain = !isMapping(value) && !Array.isArray(value);

@@ -1,6 +1,6 @@
 /** One setting with its description, its value and what is wrong with it. */
 import type { ComponentChildren } from 'preact';
-import { useId, useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { Issue } from '../../parts/failure.tsx';
 import { Marked } from '../../parts/marked.tsx';
 import { T } from '../../texts.ts';
@@ -14,6 +14,7 @@ import {
 import { isMapping, valueAt, type Step, type Value } from './edit-yaml.ts';
 import {
   controlOf,
+  entrySchemaOf,
   hasToken,
   issuesAt,
   variableFor,
@@ -37,18 +38,19 @@ interface FieldProps {
   readonly steps: readonly Step[];
   readonly schema: Schema;
   readonly isRequired: boolean;
+  readonly empty?: '';
 }
 
 export function Field(props: FieldProps) {
-  const control = controlOf(props.schema);
-  return control === 'members' || control === 'variants' ? (
-    <Group {...props} />
-  ) : (
-    <Single {...props} />
-  );
+  const { form, steps, schema } = props;
+  const control = controlOf(schema);
+  if (control === 'members' || control === 'variants') return <Group {...props} />;
+  const value = valueAt(form.values, steps);
+  const entry = isMapping(value ?? {}) ? entrySchemaOf(schema) : undefined;
+  return entry === undefined ? <Single {...props} /> : <Entries {...props} entry={entry} />;
 }
 
-function Single({ form, steps, schema, isRequired }: FieldProps) {
+function Single({ form, steps, schema, isRequired, empty }: FieldProps) {
   const id = useId();
   const [broken, setBroken] = useState<string>();
   const [isRefused, setRefused] = useState(false);
@@ -63,7 +65,8 @@ function Single({ form, steps, schema, isRequired }: FieldProps) {
     isRequired,
     schema,
     value,
-    onValue: (next) => setRefused(!form.set(steps, next)),
+    empty,
+    onValue: (next) => setRefused(!form.set(steps, next === undefined ? empty : next)),
   };
   return (
     <div class="setting">
@@ -196,6 +199,97 @@ function Group({ form, steps, schema, isRequired }: FieldProps) {
       )}
     </details>
   );
+}
+
+/** A map whose keys are chosen here: each with its value, and a name for one more. */
+function Entries({
+  form,
+  steps,
+  schema,
+  isRequired,
+  entry,
+}: FieldProps & { readonly entry: Schema }) {
+  const id = useId();
+  const list = useRef<HTMLDivElement>(null);
+  const [name, setName] = useState('');
+  const [added, setAdded] = useState<string>();
+  const [isRefused, setRefused] = useState(false);
+  const value = valueAt(form.values, steps);
+  const keys = isMapping(value) ? Object.keys(value) : [];
+  const own = issuesAt(form.issues, steps, keys);
+  const isOpen = keys.length > 0 || isRequired || own.length > 0;
+  const isThere = added !== undefined && keys.includes(added);
+  // What was added is there when the document has it: then its value is what comes next.
+  useEffect(() => {
+    if (!isThere) return;
+    const fields = [...(list.current?.children ?? [])];
+    fields[keys.indexOf(added)]?.querySelector<HTMLElement>('input, select, textarea')?.focus();
+    setAdded(undefined);
+  }, [isThere]);
+  const add = (): void => {
+    if (name === '') return;
+    setAdded(name);
+    setName('');
+    if (!keys.includes(name)) setRefused(!form.set([...steps, name], entry.enum?.[0] ?? ''));
+  };
+  return (
+    <details class="setting group" open={isOpen}>
+      <summary>
+        <code>{String(steps.at(-1))}</code>{' '}
+        {isRequired ? <span class="muted">{T.author.form.required}</span> : null}
+      </summary>
+      <p id={`${id}-help`} class="muted">
+        <Marked text={schema.description} />
+      </p>
+      <Wrong of={own} notes={[isRefused ? T.author.form.byHand : undefined]} />
+      <div ref={list}>
+        {keys.map((key) => (
+          <div key={key} class="entry">
+            <Field
+              form={form}
+              steps={[...steps, key]}
+              schema={{ ...entry, description: '' }}
+              isRequired={false}
+              empty=""
+            />
+            <button
+              type="button"
+              aria-label={T.author.form.remove(key)}
+              onClick={() => setRefused(!form.set([...steps, key], undefined))}
+            >
+              {T.author.form.removeEntry}
+            </button>
+          </div>
+        ))}
+      </div>
+      <form
+        class="entry"
+        onSubmit={(event) => {
+          event.preventDefault();
+          add();
+        }}
+      >
+        <input
+          type="text"
+          value={name}
+          aria-label={T.author.form.entryName(String(steps.at(-1)))}
+          aria-describedby={`${id}-help`}
+          placeholder={T.author.form.entryExample(exampleOf(schema))}
+          spellcheck={false}
+          autocomplete="off"
+          onInput={({ currentTarget }) => setName(currentTarget.value)}
+        />
+        <button type="submit" disabled={name === ''}>
+          {T.author.form.addEntry}
+        </button>
+      </form>
+    </details>
+  );
+}
+
+/** The first key of an example. */
+function exampleOf({ examples: [example] = [] }: Schema): string | undefined {
+  return isMapping(example) ? Object.keys(example)[0] : undefined;
 }
 
 interface FieldsProps {

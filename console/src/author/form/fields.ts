@@ -8,6 +8,8 @@ export interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly items?: Schema;
+  /** Of the values of a map whose keys are chosen by whoever writes it. */
+  readonly additionalProperties?: boolean | Schema;
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly default?: unknown;
@@ -84,6 +86,7 @@ export type Control =
   | 'text'
   | 'lines'
   | 'members'
+  | 'entries'
   | 'variants'
   | 'value';
 
@@ -96,7 +99,15 @@ export function controlOf(schema: Schema): Control {
   if (types.includes('integer') || types.includes('number')) return 'number';
   if (types.includes('string')) return 'text';
   if (types.includes('array')) return schema.items?.type === 'string' ? 'lines' : 'value';
-  return schema.properties === undefined ? 'value' : 'members';
+  if (schema.properties !== undefined) return 'members';
+  return entrySchemaOf(schema) === undefined ? 'value' : 'entries';
+}
+
+/** Of the values of a map whose keys are chosen by whoever writes it. */
+export function entrySchemaOf({ properties, additionalProperties }: Schema): Schema | undefined {
+  return properties === undefined && typeof additionalProperties === 'object'
+    ? additionalProperties
+    : undefined;
 }
 
 export interface Variant {
