@@ -133,7 +133,9 @@ pipeline:
     // The next key goes to the value of what was added.
     await page.getByLabel('on "day".one', { exact: true }).and(page.locator(':focus')).waitFor();
     await page.keyboard.press('f');
-    expect(await textOf(page)).toContain('          id: int # a number\n          on "day".one: float');
+    expect(await textOf(page)).toContain(
+      '          id: int # a number\n          on "day".one: float',
+    );
     if (seen !== undefined) await expectFlawless(seen);
     await page.getByRole('button', { name: 'Remove on "day".one' }).click();
     await page.getByLabel('on "day".one', { exact: true }).waitFor({ state: 'detached' });

@@ -127,7 +127,8 @@ const AWKWARD: readonly Awkward[] = [
   },
   {
     name: 'titles that a spreadsheet filled up with empty cells',
-    content: 'Sales report;;;\r\nMade on;2024-01-31;;\r\n;;;\r\nid;name;total;paid\r\n1;Ada;10;x\r\n2;Bo;;\r\n',
+    content:
+      'Sales report;;;\r\nMade on;2024-01-31;;\r\n;;;\r\nid;name;total;paid\r\n1;Ada;10;x\r\n2;Bo;;\r\n',
     says: ['skip_rows: 3', 'such as "Sales report;;;"', 'id: int64', 'total: int64'],
     records: [
       { id: 1, name: 'Ada', total: 10, paid: 'x' },
@@ -327,6 +328,20 @@ describe('init --from other data', () => {
     expect(json).toContain('base_url: https://api.example');
     expect(json).toContain('$["items"][*]');
     expect(json).not.toContain('?size');
+    const keyed = await init(
+      'https://api.example/v1/orders?size=2&api_key=hu%2Fsh&Access-Token=hush2',
+      '{"total":2,"items":[{"id":1},{"id":2}]}',
+      'application/json',
+    );
+    expect(keyed).toContain('api_key: ${env:HEADGATE_FROM_API_KEY}');
+    expect(keyed).not.toMatch(/hu.?sh|hu%2Fsh/);
+    expect(read('.env')).toContain("HEADGATE_FROM_API_KEY='hu/sh'\n");
+    expect(read('.env')).toContain("HEADGATE_FROM_ACCESS_TOKEN='hush2'\n");
+    expect(world.out() + world.err()).not.toMatch(/hu.?sh/);
+    rmSync(path.join(cwd, '.env'));
+    const file = await init('https://x.test/a.csv?key=hu%2Fsh#top', 'id,n\n1,2\n2,3\n', 'text/csv');
+    expect(file).toContain('https://x.test/a.csv?key=${env:HEADGATE_FROM_KEY}#top');
+    expect(read('.env')).toBe("HEADGATE_FROM_KEY='hu%2Fsh'\n");
   });
 
   it('reads a table of a SQLite file into another one, by its key', async () => {

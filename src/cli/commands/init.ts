@@ -20,7 +20,7 @@ export const initCommand = defineCommand({
   description:
     'With `--from` the data is looked at (encoding, lines above the table, what stands between cells, header, types, what tells records apart), ' +
     'and a document is written that reads it, with a contract, and with what was found beside each setting; and a file of cases for `headgate test`. ' +
-    'An address with a password goes to `.env`, and the document only names it.\n\n' +
+    'An address with a password, or the key in one, goes to `.env`, and the document only names it.\n\n' +
     'At a terminal it asks what is not given. Otherwise, and with `--source` or `--sink`, the document is an example: the default one reads a small CSV file, ' +
     'which is written too, and runs as it is; with other parts, their settings are to be replaced.',
   arguments: [
@@ -171,7 +171,9 @@ async function writeFrom(context: CliContext, wanted: From): Promise<number> {
   await makeFolder(path.dirname(target));
   if (needsEnv) {
     await addEnvEntries(world.cwd, variables);
-    terminal.note(`wrote ${ENV_FILE}: it holds the address with its password; do not commit it`);
+    terminal.note(
+      `wrote ${ENV_FILE}: it holds the password or key of the address; do not commit it`,
+    );
   }
   await replaceFile(target, document);
   if (test !== undefined) await replaceFile(testFile, test);

@@ -72,7 +72,7 @@ async function start(
   const findings = await findingsOf(context, request, origin, found);
   const name = request.name ?? nameOf(request);
   const destination = destinationOf(request.to, { name, key: findings.key });
-  const variables = variablesOf(origin, destination);
+  const variables = variablesOf(origin, destination, findings.source.type);
   const draft = documentOf({
     name,
     about: [
@@ -123,7 +123,7 @@ async function findingsOf(
     case 'url': {
       const { fetch } = context.world;
       const sample = await sampleOfUrl(origin.url, { fetch, signal: request.signal });
-      return ofText(context, request, { sample, place: { path: origin.url, isUrl: true } });
+      return ofText(context, request, { sample, place: { path: origin.written, isUrl: true } });
     }
     case 'typed_file':
       return ofRecords(context, request, {
@@ -244,7 +244,7 @@ async function ofRecords(
     name: 'look',
     pipeline: { source: { type: source.type, config }, sink: { type: 'stdout', config: {} } },
   });
-  const variables = variablesOf(origin, undefined);
+  const variables = variablesOf(origin, undefined, source.type);
   const { row, plan, parts } = await loaded(context, document, variables);
   const { records, schema } = await read(context, request, {
     row,
@@ -340,7 +340,7 @@ async function dataSetsOf(
       sink: { type: 'stdout', config: {} },
     },
   });
-  const binding = { paramEnv: variablesOf(origin, undefined) };
+  const binding = { paramEnv: variablesOf(origin, undefined, origin.type) };
   const { plan, parts } = await loadPlan(context, {
     config: undefined,
     given: { name: 'the document', text, format: 'yaml', binding },
@@ -386,7 +386,7 @@ async function startWithRows(
 ): Promise<Start> {
   const name = request.name ?? nameOf(request);
   const destination = destinationOf(request.to, { name, key: [] });
-  const variables = variablesOf(origin, destination);
+  const variables = variablesOf(origin, destination, origin.type);
   const text = documentOf({
     name,
     about: [
@@ -417,10 +417,19 @@ async function startWithRows(
 function variablesOf(
   origin: Origin,
   destination: Destination | undefined,
+  sourceType: string,
 ): Readonly<Record<string, string>> {
   const from = origin.kind === 'database' ? origin.variable : undefined;
+  const secrets = origin.kind === 'url' ? origin.secrets : [];
   return {
     ...(from === undefined ? {} : { [FROM_VARIABLE]: from }),
+    // `rest` encodes its parameters itself.
+    ...Object.fromEntries(
+      secrets.map(({ variable, encoded }) => [
+        variable,
+        sourceType === 'rest' ? (new URLSearchParams(`v=${encoded}`).get('v') ?? '') : encoded,
+      ]),
+    ),
     ...(destination?.variable === undefined ? {} : { [TO_VARIABLE]: destination.variable }),
   };
 }

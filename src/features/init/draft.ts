@@ -158,7 +158,11 @@ function flow(value: JsonValue): string {
 
 /** Names from elsewhere are no tokens; those that are meant as such are marked. */
 function escaped(value: JsonValue): JsonValue {
-  if (typeof value === 'string') return ENV_TOKEN.test(value) ? value : withEscapes(value);
+  if (typeof value === 'string')
+    return value
+      .split(ENV_TOKEN)
+      .map((part, index) => (index % 2 === 0 ? withEscapes(part) : part))
+      .join('');
   if (Array.isArray(value)) return value.map(escaped);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
@@ -166,5 +170,5 @@ function escaped(value: JsonValue): JsonValue {
   );
 }
 
-/** Written by `init` itself, for addresses that hold a password. */
-const ENV_TOKEN = /^\$\{env:HEADGATE_(?:FROM|TO)_URL\}$/;
+/** Written by `init` itself, for addresses that hold a password or a key. */
+const ENV_TOKEN = /(\$\{env:HEADGATE_(?:FROM|TO)_[A-Z0-9_]+\})/;

@@ -2,12 +2,19 @@
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../../lib/errors.ts';
+import { isSecretKey } from '../../lib/http/redact-uri.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { firstBytes } from './read-sample.ts';
 
 /** The variable that holds an address with its password; documents name it instead. */
 export const FROM_VARIABLE = 'HEADGATE_FROM_URL';
 export const TO_VARIABLE = 'HEADGATE_TO_URL';
+
+export interface SecretParam {
+  readonly variable: string;
+  /** As it stands in the address, percent-encoded. */
+  readonly encoded: string;
+}
 
 export type Origin =
   /** Of the source `type`; `variable` is the value of `FROM_VARIABLE`. */
@@ -17,7 +24,13 @@ export type Origin =
       readonly config: JsonObject;
       readonly variable?: string;
     }
-  | { readonly kind: 'url'; readonly url: string }
+  /** `written`: with `${env:…}` instead of what is secret in its query. */
+  | {
+      readonly kind: 'url';
+      readonly url: string;
+      readonly written: string;
+      readonly secrets: readonly SecretParam[];
+    }
   /** A file whose format the source `file` knows by itself. */
   | { readonly kind: 'typed_file'; readonly path: string; readonly format: string }
   | { readonly kind: 'text'; readonly path: string };
@@ -56,10 +69,25 @@ export async function originOf(from: string, cwd: string): Promise<Origin> {
 
 function webOrigin(url: string): Origin {
   const { username, password } = URL.canParse(url) ? new URL(url) : { username: '', password: '' };
-  if (username === '' && password === '') return { kind: 'url', url };
+  if (username === '' && password === '') return { kind: 'url', url, ...withoutSecrets(url) };
   throw new AppError('bad_option', '--from: an address of the web cannot hold a login', {
     hint: 'begin with `headgate init --source rest`, and give the login as its `auth`',
   });
+}
+
+/** Parameters whose name says that they are secret, or keys: `?key=…` is one more often than not. */
+function withoutSecrets(url: string): Pick<Origin & { kind: 'url' }, 'written' | 'secrets'> {
+  const secrets: SecretParam[] = [];
+  const written = url.replaceAll(
+    /([?&])([^=&#]+)=([^&#]+)/g,
+    (pair, before: string, name: string, encoded: string) => {
+      if (!isSecretKey(name) && !/key$/i.test(name)) return pair;
+      const variable = `HEADGATE_FROM_${name.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')}`;
+      secrets.push({ variable, encoded });
+      return `${before}${name}=\${env:${variable}}`;
+    },
+  );
+  return { written, secrets };
 }
 
 /** How files begin. */
