@@ -8,7 +8,13 @@ export type Wire = typeof import('@bufbuild/protobuf/wire');
 
 type Scalar = 'string' | 'bytes' | 'int32' | 'int64' | 'bool';
 
-type Kind = Scalar | MessageType<object>;
+/** Values that are written and read in a way of their own; `end` is where the value ends. */
+export interface Codec {
+  readonly write: (writer: BinaryWriter, value: unknown) => void;
+  readonly read: (reader: BinaryReader, end: number) => unknown;
+}
+
+type Kind = Scalar | MessageType<object> | Codec;
 
 interface Field {
   readonly number: number;
@@ -31,6 +37,15 @@ export function messageType<T extends object>(
   return { fields: new Map(entries.map(([name, field]) => [field.number, [name, field]])) };
 }
 
+/** For a message that holds others of its kind. */
+export function lazily<T extends object>(type: () => MessageType<T>): MessageType<T> {
+  return {
+    get fields() {
+      return type().fields;
+    },
+  };
+}
+
 /** One field; `one(3, 'string')`. */
 export const one = (number: number, kind: Kind): Field => ({ number, kind });
 export const told = (number: number, kind: Kind): Field => ({ number, kind, occurs: 'told' });
@@ -47,9 +62,9 @@ export const INSTANT = messageType<Instant>({ seconds: one(1, 'int64'), nanos: o
 export const EMPTY = messageType<object>({});
 
 /** How a value stands behind its tag. */
-const [VARINT, BYTES] = [0, 2];
+export const [VARINT, BYTES] = [0, 2];
 
-function tagged(writer: BinaryWriter, number: number, wireType: number): BinaryWriter {
+export function tagged(writer: BinaryWriter, number: number, wireType: number): BinaryWriter {
   return writer.uint32(number * 8 + wireType);
 }
 
@@ -113,7 +128,8 @@ function writeField(writer: BinaryWriter, number: number, kind: Kind, value: unk
     return;
   }
   tagged(writer, number, BYTES).fork();
-  writeMessage(writer, kind, value as object);
+  if ('write' in kind) kind.write(writer, value);
+  else writeMessage(writer, kind, value as object);
   writer.join();
 }
 
@@ -133,7 +149,8 @@ function emptyMessage({ fields }: MessageType<object>): Record<string, unknown> 
 function emptyField(kind: Kind, occurs: Field['occurs']): unknown {
   if (occurs === 'some') return [];
   if (occurs === 'named') return Object.create(null);
-  return typeof kind === 'string' ? DEFAULTS[kind] : emptyMessage(kind);
+  if (typeof kind === 'string') return DEFAULTS[kind];
+  return 'read' in kind ? undefined : emptyMessage(kind);
 }
 
 function readMessage(reader: BinaryReader, type: MessageType<object>, end: number): object {
@@ -169,5 +186,5 @@ function readField(reader: BinaryReader, kind: Kind): unknown {
   if (kind === 'int64') return BigInt(reader.int64());
   if (typeof kind === 'string') return reader[kind]();
   const end = reader.uint32() + reader.pos;
-  return readMessage(reader, kind, end);
+  return 'read' in kind ? kind.read(reader, end) : readMessage(reader, kind, end);
 }

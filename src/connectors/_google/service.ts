@@ -88,6 +88,40 @@ export class GoogleService {
     }
   }
 
+  /** The answers of a call that has many, no faster than they are taken. */
+  async *stream<Q extends object, A extends object>(
+    method: Method<Q, A>,
+    request: Q,
+    call: Call,
+  ): AsyncGenerator<A, void> {
+    const { signal = this.#context.signal } = call;
+    signal.throwIfAborted();
+    const opened = await untilAborted((this.#opened ??= this.#open()), signal);
+    const metadata = await untilAborted(this.#metadata(opened, call), signal);
+    const sent = opened.client.makeServerStreamRequest(
+      method.path,
+      asIs,
+      asIs,
+      encoded(opened.wire, method.request, request),
+      metadata,
+      { deadline: Date.now() + call.timeoutMs },
+    );
+    const cancel = (): void => sent.cancel();
+    signal.addEventListener('abort', cancel, { once: true });
+    // What is told after the end of the loop is nobody's.
+    sent.on('error', () => {});
+    try {
+      for await (const answer of sent) yield decoded(opened.wire, method.answer, answer as Buffer);
+      signal.throwIfAborted();
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      throw googleError(error, this.#telling(opened, call));
+    } finally {
+      signal.removeEventListener('abort', cancel);
+      sent.cancel();
+    }
+  }
+
   async close(): Promise<void> {
     const opened = await this.#opened?.catch(() => undefined);
     opened?.client.close();

@@ -4,7 +4,11 @@ import type { ConnectorErrorKind } from '../../lib/errors.ts';
 export const GRPC_STATUS = {
   invalidArgument: 3,
   notFound: 5,
+  alreadyExists: 6,
   permissionDenied: 7,
+  failedPrecondition: 9,
+  aborted: 10,
+  outOfRange: 11,
   unavailable: 14,
   unauthenticated: 16,
 } as const;

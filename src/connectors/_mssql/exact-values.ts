@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { ConnectorError } from '../../lib/errors.ts';
 import { integer } from '../_sql/value-decoders.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
+import { shortestFloat } from '../../lib/text/shortest-float.ts';
 
 /** What the client knows of a column, as far as values depend on it. */
 interface Metadata {
@@ -180,17 +181,6 @@ function decimalText(ticks: bigint, scale: number): string {
   const point = digits.length - scale;
   const fraction = scale === 0 ? '' : `.${digits.slice(point)}`;
   return `${ticks < 0n ? '-' : ''}${digits.slice(0, point)}${fraction}`;
-}
-
-const FLOAT_DIGITS = 9;
-
-/** The shortest decimal that is the same number of 32 bits. */
-function shortestFloat(value: number): number {
-  for (let digits = 1; digits < FLOAT_DIGITS; digits += 1) {
-    const short = Number(value.toPrecision(digits));
-    if (Math.fround(short) === value) return short;
-  }
-  return Number(value.toPrecision(FLOAT_DIGITS));
 }
 
 const DAY_MS = 86_400_000;

@@ -2,29 +2,15 @@
 import { bigquerySink, bigquerySource } from '../../../src/connectors/bigquery/index.ts';
 import { Page } from '../../../src/kit/page.ts';
 import type { RecordSchema } from '../../../src/kit/record-schema.ts';
-import { check } from '../../../src/kit/schema.ts';
 import type { Sink, WriteOptions, WriteResult } from '../../../src/kit/sink.ts';
-import type { SourceDefinition } from '../../../src/kit/source.ts';
-import type { SinkDefinition } from '../../../src/kit/sink.ts';
 import type { JsonObject } from '../../../src/lib/text/json.ts';
 import { stillClock } from '../clock.ts';
+import { issuesOf, parsed } from '../parsed.ts';
 import { testContext, testEnv, type TestContext } from '../env.ts';
 import { readAll } from '../read-all.ts';
 import { PROJECT } from './server.ts';
 
-export function parsed(definition: SourceDefinition | SinkDefinition, config: JsonObject): never {
-  const checked = check(definition.config, config);
-  if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
-  return checked.value as never;
-}
-
-export function issuesOf(
-  definition: SourceDefinition | SinkDefinition,
-  config: JsonObject,
-): string[] {
-  const checked = check(definition.config, config);
-  return checked.ok ? [] : checked.issues.map(({ path, message }) => `${path}: ${message}`);
-}
+export { issuesOf, parsed };
 
 /** Its waits are over at once. */
 export function quickContext(changes: Partial<TestContext> = {}): TestContext {

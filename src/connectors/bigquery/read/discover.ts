@@ -5,7 +5,8 @@ import { jsonText, type JsonObject } from '../../../lib/text/json.ts';
 import type { BigquerySourceConfig } from '../config.ts';
 import { Link } from '../link.ts';
 import { datasetsOf, lookAtTable, schemaIn, tablesOf, type ListedTable } from '../tables.ts';
-import { backticked, fieldsIn, recordTypeOf, type TableField } from '../types/fields.ts';
+import { backticked } from '../../_google/backticked.ts';
+import { fieldsIn, recordTypeOf, type TableField } from '../types/fields.ts';
 
 const MOST_TABLES = 500;
 /** Each is a request of its own. */

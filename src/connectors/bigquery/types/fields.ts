@@ -3,6 +3,7 @@ import { columnTypeFor } from '../../../kit/typed-values.ts';
 import type { RecordField, RecordType } from '../../../kit/record-schema.ts';
 import type { ColumnType } from '../../../kit/sink.ts';
 import { isObject, jsonText, type JsonValue } from '../../../lib/text/json.ts';
+import { backticked } from '../../_google/backticked.ts';
 import type { LiveColumn } from '../../_sql/driver.ts';
 
 export const SYSTEM = 'bigquery';
@@ -75,11 +76,6 @@ export function itemType({
   if (maxLength !== undefined) return `${type}(${maxLength})`;
   if (precision === undefined) return type;
   return `${type}(${precision}${scale === undefined ? '' : `, ${scale}`})`;
-}
-
-/** Names have no backticks: BigQuery takes only letters, digits and a few marks. */
-export function backticked(name: string): string {
-  return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
 }
 
 const SIMPLE: Readonly<Record<string, RecordType>> = {

@@ -2,7 +2,8 @@
 import type { RecordType } from '../../../kit/record-schema.ts';
 import type { ColumnType } from '../../../kit/sink.ts';
 import type { NewColumn } from '../../_sql/driver.ts';
-import { backticked, SYSTEM } from './fields.ts';
+import { backticked } from '../../_google/backticked.ts';
+import { SYSTEM } from './fields.ts';
 
 /** For fields of which only values are known. */
 export const COLUMN_TYPES: Readonly<Record<ColumnType, string>> = {

@@ -1,15 +1,13 @@
 /** Cells of a result as values of records. */
 import { ConnectorError } from '../../../lib/errors.ts';
-import { withSourceText } from '../../../lib/text/json-literal.ts';
 import {
   isObject,
   jsonText,
-  parseJson,
   setField,
-  stringifyJson,
   type JsonObject,
   type JsonValue,
 } from '../../../lib/text/json.ts';
+import { document, float, wholeNumber } from '../../_google/cells.ts';
 import type { TableField } from './fields.ts';
 import { isoInterval } from './intervals.ts';
 
@@ -73,18 +71,6 @@ function itemReader(field: TableField): Read {
   }
 }
 
-function wholeNumber(value: JsonValue): JsonValue {
-  const text = jsonText(value);
-  const number = Number(text);
-  return Number.isSafeInteger(number) ? number : BigInt(text);
-}
-
-function float(value: JsonValue): JsonValue {
-  const text = jsonText(value);
-  if (text === 'Infinity' || text === '-Infinity' || text === 'NaN') return text;
-  return Number(text);
-}
-
 const MICROS_PER_SECOND = 1_000_000n;
 const MS = 1000;
 
@@ -105,13 +91,6 @@ function withoutZeros(text: string): string {
 
 function rangeOfInstants(text: string): string {
   return text.replaceAll(/-?\d+/g, (micros) => instant(micros));
-}
-
-/** What would be written in another way than BigQuery writes it keeps its text. */
-function document(value: JsonValue): JsonValue {
-  const text = jsonText(value);
-  const parsed = parseJson(text);
-  return parsed === null || stringifyJson(parsed) !== text ? withSourceText(parsed, text) : parsed;
 }
 
 /** The only column of a row, which is a text. */

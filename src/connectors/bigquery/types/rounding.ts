@@ -10,7 +10,9 @@ import {
   type Rounding,
 } from '../../_sql/rounding.ts';
 import { recordTypeOf, type BigqueryColumn } from './fields.ts';
-import { SECOND_DIGITS } from './times.ts';
+
+/** Digits of a second that BigQuery holds. */
+export const SECOND_DIGITS = 6;
 
 /** `undefined` where the column holds all values of the type, or refuses those that it does not. */
 export function roundingOf(column: LiveColumn, type: RecordType | undefined): Rounding | undefined {

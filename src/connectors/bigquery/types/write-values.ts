@@ -7,20 +7,20 @@ import { documentText, isLiteral, literalValue } from '../../../lib/text/json-li
 import {
   hasField,
   isObject,
-  jsonText,
   stringifyJson,
   type JsonObject,
   type JsonValue,
 } from '../../../lib/text/json.ts';
 import type { RecordSchema, RecordType } from '../../../kit/record-schema.ts';
 import { fieldOf } from '../../../kit/record-schema.ts';
-import { isBase64 } from '../../../kit/typed-values.ts';
 import { inOneCase } from '../../../lib/sql/sql-name.ts';
+import { bytesText, floatText, limitedText, wholeText } from '../../_google/column-texts.ts';
+import { dateText, momentText, timeText } from '../../_google/times.ts';
 import { documentOrText } from '../../_sql/document-or-text.ts';
-import { booleanText, decimalText, isNumberText, numberText } from '../../_sql/value-texts.ts';
+import { booleanText, decimalText } from '../../_sql/value-texts.ts';
 import { sqlType, type BigqueryColumn, type TableField } from './fields.ts';
 import { canonicalInterval } from './intervals.ts';
-import { dateText, momentText, timeText } from './times.ts';
+import { SECOND_DIGITS } from './rounding.ts';
 
 /**
  * `rows`: as streamed and loaded rows have them. `payload`: structs are lists that begin with a mark,
@@ -85,11 +85,11 @@ function itemEncoder(field: TableField, form: ValueForm, type?: RecordType): Enc
     case 'DATE':
       return dateText;
     case 'TIME':
-      return timeText;
+      return (value) => timeText(value, SECOND_DIGITS);
     case 'DATETIME':
-      return momentText;
+      return (value) => momentText(value, SECOND_DIGITS);
     case 'TIMESTAMP':
-      return (value) => withZone(momentText(value));
+      return (value) => withZone(momentText(value, SECOND_DIGITS));
     case 'INTERVAL':
       return (value) => (typeof value === 'string' ? canonicalInterval(value) : undefined);
     case 'JSON':
@@ -110,42 +110,6 @@ const DOCUMENTS: ReadonlySet<string> = new Set(['json', 'list', 'struct', 'map']
 
 function withZone(text: string | undefined): string | undefined {
   return text === undefined ? undefined : `${text}+00`;
-}
-
-function limitedText(value: JsonValue, most = Infinity): string | undefined {
-  const text = jsonText(value);
-  return text.length <= most || Array.from(text).length <= most ? text : undefined;
-}
-
-function bytesText(value: JsonValue, most = Infinity): string | undefined {
-  if (typeof value !== 'string' || !isBase64(value)) return undefined;
-  return Buffer.from(value, 'base64').length <= most ? value : undefined;
-}
-
-const INT64_MAX = 2n ** 63n - 1n;
-
-function wholeText(value: JsonValue): string | undefined {
-  if (typeof value === 'boolean') return value ? '1' : '0';
-  const digits = decimalText(numberText(value), { precision: 19, scale: 0 });
-  if (digits === undefined || hasFraction(value)) return undefined;
-  const whole = BigInt(digits);
-  return whole <= INT64_MAX && whole >= -INT64_MAX - 1n ? digits : undefined;
-}
-
-function hasFraction(value: JsonValue): boolean {
-  const digits = numberText(value);
-  return (
-    decimalText(digits, { precision: 60, scale: 40 })?.replace(/\.0*$/, '').includes('.') === true
-  );
-}
-
-const NOT_FINITE: ReadonlySet<string> = new Set(['NaN', 'Infinity', '-Infinity']);
-
-function floatText(value: JsonValue): string | undefined {
-  if (typeof value === 'number') return Object.is(value, -0) ? '-0.0' : String(value);
-  if (typeof value === 'boolean') return value ? '1' : '0';
-  const digits = numberText(value);
-  return isNumberText(digits) || NOT_FINITE.has(digits) ? digits : undefined;
 }
 
 // oxlint-disable-next-line max-params
@@ -232,6 +196,6 @@ function rangeOf(
 
 function boundText(bound: string, element: string | undefined): string | undefined {
   if (element === 'DATE' || element === undefined) return dateText(bound);
-  const text = momentText(bound);
+  const text = momentText(bound, SECOND_DIGITS);
   return element === 'TIMESTAMP' ? withZone(text) : text;
 }

@@ -17,6 +17,7 @@ import type {
   TableChange,
   TableSweep,
 } from '../../_sql/driver.ts';
+import { backticked } from '../../_google/backticked.ts';
 import { withRefusedRow } from '../../_sql/refused-row.ts';
 import { partName } from '../../_sql/table-names.ts';
 import { loadsAtEnd, type BigquerySinkConfig } from '../config.ts';
@@ -24,13 +25,7 @@ import { isMissing } from '../errors.ts';
 import { runQuery } from '../jobs.ts';
 import { Link } from '../link.ts';
 import { lookAtTable, schemaIn, tablePath, tablesOf } from '../tables.ts';
-import {
-  backticked,
-  fieldsIn,
-  liveColumn,
-  ownColumns,
-  type BigqueryColumn,
-} from '../types/fields.ts';
+import { fieldsIn, liveColumn, ownColumns, type BigqueryColumn } from '../types/fields.ts';
 import { columnLine, COLUMN_TYPES } from '../types/new-columns.ts';
 import { roundingOf } from '../types/rounding.ts';
 import { encoderOf, type ValueForm } from '../types/write-values.ts';

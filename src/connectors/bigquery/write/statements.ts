@@ -4,7 +4,8 @@
  */
 import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 import type { QueryParameter } from '../query-parameter.ts';
-import { backticked, itemType, type BigqueryColumn, type TableField } from '../types/fields.ts';
+import { backticked } from '../../_google/backticked.ts';
+import { itemType, type BigqueryColumn, type TableField } from '../types/fields.ts';
 
 export interface TablePlace {
   readonly project: string;

@@ -1,11 +1,11 @@
 /** Makes the statement for the server from the configured query. */
-import { ConnectorError } from '../../../lib/errors.ts';
 import { isLiteral, literalValue } from '../../../lib/text/json-literal.ts';
 import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
 import type { SourceContext } from '../../../kit/context.ts';
 import type { StoredBookmark } from '../../../kit/stored-bookmark.ts';
 import type { Parameter } from '../../_mssql/connection.ts';
 import { bracketed } from '../../_mssql/quote.ts';
+import { namedQuery, outerWords, type NamedQuery, type OuterWord } from '../../_sql/named-query.ts';
 import { BINDABLE, parentField, rowValue } from '../../_sql/parent-value.ts';
 import { bookmarkFaults, type QueryFault } from '../../_sql/query-fault.ts';
 import { sqlPieces, withoutSemicolon, type SqlPiece } from '../../_sql/sql-text.ts';
@@ -134,55 +134,16 @@ export function withoutRows({ sql, parameters }: Statement): Statement {
   return { sql: `${source} SELECT TOP (0) * FROM ${name}`, parameters };
 }
 
-interface Named {
-  /** The expression that stands before a statement. */
-  readonly source: string;
-  readonly name: string;
-}
-
 /**
- * The query under a name, for a statement that reads from it. Expressions before it (`WITH`) stay
- * before it, and the order at its end goes, which means nothing there and is refused.
+ * The query under a name, for a statement that reads from it. The order at its end goes, which means
+ * nothing there and is refused.
  */
-export function within(sql: string, wanted: string): Named {
-  let name = wanted;
-  while (sql.includes(name)) name += '_';
-  const words = outerWords(sql);
-  const body = withoutOrder(sql, words);
-  if (words[0]?.word !== 'WITH') return { source: `WITH ${name} AS (\n${body}\n)`, name };
-  const select = words.find(({ word }) => word === 'SELECT');
-  if (select === undefined)
-    throw new ConnectorError('data', 'the query gives no rows: it has to be one that reads', {
-      hint: 'use a SELECT; change data outside of the pipeline',
-    });
-  const before = body.slice(0, select.at).trimEnd();
-  return { source: `${before},\n${name} AS (\n${body.slice(select.at)}\n)`, name };
+export function within(sql: string, wanted: string): NamedQuery {
+  const words = outerWords(sql, 'tsql');
+  return namedQuery(withoutOrder(sql, words), wanted, words);
 }
 
-interface Word {
-  readonly word: string;
-  readonly at: number;
-}
-
-/** The words of the statement outside of parentheses, texts and names. */
-function outerWords(sql: string): Word[] {
-  const words: Word[] = [];
-  let depth = 0;
-  let from = 0;
-  for (const { kind, text } of pieces(sql)) {
-    if (kind === 'code')
-      for (const found of text.matchAll(/[()]|[A-Za-z_@#][\w@#$]*/g)) {
-        const [word] = found;
-        if (word === '(') depth += 1;
-        else if (word === ')') depth -= 1;
-        else if (depth === 0) words.push({ word: word.toUpperCase(), at: from + found.index });
-      }
-    from += text.length;
-  }
-  return words;
-}
-
-function withoutOrder(sql: string, words: readonly Word[]): string {
+function withoutOrder(sql: string, words: readonly OuterWord[]): string {
   const last = words.findLastIndex(
     ({ word }, at) => word === 'ORDER' && words[at + 1]?.word === 'BY',
   );

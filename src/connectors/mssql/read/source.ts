@@ -3,24 +3,18 @@ import type { Page } from '../../../kit/page.ts';
 import { isFull, pageBounds } from '../../../kit/page-bounds.ts';
 import { encodedSize } from '../../../kit/rough-size.ts';
 import type { ReadRequest, ResultShape, Source } from '../../../kit/source.ts';
-import { MOST_SEEN, readBookmark } from '../../../kit/stored-bookmark.ts';
+import { readBookmark } from '../../../kit/stored-bookmark.ts';
 import { holdsFor } from '../../../kit/typed-values.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { inOneCase } from '../../../lib/sql/sql-name.ts';
 import { untilAborted } from '../../../lib/sql/until-aborted.ts';
-import {
-  parseJson,
-  setField,
-  stringifyJson,
-  type JsonObject,
-  type JsonValue,
-} from '../../../lib/text/json.ts';
+import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { Link } from '../../_mssql/connection.ts';
 import { mssqlError } from '../../_mssql/errors.ts';
 import type { ResultColumn } from '../../_mssql/result-types.ts';
-import { createBookmarks, type Bookmarks } from '../../_sql/bookmarks.ts';
-import { refuseEqualNames } from '../../_sql/equal-names.ts';
 import { createPager } from '../../_sql/pager.ts';
+import { recordMarks, type RecordMarks } from '../../_sql/record-marks.ts';
+import { checkResultColumns } from '../../_sql/result-columns.ts';
 import type { MssqlSourceConfig } from '../config.ts';
 import { compileQuery, withoutRows, type Statement } from './query.ts';
 
@@ -75,7 +69,7 @@ async function* readPages(reading: Reading): AsyncGenerator<Page, void> {
   const { sql, parameters } = await statementOf(reading, false);
   const running = link.start(sql, parameters);
   const columns = await asked(reading, running.columns);
-  checkColumns(columns);
+  checkResultColumns(columns.map(({ name }) => name));
   const schema = { fields: columns.map(({ field }) => field) };
   const pager = createPager({ bounds, limit: request.limit, schema: () => schema });
   if (pager.done) return;
@@ -150,22 +144,8 @@ async function columnsOf(reading: Reading, statement: Statement): Promise<readon
   const running = reading.link.start(sql, parameters);
   const columns = await asked(reading, running.columns);
   while ((await asked(reading, running.next())) !== undefined);
-  checkColumns(columns);
+  checkResultColumns(columns.map(({ name }) => name));
   return columns;
-}
-
-function checkColumns(columns: readonly ResultColumn[]): void {
-  const names = columns.map(({ name }) => name);
-  if (columns.length === 0)
-    throw new ConnectorError('data', 'the query gives no rows: it has to be one that reads', {
-      hint: 'use a SELECT; change data outside of the pipeline',
-    });
-  const place = names.indexOf('');
-  if (place !== -1)
-    throw new ConnectorError('data', `column ${place + 1} of the query has no name`, {
-      hint: 'give it one with `AS`',
-    });
-  refuseEqualNames(names);
 }
 
 function recordOf(columns: readonly ResultColumn[], values: readonly JsonValue[]): JsonObject {
@@ -174,31 +154,18 @@ function recordOf(columns: readonly ResultColumn[], values: readonly JsonValue[]
   return record;
 }
 
-interface Marks {
-  readonly bookmarks: Bookmarks;
-  rawOf(this: void, record: JsonObject): string;
-}
-
 function marksOf(
   { config, context, request }: Reading,
   columns: readonly ResultColumn[],
-): Marks | undefined {
+): RecordMarks | undefined {
   if (config.replication.type !== 'incremental') return undefined;
   const { column: written } = config.replication;
   const found = columns.find(({ name }) => inOneCase(name) === inOneCase(written));
-  const column = found?.name ?? written;
   const kind = found?.field.type.kind ?? '';
-  return {
-    bookmarks: createBookmarks(readBookmark(request.bookmark), {
-      isLoose: kind === 'decimal' || kind.startsWith('float'),
-      isDecimal: kind === 'decimal',
-      decode: parseJson,
-      onMany: () =>
-        context.env.log.warn(
-          'more records share the last value than a bookmark holds: such that come later are not read',
-          { row: context.row, column, most: MOST_SEEN },
-        ),
-    }),
-    rawOf: (record) => stringifyJson(record[column] ?? null),
+  const column = {
+    name: found?.name ?? written,
+    isLoose: kind === 'decimal' || kind.startsWith('float'),
+    isDecimal: kind === 'decimal',
   };
+  return recordMarks(request.bookmark, column, context);
 }
