@@ -39,6 +39,7 @@ import { s3Sink, s3Source } from './s3/index.ts';
 import { sftpSink, sftpSource } from './sftp/index.ts';
 import { singerSink, singerSource } from './singer/index.ts';
 import { snowflakeSink, snowflakeSource } from './snowflake/index.ts';
+import { spannerSink, spannerSource } from './spanner/index.ts';
 import { sqliteSink, sqliteSource } from './sqlite/index.ts';
 import { sqsSink, sqsSource } from './sqs/index.ts';
 import { stdoutSink } from './stdout/index.ts';
@@ -86,6 +87,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   sftpSource,
   singerSource,
   snowflakeSource,
+  spannerSource,
   sqliteSource,
   sqsSource,
   webhookSource,
@@ -126,6 +128,7 @@ export const SINKS: readonly SinkDefinition[] = [
   sftpSink,
   singerSink,
   snowflakeSink,
+  spannerSink,
   sqliteSink,
   sqsSink,
   stdoutSink,
