@@ -11,6 +11,8 @@ import { startPostgres } from '../test/servers/postgres.ts';
 export interface Database {
   readonly url: string;
   execute(sql: string): Promise<void>;
+  /** The first value of the first row. */
+  ask(sql: string): Promise<string>;
   /** Has the server read the CSV file into a table. */
   load(table: string): Promise<void>;
   /** Throws when two queries do not give the same rows, whatever their order. */
@@ -45,6 +47,10 @@ export async function startDatabase(csv: string): Promise<Database> {
     url: server.url,
     async execute(sql) {
       await client.query(sql);
+    },
+    async ask(sql) {
+      const { rows } = await client.query<string[]>({ text: sql, rowMode: 'array' });
+      return rows[0]?.[0] ?? '';
     },
     load,
     async compare(one, other) {

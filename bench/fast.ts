@@ -3,31 +3,21 @@
  * and without it in turn, in one thread, so that both see the same machine. Fails where a fast path
  * earns too little to stay. The figures go into docs/performance.md.
  */
-import { mkdirSync } from 'node:fs';
 import { FAST_PATHS, LEAST_GAIN, PLAIN_VARIABLE, type FastPath } from '../src/fast/fast-paths.ts';
-import { chooseBuild } from './build.ts';
-import { peopleFile } from './data.ts';
-import { startDatabase, type Database } from './database.ts';
 import { measure, type Usage } from './process.ts';
 import { MOVES } from './moves/index.ts';
-import type { Bench, Side } from './move.ts';
+import type { Side } from './move.ts';
+import { openBench } from './open-bench.ts';
 import { readOptions } from './options.ts';
 import { speedRatio, type Ratio } from './statistics.ts';
 
 const options = readOptions(process.argv.slice(2));
-mkdirSync(options.folder, { recursive: true });
-await chooseBuild(options.build, options.folder);
-let database: Promise<Database> | undefined;
-const bench: Bench = {
-  ...options,
-  database: () => (database ??= startDatabase(peopleFile(options.folder, options.rows))),
-  say: (text) => console.error(text),
-};
+const bench = await openBench(options);
 try {
   for (const path of FAST_PATHS)
     if (options.only.length === 0 || options.only.includes(path.name)) await compare(path);
 } finally {
-  await (await database)?.stop();
+  await bench.close();
 }
 
 async function compare(path: FastPath): Promise<void> {

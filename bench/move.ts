@@ -17,6 +17,8 @@ export interface Bench {
   readonly folder: string;
   /** PostgreSQL with the table `people`; started by the first move that asks. */
   database(): Promise<Database>;
+  /** For servers that a move starts: called when all moves have ended. */
+  atEnd(stop: () => Promise<unknown>): void;
   say(text: string): void;
 }
 
@@ -78,6 +80,18 @@ export function headgateRun(
 
 export function program(name: string, ...args: readonly string[]): Command {
   return { argv: [process.execPath, join(ROOT, 'bench/programs', `${name}.ts`), ...args] };
+}
+
+/** A document of one pipeline; `more` is what it has besides, one member a line. */
+export function pipelineDocument(name: string, parts: PipelineParts): string {
+  const { source, sink, more = '' } = parts;
+  return `version: 1\nname: ${name}\npipeline:\n  source: ${source}\n  sink: ${sink}\n${more}`;
+}
+
+export interface PipelineParts {
+  readonly source: string;
+  readonly sink: string;
+  readonly more?: string;
 }
 
 /** Runs a program and reads the JSON it prints. */

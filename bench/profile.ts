@@ -4,11 +4,9 @@
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { chooseBuild } from './build.ts';
-import { startDatabase, type Database } from './database.ts';
-import { peopleFile } from './data.ts';
 import { ROOT } from './machine.ts';
 import { MOVES } from './moves/index.ts';
+import { openBench } from './open-bench.ts';
 import { readOptions } from './options.ts';
 import { measure } from './process.ts';
 
@@ -32,13 +30,8 @@ const move = MOVES.find((one) => one.name === name);
 if (move?.kind !== 'processes')
   throw new Error(`"${name}" is no move that is one process; see npm run bench -- --list`);
 // Names and lines of the sources say more than those of the bundle.
-await chooseBuild('sources', options.folder);
-let database: Promise<Database> | undefined;
-const { subject } = await move.contest({
-  ...options,
-  database: () => (database ??= startDatabase(peopleFile(options.folder, options.rows))),
-  say: (text) => console.error(text),
-});
+const bench = await openBench({ ...options, build: 'sources' });
+const { subject } = await move.contest(bench);
 const folder = mkdtempSync(join(options.folder, 'profile-'));
 try {
   const [node = '', ...args] = subject.command.argv;
@@ -52,7 +45,7 @@ try {
     console.log(table(JSON.parse(readFileSync(join(folder, file), 'utf8')) as Profile));
 } finally {
   rmSync(folder, { recursive: true });
-  await (await database)?.stop();
+  await bench.close();
 }
 
 function table({ nodes, samples, timeDeltas }: Profile): string {

@@ -1,11 +1,8 @@
 /** `npm run bench`: measures the moves and prints, and on request stores, what came out. */
-import { mkdirSync } from 'node:fs';
-import { startDatabase, type Database } from './database.ts';
-import { peopleFile } from './data.ts';
-import { chooseBuild } from './build.ts';
 import { describeMachine } from './machine.ts';
 import { MOVES } from './moves/index.ts';
-import type { Bench, Move } from './move.ts';
+import type { Move } from './move.ts';
+import { openBench } from './open-bench.ts';
 import { readOptions, USAGE, type Options } from './options.ts';
 import { renderMove } from './render.ts';
 import { storeResult, type Result } from './result.ts';
@@ -22,18 +19,8 @@ async function main(options: Options): Promise<void> {
   if (options.list)
     return console.log(MOVES.map(({ name, title }) => `${name.padEnd(30)} ${title}`).join('\n'));
   const moves = chosen(options.only);
-  mkdirSync(options.folder, { recursive: true });
-  await chooseBuild(options.build, options.folder);
+  const bench = await openBench(options);
   const machine = describeMachine(options.folder);
-  let database: Promise<Database> | undefined;
-  const bench: Bench = {
-    rows: options.rows,
-    runs: options.runs,
-    build: options.build,
-    folder: options.folder,
-    database: () => (database ??= startDatabase(peopleFile(options.folder, options.rows))),
-    say: (text) => console.error(text),
-  };
   try {
     for (const move of moves) {
       bench.say(move.name);
@@ -44,7 +31,7 @@ async function main(options: Options): Promise<void> {
       if (options.store !== undefined) storeResult(options.store, result);
     }
   } finally {
-    await (await database)?.stop();
+    await bench.close();
   }
 }
 

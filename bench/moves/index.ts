@@ -1,11 +1,14 @@
 import type { Move } from '../move.ts';
 import { attacked } from './attacked.ts';
+import { changeMoves } from './changes.ts';
 import { clusterMoves } from './cluster.ts';
 import { fileMoves } from './files.ts';
 import { historyMoves } from './history.ts';
 import { jsonLinesMoves } from './json-lines.ts';
+import { kafkaMoves } from './kafka.ts';
 import { memoryMoves } from './memory.ts';
 import { mysqlMoves } from './mysql.ts';
+import { objectMoves } from './objects.ts';
 import { postgresMoves } from './postgres.ts';
 import { dueTogether } from './schedules.ts';
 import { serviceMoves } from './service.ts';
@@ -18,7 +21,10 @@ export const MOVES: readonly Move[] = [
   ...fileMoves,
   ...jsonLinesMoves,
   ...postgresMoves,
+  ...changeMoves,
   ...mysqlMoves,
+  ...kafkaMoves,
+  ...objectMoves,
   ...sqliteMoves,
   ...startMoves,
   ...serviceMoves,

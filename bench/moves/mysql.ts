@@ -22,6 +22,7 @@ let database: Promise<FreshMariadb> | undefined;
 async function withPeople(bench: Bench): Promise<FreshMariadb> {
   database ??= (async () => {
     const fresh = await freshMariadb();
+    bench.atEnd(() => fresh.drop());
     await fresh.client.query(`CREATE TABLE people (${COLUMNS})`);
     await load(fresh, 'people', await preparedFile(bench));
     return fresh;

@@ -2,7 +2,7 @@
  * Builds or fetches the servers that tests need and that are no package: MinIO, an emulator of
  * Google Cloud Storage and one of Pub/Sub from the Go module proxy (a few minutes, needs `go`), Apache Kafka, a
  * server for MongoDB's protocol, ElasticMQ, DynamoDB Local and the REST catalog of Apache Iceberg from Maven Central (seconds, needs
- * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where they are named chdb, deltalake, pyiceberg and airbyte-source-faker from PyPI (needs `python3`) and RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
+ * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where they are named Kafka's tools, chdb, deltalake, pyiceberg and airbyte-source-faker from PyPI (needs `python3`) and RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,6 +23,7 @@ import {
   ICEBERG_REST_VERSION,
   GO_SERVERS,
   KAFKA_FOLDER,
+  KAFKA_TOOLS_FOLDER,
   KINESALITE_FOLDER,
   KINESALITE_VERSION,
   MONGO_FOLDER,
@@ -76,6 +77,12 @@ function fetchJars(what: string, to: string, artifacts: readonly string[]): void
 function installKafka(): void {
   if (existsSync(KAFKA_FOLDER)) return;
   fetchJars('Apache Kafka', KAFKA_FOLDER, ['org.apache.kafka:kafka_2.13:4.0.0', SLF4J]);
+}
+
+function installKafkaTools(): void {
+  if (existsSync(KAFKA_TOOLS_FOLDER)) return;
+  const tools = ['org.apache.kafka:kafka-tools:4.0.0', SLF4J];
+  fetchJars('the tools of Apache Kafka', KAFKA_TOOLS_FOLDER, tools);
 }
 
 /** The program that the archives bring listens on one port only. */
@@ -159,6 +166,8 @@ for (const name of Object.keys(GO_SERVERS) as (keyof typeof GO_SERVERS)[])
   if (wants(name)) installGo(name);
 for (const name of OWN_GO_SERVERS) if (wants(name)) installOwnGo(name);
 if (wants('kafka')) installKafka();
+// For benchmarks only.
+if (asked.includes('kafka-tools')) installKafkaTools();
 if (wants('mongo-java-server')) installMongo();
 if (wants('elasticmq')) installElasticmq();
 if (wants('dynamodb-local')) installDynamodb();

@@ -15,6 +15,8 @@ export const SERVERS_FOLDER =
   process.env['HEADGATE_TEST_SERVERS'] ?? join(homedir(), '.cache/headgate-test-servers');
 
 export const KAFKA_FOLDER = join(SERVERS_FOLDER, 'kafka-4.0.0');
+/** Its programs for the command line, which measure as well. */
+export const KAFKA_TOOLS_FOLDER = join(SERVERS_FOLDER, 'kafka-tools-4.0.0');
 export const MONGO_FOLDER = join(SERVERS_FOLDER, 'mongo-java-server-1.47.0-oplog');
 
 export const ELASTICMQ_FOLDER = join(SERVERS_FOLDER, 'elasticmq-1.6.11');
