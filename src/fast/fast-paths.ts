@@ -80,6 +80,13 @@ export const copyBinary = defineFastPath({
   move: 'postgres-postgres',
 });
 
+export const messageLines = defineFastPath({
+  name: 'message-lines',
+  does: 'passes the JSON of messages on as it came, where it would be written in the same bytes again',
+  chosenIn: 'connectors/kafka/read/page-maker.ts',
+  move: 'kafka-jsonl',
+});
+
 export const FAST_PATHS: readonly FastPath[] = Object.freeze([
   csvLines,
   shortDigests,
@@ -88,4 +95,5 @@ export const FAST_PATHS: readonly FastPath[] = Object.freeze([
   copyLines,
   copyCells,
   copyBinary,
+  messageLines,
 ]);

@@ -1,3 +1,4 @@
+import { JSON_LINES } from '../../kit/json-lines.ts';
 import { APPEND_ONLY, defineSink } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { discoverTopics, probeKafka } from './client/probe.ts';
@@ -8,6 +9,7 @@ import {
   type KafkaSinkConfig,
   type KafkaSourceConfig,
 } from './config.ts';
+import { keyFormOf } from './read/page-maker.ts';
 import { IDLE_FLUSH_MS, openKafkaSource } from './read/source.ts';
 import { openKafkaSink } from './write/sink.ts';
 
@@ -43,10 +45,10 @@ export const kafkaSource = defineSource<KafkaSourceConfig>({
       max_messages: 100_000,
     },
   ],
-  capabilities: () => ({
+  capabilities: (config) => ({
     replay: 'positional',
     bookmarks: true,
-    encodings: [],
+    encodings: keyFormOf(config) === undefined ? [] : [JSON_LINES.name],
     unbounded: { redelivery: 'bookmark', idleFlushMs: IDLE_FLUSH_MS },
   }),
   datasetUri: ({ brokers, topics }) => kafkaUri(brokers, topics.join(',')),

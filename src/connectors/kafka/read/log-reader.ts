@@ -19,6 +19,11 @@ export interface LogMessage {
   readonly headers: readonly (readonly [Buffer | null, Buffer | null])[];
 }
 
+/** One that was not taken yet. */
+interface Waiting extends LogMessage {
+  readonly log: Log;
+}
+
 export interface Position {
   readonly topic: string;
   readonly partition: number;
@@ -60,7 +65,7 @@ const CONTROL = 0b10_0000;
 
 const READ_UNCOMMITTED = 0;
 const READ_COMMITTED = 1;
-/** So many messages are left when more are asked for. */
+/** So many messages are left when more are asked for, or half of what came where that is more. */
 const FEW = 500;
 
 const EARLIEST = -2n;
@@ -71,8 +76,9 @@ export class LogReader {
   readonly #logs = new Map<string, Log>();
   /** One request at a time for each broker. */
   readonly #fetching = new Map<number, Promise<void>>();
-  #messages: LogMessage[] = [];
+  #messages: Waiting[] = [];
   #at = 0;
+  #few = FEW;
   #failure: unknown;
   #topicNames = new Map<string, string>();
   #isStale = false;
@@ -148,17 +154,15 @@ export class LogReader {
     if (message === undefined) return undefined;
     this.#at += 1;
     const left = this.#messages.length - this.#at;
-    if (left === FEW) void this.#fetchAhead();
+    if (left === this.#few) void this.#fetchAhead();
     if (left === 0) {
       this.#messages = [];
       this.#at = 0;
     }
-    const log = this.#logs.get(keyOf(message.topic, message.partition));
-    if (log !== undefined) {
-      log.waiting -= 1;
-      // Behind the last one there may be marks of transactions, which are no messages.
-      log.taken = log.waiting === 0 ? log.next : message.offset + 1n;
-    }
+    const { log } = message;
+    log.waiting -= 1;
+    // Behind the last one there may be marks of transactions, which are no messages.
+    log.taken = log.waiting === 0 ? log.next : message.offset + 1n;
     return message;
   }
 
@@ -230,6 +234,8 @@ export class LogReader {
   }
 
   #add({ responses }: Fetched): void {
+    this.#messages = this.#messages.slice(this.#at);
+    this.#at = 0;
     for (const { topicId, partitions } of responses) {
       const topic = this.#topicNames.get(topicId);
       for (const found of partitions) {
@@ -237,6 +243,7 @@ export class LogReader {
         if (log !== undefined) this.#addPartition(log, found);
       }
     }
+    this.#few = Math.max(FEW, Math.floor(this.#messages.length / 2));
   }
 
   #addPartition(log: Log, found: FetchedPartition): void {
@@ -254,6 +261,7 @@ export class LogReader {
         if (offset < log.next) continue;
         const timestamp = Number(appended ?? batch.firstTimestamp + record.timestampDelta);
         this.#messages.push({
+          log,
           topic: log.topic,
           partition: log.partition,
           offset,

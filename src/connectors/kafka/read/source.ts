@@ -12,6 +12,7 @@ import { clientOptions, sourceSettings } from '../client/settings.ts';
 import type { KafkaSourceConfig } from '../config.ts';
 import { decoderOf, registryOf } from '../formats/decode.ts';
 import { LogReader, type LogMessage, type OffsetRange, type Position } from './log-reader.ts';
+import { pageMakerOf } from './page-maker.ts';
 import { recordOf, sizeOf, type Decoders } from './record.ts';
 import { bookmarkOf, positionsIn, startOf } from './start.ts';
 
@@ -66,42 +67,42 @@ class KafkaSource implements Source {
     if (config.commit_offsets) this.acknowledge = (bookmark) => this.#commit(bookmark);
   }
 
-  async *pages({ bookmark: from, limit = Infinity }: ReadRequest): AsyncGenerator<Page> {
+  async *pages({ bookmark: from, lane, limit = Infinity }: ReadRequest): AsyncGenerator<Page> {
     const { config, context } = this.#setup;
     const { isAnchor, reader } = await this.#start(from);
     // What comes from now on must not be lost when this run ends before any of it does.
     if (isAnchor) yield Page.ofRecords([], { bookmark: bookmarkOf(reader.positions()) });
     const fill = new PageFill(pageBounds(config.batch_size, context.pageBytes));
-    let records: JsonObject[] = [];
+    const maker = pageMakerOf(lane, config);
     let left = Math.min(limit, config.max_messages ?? Infinity);
     const cut = (before?: LogMessage): Page => {
       this.#given = reader.positions(before);
       const bookmark = bookmarkOf(this.#given);
-      const page = Page.ofRecords(records, { bookmark, bytes: fill.bytes });
-      records = [];
+      const page = maker.take({ bookmark, bytes: fill.bytes });
       fill.clear();
       return page;
     };
     while (left > 0) {
-      const isFilling = records.length > 0 && config.batch_size !== 0;
+      const isFilling = maker.count > 0 && config.batch_size !== 0;
       const message = reader.take() ?? (await this.#next(reader, isFilling));
-      if (message === 'pause' && records.length > 0) yield cut();
+      if (message === 'pause' && maker.count > 0) yield cut();
       if (message === 'end') break;
       if (message === 'pause') continue;
       this.#idleMs = 0;
-      const made = this.#decode(message);
+      const passes = maker.passes(message);
+      const made = passes ? undefined : this.#decode(message);
       const record = made instanceof Promise ? await made : made;
-      if (record !== undefined) {
+      if (passes || record !== undefined) {
         const size = sizeOf(message);
         if (!fill.add(size)) {
           yield cut(message);
           fill.add(size);
         }
-        records.push(record);
+        maker.add(message, record);
         left -= 1;
       }
     }
-    if (records.length > 0) yield cut();
+    if (maker.count > 0) yield cut();
     this.#tellSkipped();
   }
 
