@@ -6,6 +6,7 @@ import { fileMoves } from './files.ts';
 import { historyMoves } from './history.ts';
 import { jsonLinesMoves } from './json-lines.ts';
 import { kafkaMoves } from './kafka.ts';
+import { connectorMemoryMoves } from './memory-connectors.ts';
 import { memoryMoves } from './memory.ts';
 import { mysqlMoves } from './mysql.ts';
 import { objectMoves } from './objects.ts';
@@ -35,4 +36,5 @@ export const MOVES: readonly Move[] = [
   ...triggerMoves,
   attacked,
   ...memoryMoves,
+  ...connectorMemoryMoves,
 ];

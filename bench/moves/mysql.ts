@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { freshMariadb, type FreshMariadb } from '../../test/servers/mariadb.ts';
 import { PERSON_FIELDS, personAt } from '../data.ts';
 import { expectedDigest } from '../digest.ts';
-import { headgateRun, type Bench, type Move, type Side } from '../move.ts';
+import { headgateRun, pipelineDocument, type Bench, type Move, type Side } from '../move.ts';
 import type { Command } from '../process.ts';
 import { verifyLines } from './files.ts';
 import { peopleLines } from './json-lines.ts';
@@ -17,21 +17,44 @@ const COLUMNS = `id BIGINT PRIMARY KEY, name TEXT, email TEXT, amount DOUBLE, ts
 const BATCH = 10_000;
 
 let database: Promise<FreshMariadb> | undefined;
+const tables = new Map<number, Promise<unknown>>();
 
-/** A server of its own, with the rows in the table `people`. */
-async function withPeople(bench: Bench): Promise<FreshMariadb> {
-  database ??= (async () => {
-    const fresh = await freshMariadb();
+/** A server of its own. */
+function serverOf(bench: Bench): Promise<FreshMariadb> {
+  database ??= freshMariadb().then((fresh) => {
     bench.atEnd(() => fresh.drop());
-    await fresh.client.query(`CREATE TABLE people (${COLUMNS})`);
-    await load(fresh, 'people', await preparedFile(bench));
     return fresh;
-  })();
+  });
   return database;
 }
 
+/** The server, with so many rows in the table `people_ROWS`. */
+async function withPeople(bench: Bench, rows: number): Promise<FreshMariadb> {
+  const fresh = await serverOf(bench);
+  const table = `people_${rows}`;
+  const loaded =
+    tables.get(rows) ??
+    (async () => {
+      await fresh.client.query(`CREATE TABLE ${table} (${COLUMNS})`);
+      await load(fresh, table, await preparedFile(bench, rows));
+    })();
+  tables.set(rows, loaded);
+  await loaded;
+  return fresh;
+}
+
+/** A source that reads a table with so many rows. */
+export async function tableOfPeople(bench: Bench, rows: number): Promise<string> {
+  const { url } = await withPeople(bench, rows);
+  return `{ type: mysql, config: { connection_url: '${url}', query: ${queryOf(rows)}, batch_size: ${BATCH} } }`;
+}
+
+function queryOf(rows: number): string {
+  return `SELECT * FROM people_${rows}`;
+}
+
 /** The rows as LOAD DATA reads them without any option. */
-async function preparedFile({ folder, rows }: Bench): Promise<string> {
+async function preparedFile({ folder }: Bench, rows: number): Promise<string> {
   const path = join(folder, `people-${rows}.tsv`);
   if (existsSync(path)) return path;
   const file = createWriteStream(path);
@@ -73,10 +96,9 @@ const toJsonl: Move = {
   name: 'mariadb-jsonl',
   title: 'MariaDB → JSON Lines',
   async contest(bench) {
-    const { url } = await withPeople(bench);
+    const source = await tableOfPeople(bench, bench.rows);
+    const { url } = await serverOf(bench);
     const output = join(bench.folder, 'mariadb-jsonl.jsonl');
-    const query = 'SELECT * FROM people';
-    const source = `{ type: mysql, config: { connection_url: '${url}', query: ${query}, batch_size: ${BATCH} } }`;
     const expected = expectedDigest(bench.rows, (index) => {
       const { id, name, email, amount, ts, active, payload } = personAt(index);
       return [id, name, email, amount, inMilliseconds(ts), active, JSON.parse(payload)];
@@ -88,7 +110,10 @@ const toJsonl: Move = {
         command: headgateRun(
           bench.folder,
           'mariadb-jsonl',
-          document('mariadb-jsonl', source, `{ type: jsonl, config: { path: ${output} } }`),
+          pipelineDocument('mariadb-jsonl', {
+            source,
+            sink: `{ type: jsonl, config: { path: ${output} } }`,
+          }),
         ),
         prepare: () => rm(output, { force: true }),
         verify: () => verifyLines(output, PERSON_FIELDS, expected),
@@ -97,7 +122,7 @@ const toJsonl: Move = {
       others: [
         {
           name: '`mariadb --quick -B` to /dev/null',
-          command: discard(client(url, query, '--quick', '-B')),
+          command: discard(client(url, queryOf(bench.rows), '--quick', '-B')),
           verify: async () => {},
           verified: 'nothing: its output is thrown away',
           role: 'baseline',
@@ -113,9 +138,9 @@ const fromJsonl: Move = {
   name: 'jsonl-mariadb',
   title: 'JSON Lines → MariaDB',
   async contest(bench) {
-    const fresh = await withPeople(bench);
+    const fresh = await withPeople(bench, bench.rows);
     const input = peopleLines(bench.folder, bench.rows);
-    const path = await preparedFile(bench);
+    const path = await preparedFile(bench, bench.rows);
     const [ours, theirs] = ['people_moved', 'people_loaded'];
     const side = (name: string, table: string, command: Command): Side => ({
       name,
@@ -124,7 +149,7 @@ const fromJsonl: Move = {
         void (await fresh.client.query(
           `DROP TABLE IF EXISTS ${table}; CREATE TABLE ${table} (${COLUMNS})`,
         )),
-      verify: () => compare(fresh, table),
+      verify: () => compare(fresh, table, bench.rows),
       verified: 'row count and checksum of every value, by the server',
     });
     const sink = `{ type: mysql, config: { connection_url: '${fresh.url}', table_name: ${ours}, column_mapping: auto_map } }`;
@@ -134,7 +159,11 @@ const fromJsonl: Move = {
       subject: side(
         'headgate',
         ours,
-        headgateRun(bench.folder, 'jsonl-mariadb', document('jsonl-mariadb', source, sink)),
+        headgateRun(
+          bench.folder,
+          'jsonl-mariadb',
+          pipelineDocument('jsonl-mariadb', { source, sink }),
+        ),
       ),
       others: [
         {
@@ -155,7 +184,12 @@ function inMilliseconds(ts: string): string {
   return `${whole}.${fraction.padEnd(3, '0')}Z`;
 }
 
-async function compare({ client: asked }: FreshMariadb, table: string): Promise<void> {
+// oxlint-disable-next-line max-params
+async function compare(
+  { client: asked }: FreshMariadb,
+  table: string,
+  rows: number,
+): Promise<void> {
   const digest = async (name: string): Promise<unknown> => {
     const [rows] = await asked.query(
       `SELECT COUNT(*) AS n, SUM(CRC32(CONCAT_WS('|', id, name, email, amount, ts, active, payload))) AS digest FROM ${name}`,
@@ -164,12 +198,8 @@ async function compare({ client: asked }: FreshMariadb, table: string): Promise<
       typeof value === 'bigint' ? String(value) : value,
     );
   };
-  const [one, other] = [await digest('people'), await digest(table)];
-  if (one !== other) throw new Error(`${table} holds ${String(other)}, people ${String(one)}`);
-}
-
-function document(name: string, source: string, sink: string): string {
-  return `version: 1\nname: ${name}\npipeline:\n  source: ${source}\n  sink: ${sink}\n`;
+  const [one, other] = [await digest(`people_${rows}`), await digest(table)];
+  if (one !== other) throw new Error(`${table} holds ${String(other)}, the data ${String(one)}`);
 }
 
 export const mysqlMoves: readonly Move[] = [toJsonl, fromJsonl];

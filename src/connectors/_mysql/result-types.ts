@@ -227,7 +227,7 @@ function jsonType(column: string, bigNumbers: BigNumbers): Known {
   return {
     type: { kind: 'json' },
     native: 'json',
-    form: 'decoded',
+    form: 'json',
     decode: jsonDecoder({ column, bigNumbers, isRespelled: isNotCompact }),
     isLoose: true,
   };

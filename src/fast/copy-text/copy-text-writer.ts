@@ -14,6 +14,7 @@ import {
 } from '../../kit/columns.ts';
 import { isExactInCells } from '../../kit/cells.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { PlainJson } from '../json/plain-json.ts';
 import { isPlainDecimal } from './plain-decimal.ts';
 
 const TAB = 9;
@@ -28,6 +29,8 @@ const NINE = 57;
 const COLON = 58;
 const NULL_MARK = 78;
 const LETTER_N = 110;
+const OPEN_LIST = 91;
+const OPEN_OBJECT = 123;
 const LARGE_ROW = 64 * 1024;
 const NO_VALUE = -1;
 
@@ -41,7 +44,8 @@ SPECIAL[BACKSLASH] = 1;
 
 /**
  * How the text of a field becomes JSON: a string, as it stands, as it stands where it is a plain
- * decimal, a truth value, a time without or with its zone (UTC), compact JSON, or by its type.
+ * decimal, a truth value, a time without or with its zone (UTC), compact JSON of a server that has
+ * read it, an object or a list as it stands where it is plain JSON, or by its type.
  */
 export type FieldForm =
   | 'text'
@@ -51,6 +55,7 @@ export type FieldForm =
   | 'moment'
   | 'zoned'
   | 'jsonb'
+  | 'json'
   | 'decoded';
 
 export interface CopyField {
@@ -75,6 +80,7 @@ export class CopyTextWriter {
   #out: Buffer;
   #outWords: DataView;
   #length = 0;
+  readonly #plain = new PlainJson();
   #rowEnd = 0;
   /** Whether the last value holds an escape. */
   #escaped = false;
@@ -171,6 +177,7 @@ export class CopyTextWriter {
       this.#length = start;
     }
     const end = fieldEnd(rows, from);
+    if (form === 'json' && this.#plainJson(rows, from, end)) return end;
     if (form === 'bool')
       this.#length = put(this.#out, this.#length, rows[from] === 116 ? TRUE : FALSE);
     else if (
@@ -312,6 +319,18 @@ export class CopyTextWriter {
         at += 1;
       }
     }
+  }
+
+  /**
+   * COPY doubles every backslash: one without escapes is the same in both. A null of JSON is not the
+   * null of the column.
+   */
+  #plainJson(rows: Buffer, from: number, to: number): boolean {
+    const first = rows[from];
+    if (first !== OPEN_OBJECT && first !== OPEN_LIST) return false;
+    if (!this.#plain.holds(rows, from, to) || this.#plain.hasEscapes) return false;
+    this.#copy(from, to);
+    return true;
   }
 
   #decoded(json: string, rest: number): void {

@@ -97,7 +97,25 @@ describe('plain JSON', () => {
       }),
       { numRuns: 2000 },
     );
-    const pieces = ['{', '}', '[', ']', '"a"', '"b"', '"é"', '"\\n"', '"\\', ':', ',', '0', '1', '-', '.', 'true', ' '];
+    const pieces = [
+      '{',
+      '}',
+      '[',
+      ']',
+      '"a"',
+      '"b"',
+      '"é"',
+      '"\\n"',
+      '"\\',
+      ':',
+      ',',
+      '0',
+      '1',
+      '-',
+      '.',
+      'true',
+      ' ',
+    ];
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 12 }), (some) => {
         const text = some.join('');

@@ -44,6 +44,7 @@ export class PlainJson {
   #to = 0;
   /** All bytes of strings, to know whether one of them is no ASCII. */
   #seen = 0;
+  #hasEscapes = false;
   /** The names of the objects that are open: where each begins and ends. */
   readonly #starts = new Int32Array(MOST_NAMES);
   readonly #ends = new Int32Array(MOST_NAMES);
@@ -54,9 +55,15 @@ export class PlainJson {
     this.#bytes = bytes;
     this.#to = to;
     this.#seen = 0;
+    this.#hasEscapes = false;
     this.#names = 0;
     if (this.#value(from, 0) !== to) return false;
     return this.#seen < NOT_ASCII || isUtf8(bytes.subarray(from, to));
+  }
+
+  /** Whether a string of the last value has a backslash. */
+  get hasEscapes(): boolean {
+    return this.#hasEscapes;
   }
 
   /** Whether a text of JSON holds these bytes as they are, from `from` to `to`. */
@@ -122,8 +129,10 @@ export class PlainJson {
     for (; at < to; at += 1) {
       const byte = bytes[at] as number;
       if (SPECIAL[byte] === 0) seen |= byte;
-      else if (byte === BACKSLASH && at + 1 < to && ESCAPED[bytes[at + 1] as number] === 1) at += 1;
-      else break;
+      else if (byte === BACKSLASH && at + 1 < to && ESCAPED[bytes[at + 1] as number] === 1) {
+        this.#hasEscapes = true;
+        at += 1;
+      } else break;
     }
     this.#seen |= seen;
     return at < to && bytes[at] === QUOTE ? at + 1 : NONE;
@@ -196,7 +205,8 @@ export class PlainJson {
   #word(from: number): number {
     for (const word of WORDS) {
       let at = 0;
-      while (at < word.length && from + at < this.#to && this.#bytes[from + at] === word[at]) at += 1;
+      while (at < word.length && from + at < this.#to && this.#bytes[from + at] === word[at])
+        at += 1;
       if (at === word.length) return from + at;
     }
     return NONE;

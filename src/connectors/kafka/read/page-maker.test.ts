@@ -77,7 +77,11 @@ describe('pages of messages', () => {
   });
 
   it('are the same lines for any JSON', () => {
-    const one = fc.record({ value: fc.json(), key: fc.option(fc.string()), offset: fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }) });
+    const one = fc.record({
+      value: fc.json(),
+      key: fc.option(fc.string()),
+      offset: fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }),
+    });
     fc.assert(
       fc.property(fc.array(one, { maxLength: 5 }), (some) => {
         const messages = some.map(({ value, key, offset }) =>

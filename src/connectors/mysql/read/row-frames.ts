@@ -10,6 +10,7 @@ const TAB = 9;
 const NEWLINE = 10;
 const SPACE = 32;
 const ZERO = 48;
+const ONE = 49;
 const BACKSLASH = 92;
 const LETTER_N = 78;
 const LOWER_N = 110;
@@ -131,7 +132,7 @@ export class RowFrames {
         this.#length += this.#bytes.write(row.toString('base64', from, to), this.#length, 'latin1');
         return;
       case 'truth':
-        return this.#truth(column, row.toString('latin1', from, to));
+        return this.#truth(column, row, { from, to });
       case 'bit':
         this.#bytes[this.#length++] = row[to - 1] === 1 ? LOWER_T : LOWER_F;
         return;
@@ -169,14 +170,17 @@ export class RowFrames {
     this.#length = length;
   }
 
-  #truth({ name }: MysqlColumn, digits: string): void {
-    if (digits !== '0' && digits !== '1')
+  #truth({ name }: MysqlColumn, row: Buffer, { from, to }: Range): void {
+    const digit = row[from];
+    if (to - from !== 1 || (digit !== ZERO && digit !== ONE)) {
+      const digits = row.toString('latin1', from, to);
       throw new ConnectorError(
         'data',
         `the column \`${name}\` is tinyint(1), a truth value, and holds ${digits}`,
         { hint: `select it as a number, with \`${name}\` + 0` },
       );
-    this.#bytes[this.#length++] = digits === '1' ? LOWER_T : LOWER_F;
+    }
+    this.#bytes[this.#length++] = digit === ONE ? LOWER_T : LOWER_F;
   }
 }
 

@@ -14,7 +14,7 @@ const FORMS: Readonly<Record<number, FieldForm>> = {
   [OID.timestamp]: 'moment',
   [OID.timestamptz]: 'zoned',
   [OID.jsonb]: 'jsonb',
-  [OID.json]: 'decoded',
+  [OID.json]: 'json',
   [OID.bytea]: 'decoded',
 };
 
