@@ -23,6 +23,8 @@ const MEBIBYTE = 1024 * 1024;
 /** What a slow reader takes at once, and how long it then waits: about 20 MB a second. */
 const SLOW_BYTES = 200_000;
 const SLOW_MS = 10;
+/** Characters of what a program that fails has said. */
+const TOLD = 4000;
 
 /** A source with so many records, which is read once from its beginning. */
 type SourceOf = (bench: Bench, rows: number) => Promise<string>;
@@ -94,13 +96,15 @@ async function slowMove(bench: Bench, source: string): Promise<number> {
   const child = spawn('/bin/sh', ['-c', '"$@"; exit $?', 'sh', ...argv], {
     cwd,
     env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   const watch = watchMemory(child.pid);
   const ended = new Promise<number | null>((done) => child.once('exit', done));
   void ended.then(() => watch.stop());
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-TOLD)));
   await readSlowly(child.stdout);
-  if ((await ended) !== 0) throw new Error('the move to a slow reader failed');
+  if ((await ended) !== 0) throw new Error(`the move to a slow reader failed:\n${said}`);
   return watch.peak() / MEBIBYTE;
 }
 

@@ -6,7 +6,7 @@ import { makeBucket, minio, s3Client, S3_VARIABLES } from '../../test/servers/ob
 import { startOf, type TestServer } from '../../test/servers/test-servers.ts';
 import { PERSON_FIELDS, peopleFile } from '../data.ts';
 import { expectedDigest } from '../digest.ts';
-import { headgateRun, pipelineDocument, type Bench, type Move } from '../move.ts';
+import { headgateRun, pipelineDocument, program, type Bench, type Move } from '../move.ts';
 import { fileDocument, linesSide, personTexts } from './files.ts';
 
 const BUCKET = 'bench';
@@ -28,10 +28,14 @@ export const STORE_VARIABLES = { ...S3_VARIABLES, AWS_REGION: 'us-east-1' };
 export async function objectOfPeople(bench: Bench, rows: number): Promise<string> {
   const url = await storeOf(bench);
   const path = peopleFile(bench.folder, rows);
-  const key = `people-${rows}.csv`;
+  const key = keyOf(rows);
   const content = { Body: createReadStream(path), ContentLength: statSync(path).size };
   await s3Client(url).send(new PutObjectCommand({ Bucket: BUCKET, Key: key, ...content }));
   return `{ type: s3, config: { bucket: ${BUCKET}, prefix: ${key}, file_format: csv, endpoint_url: '${url}', region: us-east-1 } }`;
+}
+
+function keyOf(rows: number): string {
+  return `people-${rows}.csv`;
 }
 
 const toJsonl: Move = {
@@ -68,6 +72,16 @@ const toJsonl: Move = {
           ),
           role: 'baseline',
           target: 0.7,
+        },
+        {
+          name: 'the object read and thrown away',
+          command: {
+            ...program('s3-discard', await storeOf(bench), BUCKET, keyOf(bench.rows)),
+            env: STORE_VARIABLES,
+          },
+          verify: async () => {},
+          verified: 'nothing',
+          role: 'floor',
         },
       ],
     };
