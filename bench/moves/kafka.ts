@@ -75,8 +75,12 @@ const toJsonl: Move = {
           command: {
             argv: java(
               'ConsumerPerformance',
-              ...['--bootstrap-server', address, '--topic', `people-${bench.rows}`],
-              ...['--messages', String(bench.rows)],
+              '--bootstrap-server',
+              address,
+              '--topic',
+              `people-${bench.rows}`,
+              '--messages',
+              String(bench.rows),
             ),
           },
           verify: async () => {},
@@ -119,9 +123,17 @@ const fromJsonl: Move = {
           command: {
             argv: java(
               'ProducerPerformance',
-              ...['--topic', theirs, '--num-records', String(bench.rows), '--throughput', '-1'],
-              ...['--payload-file', input],
-              ...['--producer-props', `bootstrap.servers=${address}`, 'acks=all'],
+              '--topic',
+              theirs,
+              '--num-records',
+              String(bench.rows),
+              '--throughput',
+              '-1',
+              '--payload-file',
+              input,
+              '--producer-props',
+              `bootstrap.servers=${address}`,
+              'acks=all',
             ),
           },
           prepare: () => emptyTopic(address, theirs),
@@ -199,8 +211,15 @@ async function verifyTopic(bench: Bench, { address, topic, expected }: Expected)
   const path = join(bench.folder, `${topic}-read.jsonl`);
   const [file = '', ...args] = java(
     'consumer.ConsoleConsumer',
-    ...['--bootstrap-server', address, '--topic', topic, '--from-beginning'],
-    ...['--max-messages', String(expected.records), '--timeout-ms', '20000'],
+    '--bootstrap-server',
+    address,
+    '--topic',
+    topic,
+    '--from-beginning',
+    '--max-messages',
+    String(expected.records),
+    '--timeout-ms',
+    '20000',
   );
   const output = openSync(path, 'w');
   try {

@@ -191,10 +191,10 @@ async function compare(
   rows: number,
 ): Promise<void> {
   const digest = async (name: string): Promise<unknown> => {
-    const [rows] = await asked.query(
+    const [answer] = await asked.query(
       `SELECT COUNT(*) AS n, SUM(CRC32(CONCAT_WS('|', id, name, email, amount, ts, active, payload))) AS digest FROM ${name}`,
     );
-    return JSON.stringify(rows, (_key, value: unknown) =>
+    return JSON.stringify(answer, (_key, value: unknown) =>
       typeof value === 'bigint' ? String(value) : value,
     );
   };
