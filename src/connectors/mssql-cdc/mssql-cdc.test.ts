@@ -353,6 +353,15 @@ describe('where it begins', () => {
     expect(told(await read({ config: current, bookmark: start.bookmark }))).toEqual(['i orders 2']);
   });
 
+  test('the start is a bookmark before anything is waited for', async () => {
+    let pages = 0;
+    const onPage = async (): Promise<void> => {
+      pages += 1;
+      if (pages === 1) await database.run(insert(1));
+    };
+    expect(sizes(await read({ config: current, onPage }))).toEqual(['0 marked', '1 marked']);
+  });
+
   test('before the first transaction of an instance', async () => {
     const start = await read({ config: current });
     await database.run(insert(1));
