@@ -1,13 +1,11 @@
 /** Objects that are written for a load and read by the database that loads them. */
+import type { PartContext } from '../../kit/context.ts';
 import { messageOf } from '../../lib/errors.ts';
-import type { Log } from '../../lib/log.ts';
+import { momentAfter } from '../../lib/moment-after.ts';
 import type { ObjectStore } from '../../lib/objects/object-store.ts';
 
 /** Requests of a staged load end after so long. */
 export const STAGING_REQUEST_MS = 120_000;
-
-/** What was stopped has to be removed as well. */
-const NEVER = new AbortController().signal;
 
 /** `folder/svc-load-<id>`; the folder may end with a slash. */
 export function stagedKey(folder: string, id: string): string {
@@ -36,11 +34,15 @@ export async function putObject(
 }
 
 /** What was loaded is loaded; an object that stays is no reason to fail. */
-export async function removeStaged(store: ObjectStore, key: string, log: Log): Promise<void> {
+export async function removeStaged(
+  store: ObjectStore,
+  key: string,
+  { env, signal }: Pick<PartContext, 'env' | 'signal'>,
+): Promise<void> {
   try {
-    await store.remove(key, NEVER);
+    await store.remove(key, momentAfter(signal));
   } catch (error) {
-    log.warn('an object of a staged load could not be removed', {
+    env.log.warn('an object of a staged load could not be removed', {
       object: store.address + key,
       reason: messageOf(error),
     });

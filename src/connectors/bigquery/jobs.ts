@@ -9,7 +9,7 @@ import { toldOf, unlessRepeated, type Link } from './link.ts';
 import type { QueryParameter } from './query-parameter.ts';
 
 const MS = 1000;
-const CANCEL_MS = 5000;
+const CANCEL_MS = 2000;
 
 export interface Query {
   readonly sql: string;

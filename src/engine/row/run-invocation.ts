@@ -16,6 +16,7 @@ import { RowSampler, type ShapeSampler } from '../observe/samples.ts';
 import type { OpenedInvocation } from './invocation.ts';
 import { moveInvocation, type MoveHooks } from './move-invocation.ts';
 import { openInvocation } from './open.ts';
+import { endOverdue } from './end-overdue.ts';
 import { reportEnd, reportStart, sinkUriOf, type Attempt } from './outcome.ts';
 import { PAGE_BYTES, partContext, resolve } from './parts.ts';
 import { isWholeRow, isWholeRun, type InvocationRequest } from './request.ts';
@@ -94,16 +95,18 @@ async function attemptOf(
 ): Promise<Attempt> {
   const { env, row, stop, kill } = request;
   const closers = new AsyncDisposableStack();
+  using overdue = endOverdue(request);
   let invocation: OpenedInvocation | undefined;
   let stored: JsonValue | undefined;
   let failure: unknown;
   try {
-    invocation = await openInvocation(request, closers, sampler);
+    const ending = { ...request, kill: AbortSignal.any([kill, overdue.signal]) };
+    invocation = await openInvocation(ending, closers, sampler);
     stored = await moveInvocation(invocation, hooks);
     await reconcileRow(request, invocation);
   } catch (error) {
     // A stop that comes while something is opened is no failure either.
-    const isStop = stop.aborted && error instanceof StopReason;
+    const isStop = overdue.signal.aborted || (stop.aborted && error instanceof StopReason);
     failure = kill.aborted ? kill.reason : isStop ? undefined : error;
   }
   const outputs = invocation?.sink.outputs?.() ?? [];

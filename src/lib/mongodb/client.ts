@@ -1,5 +1,7 @@
 import { MongoClient, type ClientSession, type Db } from 'mongodb';
+import { closedInTime } from '../closed-in-time.ts';
 import { ConnectorError } from '../errors.ts';
+import { momentAfter } from '../moment-after.ts';
 import type { Redactor } from '../redact.ts';
 import { untilAborted } from '../until-aborted.ts';
 import { parseMongoAddress } from './address.ts';
@@ -12,8 +14,6 @@ const LIMITS = {
   connectTimeoutMS: 10_000,
   maxPoolSize: 4,
 } as const;
-/** As long as a server may take to hear that its sessions and cursors are not needed any more. */
-const CLOSE_MS = 500;
 
 export interface MongoLinkOptions {
   readonly uri: string;
@@ -43,20 +43,21 @@ export class MongoLink {
 
   /**
    * Failures are `ConnectorError`s that begin with `doing`. `always`: also after the signal, for
-   * what has to be cleaned up.
+   * what has to be cleaned up, but not for long.
    */
   async run<T>(
     doing: string,
     work: (db: Db, client: MongoClient) => Promise<T>,
     { always = false }: { readonly always?: boolean } = {},
   ): Promise<T> {
-    const { signal, database } = this.#options;
-    if (!always) signal.throwIfAborted();
+    const { database } = this.#options;
+    const signal = always ? momentAfter(this.#options.signal) : this.#options.signal;
+    signal.throwIfAborted();
     try {
       const task = this.#connected().then((client) => work(client.db(database), client));
-      return await (always ? task : untilAborted(task, signal));
+      return await untilAborted(task, signal);
     } catch (error) {
-      if (!always && signal.aborted && error === signal.reason) throw error;
+      if (signal.aborted && error === signal.reason) throw error;
       throw mongoError(error, doing);
     }
   }
@@ -91,9 +92,10 @@ export class MongoLink {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const client = await this.#client?.catch(() => {});
+    const asked = this.#client;
     this.#client = undefined;
-    if (client !== undefined) await closed(client);
+    // One that is still connecting is closed when it has.
+    if (asked !== undefined) await closedInTime(async () => (await asked).close());
   }
 
   async #connected(): Promise<MongoClient> {
@@ -115,15 +117,7 @@ async function connected(uri: string): Promise<MongoClient> {
   try {
     return await client.connect();
   } catch (error) {
-    await closed(client);
+    await closedInTime(() => client.close());
     throw error;
   }
-}
-
-/** A server that does not answer is not waited for. */
-export async function closed(client: { close(): Promise<unknown> }): Promise<void> {
-  const limit = Promise.withResolvers<void>();
-  const timer = setTimeout(limit.resolve, CLOSE_MS);
-  await Promise.race([client.close().catch(() => {}), limit.promise]);
-  clearTimeout(timer);
 }

@@ -4,6 +4,7 @@
  * back until then.
  */
 import { ConnectorError } from '../errors.ts';
+import { momentAfter } from '../moment-after.ts';
 import type { GcsRequests } from './gcs-requests.ts';
 import type { PartTarget } from './part-upload.ts';
 
@@ -22,8 +23,6 @@ const MORE_TO_COME = 308;
 const GIVEN_UP = 499;
 /** A session that is not there any more has nothing to remove. */
 const NO_SESSION = [404, 410];
-/** What was stopped has to be removed as well. */
-const NEVER = new AbortController().signal;
 
 /** Parts come one after the other, in their order. */
 export class GcsParts implements PartTarget {
@@ -70,7 +69,8 @@ export class GcsParts implements PartTarget {
   async remove(): Promise<void> {
     this.#held = Buffer.alloc(0);
     const url = await this.#session?.catch(() => undefined);
-    if (url !== undefined) await endSession(this.#requests, url, this.#writing.name, NEVER);
+    if (url !== undefined)
+      await endSession(this.#requests, url, this.#writing.name, momentAfter(this.#writing.signal));
   }
 
   get #failing(): string {

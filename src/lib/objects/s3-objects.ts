@@ -5,6 +5,7 @@ import { awsClientSettings, type AwsPlace, type AwsRequests } from '../aws/clien
 import { awsError } from '../aws/errors.ts';
 import { ConnectorError } from '../errors.ts';
 import { loadClient } from '../load-client.ts';
+import { momentAfter } from '../moment-after.ts';
 import {
   onceOnly,
   isNew,
@@ -50,9 +51,6 @@ export async function openS3(place: S3Place, requests = ONE_LOOK): Promise<Objec
   });
   return new S3Store(sdk, client, { bucket, run: requests.run });
 }
-
-/** What was stopped has to be removed as well. */
-const NEVER = new AbortController().signal;
 
 class S3Store implements ObjectStore {
   readonly address: string;
@@ -170,7 +168,11 @@ class S3Store implements ObjectStore {
       contentType,
       signal,
       ask: (send) => this.#ask(`${this.address}${key} cannot be written`, signal, send),
-      askPatiently: (send) => this.#ask(`${this.address}${key} cannot be removed`, NEVER, send),
+      askAnyway: (send) => {
+        const abortSignal = momentAfter(signal);
+        const failing = `${this.address}${key} cannot be removed`;
+        return this.#ask(failing, abortSignal, () => send({ abortSignal }));
+      },
       look: () => this.look(key, signal),
     });
     return new PartUpload(target, request);

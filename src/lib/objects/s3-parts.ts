@@ -10,8 +10,10 @@ interface Writing {
   readonly place: { readonly Bucket: string; readonly Key: string };
   readonly contentType: string;
   readonly ask: Ask;
-  /** The same after a stop. */
-  readonly askPatiently: Ask;
+  /** The same for a moment after a stop, too. */
+  readonly askAnyway: <T>(
+    send: (options: { readonly abortSignal: AbortSignal }) => Promise<T>,
+  ) => Promise<T>;
   readonly look: () => Promise<StoredObject | undefined>;
   readonly signal: AbortSignal;
 }
@@ -61,11 +63,11 @@ export class S3Parts implements PartTarget {
   }
 
   async remove(): Promise<void> {
-    const { place, askPatiently } = this.#writing;
+    const { place, askAnyway } = this.#writing;
     const UploadId = await this.#id?.catch(() => undefined);
     if (UploadId === undefined) return;
-    await askPatiently(() =>
-      this.#client.send(new this.#sdk.AbortMultipartUploadCommand({ ...place, UploadId })),
+    await askAnyway((options) =>
+      this.#client.send(new this.#sdk.AbortMultipartUploadCommand({ ...place, UploadId }), options),
     );
   }
 

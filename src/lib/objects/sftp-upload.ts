@@ -1,6 +1,7 @@
 /** A file on an SFTP server that has a temporary name until it is whole. */
 import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
+import { momentAfter } from '../moment-after.ts';
 import type { Stats } from 'ssh2';
 import type { ObjectUpload, RunRequest } from './object-store.ts';
 import {
@@ -24,8 +25,6 @@ export interface SftpWriting {
 const BLOCK = 64 * 1024;
 /** Requests under way at the same time, so that the way to the server does not slow them down. */
 const AT_ONCE = 16;
-/** What was stopped has to be removed as well. */
-const NEVER = new AbortController().signal;
 
 interface OpenFile {
   readonly session: SftpSession;
@@ -97,10 +96,11 @@ export class SftpUpload implements ObjectUpload {
     this.#isDone = true;
     await Promise.allSettled(this.#sending);
     if (!this.#isTried) return;
+    const signal = momentAfter(this.#writing.signal);
     await this.#ask(async () => {
-      const session = await this.#writing.connections.get(NEVER);
-      await removed(session, this.#temporary, NEVER);
-    }, NEVER);
+      const session = await this.#writing.connections.get(signal);
+      await removed(session, this.#temporary, signal);
+    }, signal);
   }
 
   #put(block: Buffer, at: number): Promise<void> {

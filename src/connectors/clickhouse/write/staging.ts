@@ -107,7 +107,7 @@ class StagedLoader implements Loader {
   }
 
   async #remove(key: string): Promise<void> {
-    await removeStaged(this.#store, key, this.#loading.context.env.log);
+    await removeStaged(this.#store, key, this.#loading.context);
   }
 }
 

@@ -45,7 +45,7 @@ function storePlace({ staging, context }: Parts, store: ObjectStore): ObjectPlac
         contentType: 'application/gzip',
         signal: context.signal,
       }),
-    remove: (file) => removeStaged(store, folder + file, context.env.log),
+    remove: (file) => removeStaged(store, folder + file, context),
     close: () => store.close(),
   };
 }

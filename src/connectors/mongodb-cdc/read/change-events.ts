@@ -7,8 +7,9 @@ import {
   type Document,
   type MongoClient,
 } from 'mongodb';
+import { closedInTime } from '../../../lib/closed-in-time.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import { closed, type MongoLink } from '../../../lib/mongodb/client.ts';
+import type { MongoLink } from '../../../lib/mongodb/client.ts';
 import { bsonOfFields } from '../../../lib/mongodb/to-bson.ts';
 import { jsonOf } from '../../../lib/mongodb/to-json.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
@@ -75,7 +76,7 @@ export class ChangeEvents {
   }
 
   async close(): Promise<void> {
-    await closed(this.#stream);
+    await closedInTime(() => this.#stream.close());
   }
 }
 

@@ -1,5 +1,6 @@
 /** The connection of a sink: one task at a time, and a new connection after one that broke. */
 import { requireOpen } from '../../../kit/sink.ts';
+import { momentAfter } from '../../../lib/moment-after.ts';
 import { untilAborted } from '../../../lib/sql/until-aborted.ts';
 import { Link } from '../../_mssql/connection.ts';
 import { isBroken, isTransient, mssqlError, numberOf } from '../../_mssql/errors.ts';
@@ -31,13 +32,13 @@ export class WriteSession {
     this.#signal = signal;
   }
 
-  /** Runs one task, which ends with the signal unless it has to be done in any case. */
+  /** Runs one task, which ends with the signal; one that is `always` done, a moment later. */
   run<T>(
     doing: string,
     work: (link: Link) => Promise<T>,
     { always = false }: { readonly always?: boolean } = {},
   ): Promise<T> {
-    const signal = always ? undefined : this.#signal;
+    const signal = always ? momentAfter(this.#signal) : this.#signal;
     const task = this.#last.then(() => this.#run(doing, work, signal));
     this.#last = task.catch(() => {});
     return task;
@@ -95,18 +96,14 @@ export class WriteSession {
     }
   }
 
-  async #run<T>(
-    doing: string,
-    work: (link: Link) => Promise<T>,
-    signal: AbortSignal | undefined,
-  ): Promise<T> {
-    signal?.throwIfAborted();
+  async #run<T>(doing: string, work: (link: Link) => Promise<T>, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
     requireOpen(this.#isClosed);
     const link = (this.#link ??= await this.#connect(signal));
     try {
       return await untilAborted(work(link), { signal, cancel: () => link.cancel() });
     } catch (error) {
-      const isStopped = signal?.aborted === true;
+      const isStopped = signal.aborted;
       if (isStopped || link.isOver || isBroken(error)) this.#forget();
       throw isStopped && error === signal.reason ? error : mssqlError(error, doing);
     }

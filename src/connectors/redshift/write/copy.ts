@@ -44,7 +44,7 @@ export class StagedCopies {
     const key = `${stagedKey(prefix, id)}.${format}`;
     const nulls = format === 'csv' ? unusedText(rows) : undefined;
     const text = nulls === undefined ? jsonLines(rows) : csvLines(rows, nulls);
-    const { signal, env } = this.#context;
+    const { signal } = this.#context;
     try {
       await putObject(this.#store, key, {
         bytes: Buffer.from(text),
@@ -53,7 +53,7 @@ export class StagedCopies {
       });
       await client.query(this.#statement(table, rows, { key, nulls }));
     } finally {
-      await removeStaged(this.#store, key, env.log);
+      await removeStaged(this.#store, key, this.#context);
     }
   }
 
