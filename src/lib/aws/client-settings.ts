@@ -53,7 +53,7 @@ export interface AwsClientSettings {
   readonly profile?: string;
   readonly credentials?: AwsIdentity | (() => Promise<AwsIdentity>);
   readonly maxAttempts: number;
-  readonly requestHandler: { readonly connectionTimeout: number; readonly requestTimeout: number };
+  readonly requestHandler: { readonly connectionTimeout: number; readonly socketTimeout: number };
 }
 
 const CONNECT_MS = 5000;
@@ -72,7 +72,8 @@ export async function awsClientSettings(
     ...(login?.type === 'profile' ? { profile: login.name } : {}),
     ...(credentials === undefined ? {} : { credentials }),
     maxAttempts: attempts,
-    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: requestMs },
+    // Of its timeouts only that of the socket holds in the middle of an answer, too.
+    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: requestMs },
   };
 }
 

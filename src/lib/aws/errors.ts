@@ -10,8 +10,9 @@ export function awsError(error: unknown, doing: string): ConnectorError {
   const inner: unknown = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
   const hint = HINTS.find(([form]) => form.test(name))?.[1];
   // Behind its first line the service repeats what was signed, with the token of the session.
-  const [said = ''] = messageOf(inner).split('\n');
-  return new ConnectorError(kindOf(name, status), `${doing}: ${said || name}`, {
+  const [first = ''] = messageOf(inner).split('\n');
+  const said = SILENCE.exec(first) === null ? first || name : 'the service does not answer';
+  return new ConnectorError(kindOf(name, status), `${doing}: ${said}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),
     ...(status === undefined ? {} : { status }),
@@ -30,6 +31,9 @@ export function awsErrorName(error: unknown): string {
 function bareName(name: string): string {
   return name.slice(Math.max(name.lastIndexOf('.'), name.lastIndexOf('#')) + 1);
 }
+
+/** What the client says of a socket on which nothing comes any more. */
+const SILENCE = /socket timed out after \d+ ms of inactivity/;
 
 const HINTS: readonly (readonly [RegExp, string])[] = [
   [
