@@ -11,7 +11,7 @@ import { readStart } from '../../lib/http/response-text.ts';
 import { readBody } from './body.ts';
 import { rebased } from './credential-parts.ts';
 import { Deadline } from './deadline.ts';
-import { statusError, timeoutError, transportError } from './errors.ts';
+import { statusError, timeoutError, transportError, type AnswerTime } from './errors.ts';
 import { followRedirects, type Hop } from './redirects.ts';
 import { waitBeforeRetry, type RequestRetry } from './retry.ts';
 import { retryAfterMs } from '../../lib/http/status-kind.ts';
@@ -45,7 +45,7 @@ export interface HttpStream extends Omit<HttpAnswer, 'bytes'> {
   readonly blocks: AsyncIterable<Uint8Array>;
 }
 
-export interface HttpClientOptions {
+export interface HttpClientOptions extends AnswerTime {
   readonly env: Env;
   readonly signal: AbortSignal;
   readonly provider: CredentialProvider;
@@ -58,7 +58,6 @@ export interface HttpClientOptions {
   readonly baseUrl?: string | undefined;
   /** Sent with every request; a header of the credential has precedence. */
   readonly headers?: Readonly<Record<string, string>>;
-  readonly timeoutMs?: number | undefined;
   readonly retry: RequestRetry;
   readonly rules?: readonly ResponseRule[];
   /** Which answers besides those of 2xx are read like them. */
@@ -268,7 +267,7 @@ export class HttpClient {
   ): ConnectorError {
     this.#options.signal.throwIfAborted();
     if (call.deadline.expired)
-      return timeoutError(call.method, call.shownUrl, this.#options.timeoutMs ?? 0);
+      return timeoutError(call.method, call.shownUrl, this.#options);
     return transportError(error, call.method, call.shownUrl);
   }
 }

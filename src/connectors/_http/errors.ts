@@ -75,10 +75,21 @@ function hintOfCode(code: string): string | undefined {
   return undefined;
 }
 
-export function timeoutError(method: string, url: string, timeoutMs: number): ConnectorError {
+/** How long an answer may take. */
+export interface AnswerTime {
+  readonly timeoutMs?: number | undefined;
+  /** The field of the document that says so. */
+  readonly timeoutField?: string;
+}
+
+export function timeoutError(
+  method: string,
+  url: string,
+  { timeoutMs = 0, timeoutField: field }: AnswerTime,
+): ConnectorError {
   return new ConnectorError(
     'timeout',
     `${method} ${url} did not answer within ${timeoutMs / 1000} s`,
-    { hint: 'raise `timeout`' },
+    field === undefined ? {} : { hint: `raise \`${field}\`` },
   );
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { finding, optional, text } from '../../kit/schema.ts';
+import { finding, number, optional, text } from '../../kit/schema.ts';
 import { isHttpUrl } from '../../lib/http/http-url.ts';
 
 /** Fields that several connectors of this family share. */
@@ -38,6 +38,15 @@ export function scalarText() {
         : value,
     z.string(),
   );
+}
+
+/** Seconds for which a source waits for an answer where the document does not say. */
+export const ANSWER_SECS = 30;
+
+export function answerTimeout() {
+  return optional(number({ min: 0.001, max: 86_400 })).meta({
+    description: `Seconds to wait for an answer, from the request to its last byte; unset: ${ANSWER_SECS}.`,
+  });
 }
 
 export function httpUrl(description: string) {

@@ -49,6 +49,7 @@ export class Link {
       provider: await googleProvider(config.auth, { url: base, scope: 'bigquery' }, context),
       homes: [base],
       timeoutMs: config.statement_timeout * MS + ANSWER_MS,
+      timeoutField: 'statement_timeout',
       retry: NO_RETRY,
       accepts: () => true,
     });

@@ -12,7 +12,7 @@ import {
 } from '../../kit/schema.ts';
 import { isObject } from '../../lib/text/json.ts';
 import { auth } from '../_http/auth.ts';
-import { httpUrl, tagged } from '../_http/fields.ts';
+import { answerTimeout, httpUrl, tagged } from '../_http/fields.ts';
 import { jsonPath } from '../_http/json-path.ts';
 import { BOOKMARK_TOKEN, positionForm, replicationMethod } from '../_http/replication-fields.ts';
 import { responseRules } from '../_http/response-rules.ts';
@@ -118,6 +118,7 @@ const fields = z.lazy(() =>
         'Records of a page, sent as the variable `page_size_variable` of a cursor; 0: the server decides.',
     }),
     tls: tlsBlock(),
+    timeout: answerTimeout(),
     retry_on_response: nullAsAbsent(responseRules()).meta({
       description:
         'Answers that mean "try again later" although their status does not say so; `match_success: true` looks at those with the status 200 too.',

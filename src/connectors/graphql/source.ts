@@ -12,6 +12,7 @@ import { jsonBody } from '../_http/body.ts';
 import { answerSource } from '../_http/answer-source.ts';
 import { HttpClient } from '../_http/client.ts';
 import { openConnections } from '../_http/connections.ts';
+import { ANSWER_SECS } from '../_http/fields.ts';
 import { compileRecords } from '../_http/json-path.ts';
 import { compileRules } from '../_http/response-rules.ts';
 import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../_http/retry.ts';
@@ -19,7 +20,6 @@ import type { GraphqlConfig } from './config.ts';
 import { IncrementalSource, type Answer } from './incremental.ts';
 import { createPager, type PageRequest } from './pager.ts';
 
-const TIMEOUT_MS = 30_000;
 const RETRY: RequestRetry = {
   maxRetries: 2,
   backoff: 'exponential',
@@ -32,13 +32,15 @@ const ERRORS_SHOWN = 3;
 
 export async function openGraphql(config: GraphqlConfig, context: SourceContext): Promise<Source> {
   const { env, signal } = context;
-  const connections = await openConnections({ tls: config.tls, timeoutMs: TIMEOUT_MS }, env);
+  const timeoutMs = (config.timeout ?? ANSWER_SECS) * 1000;
+  const connections = await openConnections({ tls: config.tls, timeoutMs }, env);
   const client = new HttpClient({
     env,
     signal,
     provider: context.credentials.resolve(config.auth),
     homes: [config.endpoint],
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs,
+    timeoutField: 'timeout',
     retry: requestRetry(context.retry, RETRY, {}),
     rules: compileRules(config.retry_on_response),
     fetch: connections.fetch,

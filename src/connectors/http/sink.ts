@@ -99,6 +99,7 @@ export function httpSinkClient(
     provider: context.credentials.resolve(config.auth),
     homes: [config.url],
     timeoutMs: config.timeout * 1000,
+    timeoutField: 'timeout',
     retry: retryOf(config, context),
     fetch: connections.fetch,
   });

@@ -3,7 +3,14 @@ import { declaredColumns, inferTypes } from '../../kit/declared-columns.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../kit/schema.ts';
 import { auth } from '../_http/auth.ts';
 import { decodeSteps } from '../_http/decode-config.ts';
-import { httpMethod, httpUrl, isBodyless, scalarText, tagged } from '../_http/fields.ts';
+import {
+  answerTimeout,
+  httpMethod,
+  httpUrl,
+  isBodyless,
+  scalarText,
+  tagged,
+} from '../_http/fields.ts';
 import { tlsBlock } from '../_http/tls.ts';
 
 const STYLES = ['PageNumber', 'Offset', 'BodyCursor'] as const;
@@ -98,6 +105,7 @@ const plain = z.lazy(() =>
     decode: decodeSteps('xml'),
     batch_size: batchSize(),
     tls: tlsBlock(),
+    timeout: answerTimeout(),
     columns: declaredColumns(),
     infer_types: inferTypes(),
   }),

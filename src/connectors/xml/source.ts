@@ -7,6 +7,7 @@ import { xmlText } from '../../lib/xml/xml-text.ts';
 import { answerSource } from '../_http/answer-source.ts';
 import { HttpClient, type HttpAnswer, type HttpRequest } from '../_http/client.ts';
 import { openConnections } from '../_http/connections.ts';
+import { ANSWER_SECS } from '../_http/fields.ts';
 import { decodeAnswer } from '../_http/decode.ts';
 import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../_http/retry.ts';
 import { joinUrl, looksSecret } from '../_http/url.ts';
@@ -14,7 +15,6 @@ import { methodOf, type XmlConfig } from './config.ts';
 import { createPager, type PageChange } from './pager.ts';
 import { bodyOf, envelope, faultOf, soapHeaders } from './soap.ts';
 
-const TIMEOUT_MS = 30_000;
 const RETRY: RequestRetry = {
   maxRetries: 3,
   backoff: 'exponential',
@@ -28,14 +28,16 @@ export async function openXml(config: XmlConfig, context: SourceContext): Promis
   const { env, signal } = context;
   for (const [name, value] of Object.entries(config.query_params))
     if (looksSecret(name)) env.redactor.register(value);
-  const connections = await openConnections({ tls: config.tls, timeoutMs: TIMEOUT_MS }, env);
+  const timeoutMs = (config.timeout ?? ANSWER_SECS) * 1000;
+  const connections = await openConnections({ tls: config.tls, timeoutMs }, env);
   const client = new HttpClient({
     env,
     signal,
     provider: context.credentials.resolve(config.auth),
     homes: [config.base_url],
     baseUrl: config.base_url,
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs,
+    timeoutField: 'timeout',
     retry: requestRetry(context.retry, RETRY, {}),
     // Faults of SOAP come with the status 500.
     ...(config.soap === undefined ? {} : { accepts: isXmlFailure }),

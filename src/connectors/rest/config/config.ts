@@ -5,7 +5,7 @@ import { boolean, integer, json, number, optional, text } from '../../../kit/sch
 import { byteCode } from '../../_files/config.ts';
 import { auth } from '../../_http/auth.ts';
 import { decodeSteps } from '../../_http/decode-config.ts';
-import { headerMap, httpMethod, scalarText, spelled } from '../../_http/fields.ts';
+import { answerTimeout, headerMap, httpMethod, scalarText, spelled } from '../../_http/fields.ts';
 import { jsonPath } from '../../_http/json-path.ts';
 import { replicationMethod } from '../../_http/replication-fields.ts';
 import { responseRules } from '../../_http/response-rules.ts';
@@ -42,9 +42,7 @@ const request = () => ({
     .meta({ description: 'Query parameters that are repeated once for each value.' }),
   body: optional(json()).meta({ description: 'JSON body of every request.' }),
   tls: tlsBlock(),
-  timeout: optional(number({ min: 0.001, max: 86_400 })).meta({
-    description: 'Seconds to wait for an answer; unset: 30.',
-  }),
+  timeout: answerTimeout(),
   request_delay: optional(number({ min: 0, max: 86_400 })).meta({
     description: 'Seconds to wait between pages.',
   }),

@@ -4,12 +4,12 @@ import { HttpClient } from '../../_http/client.ts';
 import { compileRules } from '../../_http/response-rules.ts';
 import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../../_http/retry.ts';
 import { openConnections, type Connections } from '../../_http/connections.ts';
+import { ANSWER_SECS } from '../../_http/fields.ts';
 import { looksSecret } from '../../_http/url.ts';
 import type { RestConfig } from '../config/config.ts';
 import { compileExtraction, type Extract } from '../read/records.ts';
 import { shapeOf, type Shape } from './shape.ts';
 
-const TIMEOUT_SECS = 30;
 const DEFAULT_RETRIES = 3;
 const DEFAULT_BACKOFF_SECS = 1;
 const DEFAULT_RETRY: RequestRetry = {
@@ -35,7 +35,7 @@ export async function setUp(config: RestConfig, context: SourceContext): Promise
   const shape = shapeOf(config);
   hideSecrets(config, context.env.redactor);
   const provider = context.credentials.resolve(config.auth);
-  const timeoutMs = (config.timeout ?? TIMEOUT_SECS) * 1000;
+  const timeoutMs = (config.timeout ?? ANSWER_SECS) * 1000;
   const connections = await openConnections({ tls: config.tls, timeoutMs }, context.env);
   const client = new HttpClient({
     env: context.env,
@@ -45,6 +45,7 @@ export async function setUp(config: RestConfig, context: SourceContext): Promise
     trustedHosts: config.trusted_hosts,
     baseUrl: config.base_url,
     timeoutMs,
+    timeoutField: 'timeout',
     retry: retryOf(config, context.retry),
     rules: compileRules(config.retry_on_response),
     fetch: connections.fetch,
