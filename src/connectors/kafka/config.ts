@@ -51,7 +51,8 @@ export const kafkaSourceConfig = z.lazy(() =>
         advanced: true,
       }),
       session_timeout: nullAsAbsent(number({ min: 1, max: 3600 }).default(30)).meta({
-        description: 'Seconds without an answer after which a broker counts as lost.',
+        description:
+          'Seconds without an answer after which a broker counts as lost, and for which a lost one is tried again.',
         advanced: true,
       }),
       on_decode_error: nullAsAbsent(z.enum(['fail', 'skip']).default('fail')).meta({

@@ -59,7 +59,7 @@ class KafkaSource implements Source {
     const { config, context } = setup;
     const registry = registryOf(config.schema_registry, context);
     this.#setup = setup;
-    this.#again = readAgain(context);
+    this.#again = readAgain(context, { forMs: config.session_timeout * 1000 });
     this.#decoders = {
       key: decoderOf(config.key_format, registry),
       value: decoderOf(config.value_format, registry),
