@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import { closedInTime } from '../lib/closed-in-time.ts';
 import { ConnectorError } from '../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonObject } from '../lib/text/json.ts';
 import { openPostgresPool, postgresUrlFault, withClient } from '../lib/sql/postgres.ts';
@@ -43,7 +44,7 @@ export const postgresState = defineStateStore<z.output<typeof config>>({
   durable: true,
   examples: [{ url: 'postgres://writer:secret@db.example:5432/control', ensure_table: true }],
   open: async ({ url, table, ensure_table, max_connections }, { signal }) => {
-    const pool = await openPostgresPool({ url, max: max_connections });
+    const pool = await openPostgresPool({ url, max: max_connections, time: { secs: ANSWER_SECS } });
     const name = quoteName(table);
     try {
       await withClient(
@@ -53,7 +54,7 @@ export const postgresState = defineStateStore<z.output<typeof config>>({
       );
       return openTable({ pool, signal }, name);
     } catch (error) {
-      await pool.end();
+      await closedInTime(() => pool.end());
       throw ensure_table ? error : withAdvice(error, table);
     }
   },
@@ -72,6 +73,9 @@ function createTable(table: string): string {
   return `BEGIN; SELECT pg_advisory_xact_lock(hashtext('headgate state table'));
     CREATE TABLE IF NOT EXISTS ${table} (key text PRIMARY KEY, value jsonb NOT NULL, updated_at timestamptz NOT NULL DEFAULT now()); COMMIT`;
 }
+
+/** Each statement is about one line of a small table. */
+const ANSWER_SECS = 60;
 
 interface Connection {
   readonly pool: Pool;
@@ -159,6 +163,6 @@ function openTable({ pool, ...lend }: Connection, table: string): StateStore {
           token,
         ]);
       }),
-    close: () => pool.end().catch(() => {}),
+    close: () => closedInTime(() => pool.end()),
   };
 }

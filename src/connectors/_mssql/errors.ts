@@ -80,6 +80,9 @@ export function numberOf(error: unknown): number {
   return 0;
 }
 
+/** A statement took too long, and the server does not hear that it is to end, either. */
+const SILENCE = /^Failed to cancel request/;
+
 /** Errors of our own pass unchanged. */
 export function mssqlError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
@@ -87,6 +90,11 @@ export function mssqlError(error: unknown, doing: string): ConnectorError {
   const { code, number } = codesOf(inner);
   const hint = HINTS[number] ?? HINTS[code];
   const from = number === 0 ? '' : ` (error ${number})`;
+  if (SILENCE.test(messageOf(inner)))
+    return new ConnectorError('timeout', `${doing}: the server does not answer`, {
+      hint: 'raise `statement_timeout_secs`',
+      cause: inner,
+    });
   return new ConnectorError(kindOf(inner), `${doing}: ${messageOf(inner)}${from}`, {
     cause: inner,
     ...(hint === undefined ? {} : { hint }),

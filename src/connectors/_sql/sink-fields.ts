@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../lib/text/json.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
 import { z } from 'zod';
-import { batchSize, boolean, finding, optional, text } from '../../kit/schema.ts';
+import { batchSize, boolean, finding, integer, optional, text } from '../../kit/schema.ts';
 import type { ReadBack, SinkCapabilities } from '../../kit/sink.ts';
 import { checkWriteFields, isKeyed, writeFields, type WriteFields } from '../../kit/write-spec.ts';
 import type { OnRounding } from './rounding.ts';
@@ -23,6 +23,15 @@ export function sqlSinkFields() {
     }),
     ...writeFields(['append', 'upsert', 'delete', 'overwrite']),
   };
+}
+
+/** An hour: loading and replacing tables may take long. */
+export function statementTimeout() {
+  return integer({ min: 0, max: 2_000_000 }).default(3600).meta({
+    description:
+      'Seconds after which a server that does not answer is given up and the write fails; 0 waits forever.',
+    advanced: true,
+  });
 }
 
 export interface SqlSinkConfig extends WriteFields {

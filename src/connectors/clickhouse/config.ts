@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { batchSize, boolean, finding, integer, json, optional, text } from '../../kit/schema.ts';
 import { isObject } from '../../lib/text/json.ts';
 import { endpointUrl, httpUrl } from '../_http/fields.ts';
-
 import { replication, stateKey } from '../_sql/source-fields.ts';
+import { statementTimeout } from '../_sql/sink-fields.ts';
 import { queryFaults } from './read/query.ts';
 
 const HTTP_PORT = 8123;
@@ -26,6 +26,7 @@ const endpointFields = () => ({
   }),
   user: optional(text()).meta({ description: 'Who asks; the user `default` when absent.' }),
   password: optional(z.string()).meta({ description: 'The password of the user.', secret: true }),
+  statement_timeout_secs: statementTimeout(),
 });
 
 export interface Endpoint {
@@ -36,6 +37,7 @@ export interface Endpoint {
   readonly database: string;
   readonly user?: string | undefined;
   readonly password?: string | undefined;
+  readonly statement_timeout_secs: number;
 }
 
 function checkEndpoint(config: Endpoint, ctx: z.RefinementCtx): void {

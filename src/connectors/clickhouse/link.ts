@@ -18,8 +18,6 @@ import { baseOf, type Endpoint } from './config.ts';
 import { isUntouched, serverError } from './errors.ts';
 import { quoted } from './types/quote.ts';
 
-/** A query may compute for long before its first row comes. */
-const TIMEOUT_MS = 3_600_000;
 const RETRY: RequestRetry = {
   maxRetries: 3,
   backoff: 'exponential',
@@ -54,6 +52,10 @@ export interface ServerFacts {
   takes(this: void, setting: string): boolean;
 }
 
+function timeoutOf({ statement_timeout_secs: secs }: Endpoint): number | undefined {
+  return secs === 0 ? undefined : secs * 1000;
+}
+
 export class Link {
   readonly #base: string;
   readonly #database: string;
@@ -76,7 +78,8 @@ export class Link {
       signal,
       provider: { get: () => Promise.resolve(credential), invalidate: () => {} },
       homes: [this.#base],
-      timeoutMs: TIMEOUT_MS,
+      timeoutMs: timeoutOf(config),
+      timeoutField: 'statement_timeout_secs',
       retry: NO_RETRY,
       accepts: () => true,
       fetch: connections.fetch,
@@ -84,7 +87,7 @@ export class Link {
   }
 
   static async open(config: Endpoint, context: LinkContext): Promise<Link> {
-    const connections = await openConnections({ timeoutMs: TIMEOUT_MS }, context.env);
+    const connections = await openConnections({ timeoutMs: timeoutOf(config) ?? Infinity }, context.env);
     return new Link(config, context, connections);
   }
 

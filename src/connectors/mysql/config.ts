@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { batchSize, finding, text } from '../../kit/schema.ts';
 import { parseMysqlAddress } from '../../lib/sql/mysql-address.ts';
-import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
+import { checkSqlSink, sqlSinkFields, statementTimeout } from '../_sql/sink-fields.ts';
 import {
   bigNumbers,
   connections,
@@ -63,6 +63,7 @@ export const mysqlSinkConfig = z.lazy(() =>
       connection_url: connectionUrl,
       ...sqlSinkFields(),
       max_connections: connections(5, 'Maximum number of open connections; a row uses one.'),
+      statement_timeout_secs: statementTimeout(),
       write_method: z
         .preprocess(
           (value) => value ?? undefined,

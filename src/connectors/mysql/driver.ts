@@ -36,7 +36,7 @@ export async function openMysqlDriver(
   config: MysqlSinkConfig,
   context: SinkContext,
 ): Promise<SqlDriver> {
-  const session = new WriteSession(config.connection_url, context.signal);
+  const session = new WriteSession(config, context.signal);
   try {
     const server = await session.run('connection failed', (connection) =>
       aboutServer(connection, config, context),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { batchSize, finding, optional, text } from '../../kit/schema.ts';
 import { postgresUrlFault } from '../../lib/sql/postgres.ts';
-import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
+import { checkSqlSink, sqlSinkFields, statementTimeout } from '../_sql/sink-fields.ts';
 import {
   bigNumbers,
   connections,
@@ -78,6 +78,7 @@ export const postgresSinkConfig = z.lazy(() =>
         description: 'Schema of the table; without it the search path decides.',
       }),
       max_connections: connections(5, 'Maximum number of open connections.'),
+      statement_timeout_secs: statementTimeout(),
       write_method: z
         .preprocess(
           (value) => value ?? undefined,

@@ -1,4 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
+import { closedInTime } from '../../lib/closed-in-time.ts';
+import { momentAfter } from '../../lib/moment-after.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { inPostgresTransaction, withClient } from '../../lib/sql/postgres.ts';
 import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
@@ -258,12 +260,12 @@ export async function openPostgresDriver(
     drop: (table) =>
       withClient(
         pool,
-        { doing: `dropping \`${table}\`` },
+        { doing: `dropping \`${table}\``, signal: momentAfter(context.signal) },
         async (client) => void (await client.query(`DROP TABLE IF EXISTS ${qualified(table)}`)),
       ),
     async close() {
       await writes.close();
-      await pool.end().catch(() => {});
+      await closedInTime(() => pool.end());
     },
   };
 }
@@ -286,7 +288,7 @@ async function checkConnection(pool: Pool, signal: AbortSignal): Promise<void> {
       client.query('SELECT 1'),
     );
   } catch (error) {
-    await pool.end();
+    await closedInTime(() => pool.end());
     throw error;
   }
 }

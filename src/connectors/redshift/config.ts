@@ -3,6 +3,7 @@ import { batchSize, boolean, finding, integer, json, optional, text } from '../.
 import { isObject } from '../../lib/text/json.ts';
 import { endpointUrl } from '../_http/fields.ts';
 import { queryFaults } from '../_postgres/query.ts';
+import { statementTimeout } from '../_sql/sink-fields.ts';
 import { connections, replication, scalar, stateKey } from '../_sql/source-fields.ts';
 import { statementFaults } from './read/statement.ts';
 
@@ -164,6 +165,7 @@ const sinkFields = z.lazy(() =>
       description: 'Records of one COPY or INSERT at most; 0: all that are written together.',
     }),
     max_connections: connections(5, 'Maximum number of open connections; a sink uses one.'),
+    statement_timeout_secs: statementTimeout(),
     create_table: boolean().default(true).meta({
       description:
         'Create the table when it does not exist: its columns are taken from the first page and may be null.',

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientBase, ClientConfig, Pool, PoolClient, PoolConfig } from 'pg';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
 import { contextOf, isRefusal } from './postgres-context.ts';
+import { StatementLimit, type StatementTime } from './statement-limit.ts';
 import { untilAborted } from './until-aborted.ts';
 import { permittedFile } from '../files/file-access.ts';
 
@@ -118,9 +119,16 @@ export type SessionSettings = Pick<
   | 'options'
 >;
 
+const TIMES = new WeakMap<Pool, StatementTime>();
+
 /** A pool; connections are made when first needed. */
 export async function openPostgresPool(
-  options: ConnectOptions & { readonly max: number; readonly session?: SessionSettings },
+  options: ConnectOptions & {
+    readonly max: number;
+    readonly session?: SessionSettings;
+    /** Holds for everything that is done with its connections. */
+    readonly time?: StatementTime;
+  },
 ): Promise<Pool> {
   const { default: pg } = await import('pg');
   try {
@@ -128,6 +136,7 @@ export async function openPostgresPool(
     pool.on('error', () => {});
     // One that breaks between two queries of its user is found by the second one.
     pool.on('connect', (client) => client.on('error', () => {}));
+    if (options.time !== undefined) TIMES.set(pool, options.time);
     return pool;
   } catch (error) {
     throw postgresError(error, 'connection failed');
@@ -161,17 +170,17 @@ export async function lend(pool: Pool, signal: AbortSignal | undefined): Promise
   return {
     client,
     async do(doing, work) {
+      using limit = new StatementLimit(signal, doing, TIMES.get(pool));
       try {
         const working = work();
         return await untilAborted(working, {
-          signal,
+          signal: limit.signal,
           cancel: () => cancelStatement(client, working),
         });
       } catch (error) {
-        broken ||= signal?.aborted === true || isBroken(error);
-        throw signal?.aborted === true && error === signal.reason
-          ? error
-          : postgresError(error, doing);
+        const isStopped = limit.signal?.aborted === true;
+        broken ||= isStopped || isBroken(error);
+        throw isStopped && error === limit.signal.reason ? error : postgresError(error, doing);
       }
     },
     release: () => client.release(broken),

@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Pool } from 'pg';
 import type { PartContext } from '../../../kit/context.ts';
+import { closedInTime } from '../../../lib/closed-in-time.ts';
 import { openPostgresPool, withClient } from '../../../lib/sql/postgres.ts';
 import { openSqlite, sqliteError } from '../../../lib/sql/sqlite.ts';
 import type { SqlAddress } from './sql-address.ts';
@@ -27,10 +28,12 @@ export async function openDatabase(
     const mode = writes ? 'rwc' : 'rw';
     return new SqliteDatabase(openSqlite(address.url, { mode, cwd: env.cwd }));
   }
-  const pool = await openPostgresPool({ url: address.url, max: 1, signal });
+  const pool = await openPostgresPool({ url: address.url, max: 1, signal, time: ANSWER_TIME });
   return new PostgresDatabase(pool, signal);
 }
 
+/** Its statements are about a line of a small table each. */
+const ANSWER_TIME = { secs: 60 };
 const DOING = 'the catalog cannot be asked';
 
 class SqliteDatabase implements CatalogDatabase {
@@ -108,7 +111,7 @@ class PostgresDatabase implements CatalogDatabase {
   }
 
   async close(): Promise<void> {
-    await this.#pool.end().catch(() => {});
+    await closedInTime(() => this.#pool.end());
   }
 
   #query(

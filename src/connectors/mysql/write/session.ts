@@ -3,7 +3,14 @@ import type { Connection } from 'mysql2';
 import { requireOpen } from '../../../kit/sink.ts';
 import { askMysql, connectMysql, killStatement } from '../../../lib/sql/mysql.ts';
 import { isBroken, mysqlError } from '../../../lib/sql/mysql-errors.ts';
+import { momentAfter } from '../../../lib/moment-after.ts';
+import {
+  StatementLimit,
+  statementTimeOf,
+  type StatementTime,
+} from '../../../lib/sql/statement-limit.ts';
 import { untilAborted } from '../../../lib/sql/until-aborted.ts';
+import type { MysqlSinkConfig } from '../config.ts';
 
 /**
  * Values that a column does not take are errors; zero is a value of automatic columns; years, months
@@ -17,23 +24,28 @@ const WRITING = [
 
 export class WriteSession {
   readonly #url: string;
+  readonly #time: StatementTime;
   readonly #signal: AbortSignal;
   #connection: Connection | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  constructor(url: string, signal: AbortSignal) {
-    this.#url = url;
+  constructor(
+    config: Pick<MysqlSinkConfig, 'connection_url' | 'statement_timeout_secs'>,
+    signal: AbortSignal,
+  ) {
+    this.#url = config.connection_url;
+    this.#time = statementTimeOf(config);
     this.#signal = signal;
   }
 
-  /** Runs one task, which ends with the signal unless it has to be done in any case. */
+  /** Runs one task, which ends with the signal; one that is `always` done, a moment later. */
   run<T>(
     doing: string,
     work: (connection: Connection) => Promise<T>,
     { always = false }: { readonly always?: boolean } = {},
   ): Promise<T> {
-    const signal = always ? undefined : this.#signal;
+    const signal = always ? momentAfter(this.#signal) : this.#signal;
     const task = this.#last.then(() => this.#run(doing, work, signal));
     this.#last = task.catch(() => {});
     return task;
@@ -64,9 +76,9 @@ export class WriteSession {
   async #run<T>(
     doing: string,
     work: (connection: Connection) => Promise<T>,
-    signal: AbortSignal | undefined,
+    signal: AbortSignal,
   ): Promise<T> {
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     requireOpen(this.#isClosed);
     const connection = (this.#connection ??= await connectMysql({
       url: this.#url,
@@ -74,15 +86,16 @@ export class WriteSession {
       signal,
       sendsFiles: true,
     }));
+    using limit = new StatementLimit(signal, doing, this.#time);
     try {
       return await untilAborted(work(connection), {
-        signal,
+        signal: limit.signal,
         cancel: () => killStatement(connection, this.#url),
       });
     } catch (error) {
-      const isStopped = signal?.aborted === true;
+      const isStopped = limit.signal?.aborted === true;
       if (isStopped || isBroken(error)) this.#forget();
-      throw isStopped && error === signal.reason ? error : mysqlError(error, doing);
+      throw isStopped && error === limit.signal.reason ? error : mysqlError(error, doing);
     }
   }
 

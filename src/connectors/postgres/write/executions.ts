@@ -6,6 +6,7 @@ import type { Pool } from 'pg';
 import type { SinkContext } from '../../../kit/context.ts';
 import type { PostgresSinkConfig } from '../config.ts';
 import { openPostgresPool, withClient } from '../../../lib/sql/postgres.ts';
+import { statementTimeOf } from '../../../lib/sql/statement-limit.ts';
 
 /** A session is found by its name, which says whose it is. */
 const END_EARLIER = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -16,12 +17,13 @@ type Execution = Pick<SinkContext, 'runId' | 'claim' | 'signal'>;
 
 /** Its sessions are named where other servers may take the run over. */
 export function openExecutionPool(
-  config: Pick<PostgresSinkConfig, 'connection_url' | 'max_connections'>,
+  config: Pick<PostgresSinkConfig, 'connection_url' | 'max_connections' | 'statement_timeout_secs'>,
   { runId, claim }: Execution,
 ): Promise<Pool> {
   return openPostgresPool({
     url: config.connection_url,
     max: config.max_connections,
+    time: statementTimeOf(config),
     session: claim === undefined ? {} : { application_name: `headgate ${runId} ${claim}` },
   });
 }

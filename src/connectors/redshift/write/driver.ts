@@ -2,9 +2,11 @@
 import type { ClientBase, Pool } from 'pg';
 import type { SinkContext } from '../../../kit/context.ts';
 import { requireOpen } from '../../../kit/sink.ts';
+import { closedInTime } from '../../../lib/closed-in-time.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { inPostgresTransaction, openPostgresPool, withClient } from '../../../lib/sql/postgres.ts';
 import { quoteName } from '../../../lib/sql/sql-name.ts';
+import { statementTimeOf } from '../../../lib/sql/statement-limit.ts';
 import { columnRounding } from '../../_postgres/narrow-columns.ts';
 import { ONLY_APPENDS } from '../../_sql/appending-sink.ts';
 import {
@@ -28,6 +30,7 @@ export async function openRedshiftDriver(
   const pool = await openPostgresPool({
     url: connectionUrl(config),
     max: config.max_connections,
+    time: statementTimeOf(config),
   });
   try {
     const { signal } = context;
@@ -40,7 +43,7 @@ export async function openRedshiftDriver(
         : undefined;
     return new RedshiftDriver(config, context, { pool, schema, copies });
   } catch (error) {
-    await pool.end().catch(() => {});
+    await closedInTime(() => pool.end());
     throw error;
   }
 }
@@ -135,7 +138,7 @@ class RedshiftDriver implements SqlDriver {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#parts.copies?.close();
-    await this.#parts.pool.end().catch(() => {});
+    await closedInTime(() => this.#parts.pool.end());
   }
 
   readonly evolve = ONLY_APPENDS.evolve;
