@@ -9,71 +9,37 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SinkSubject } from '../../src/conformance/sink/subject.ts';
-import { SourceSubject } from '../../src/conformance/source/subject.ts';
-import { RECORDS_LANE } from '../../src/kit/page.ts';
 import type { SinkFixture } from '../../src/kit/sink-fixture.ts';
 import type { SourceFixture } from '../../src/kit/source-fixture.ts';
-import type { SourceDefinition } from '../../src/kit/source.ts';
-import { check } from '../../src/kit/schema.ts';
-import { messageOf } from '../../src/lib/errors.ts';
-import {
-  canonicalJson,
-  isObject,
-  stringifyJson,
-  type JsonObject,
-  type JsonValue,
-} from '../../src/lib/text/json.ts';
+import { stringifyJson, type JsonValue } from '../../src/lib/text/json.ts';
 import { attemptOf, crashCases, Crasher, holdPromise } from './crash/crash.ts';
-import { sinkFixtures, sourceFixtures } from './fixtures/fixtures-of.ts';
+import { sourceFixtures } from './fixtures/fixtures-of.ts';
 import { SINK_TOOLS } from './sink-tools.ts';
 import { Wires, type Direction, type Fault } from './wire/faulty-wire.ts';
+import {
+  alteredFor,
+  bounded,
+  expectClear,
+  keyOf,
+  leaveAloneWhatIsCutOff,
+  NO_WIRE,
+  readAll,
+  wiredSinks,
+  withServer,
+} from './wire/wired-parts.ts';
+
+leaveAloneWhatIsCutOff();
 
 const LONG = { timeout: 300_000 };
-/** What reconnecting may take, with the waits that sources make. */
-const LATE_MS = 40_000;
 const BROKEN_AT: Readonly<Record<Direction, readonly number[]>> = {
   up: [0.4, 0.8, 1],
   down: [0.3, 0.6, 0.95],
-};
-
-/** Parts that speak with no server themselves, each with the reason. */
-const NO_WIRE: Readonly<Record<string, string>> = {
-  singer: 'a process, with which it has pipes',
-  stdout: 'its own output',
-  webhook: 'others come to it',
 };
 
 /** Stubs of servers that keep what was cut off on its way, each with the reason. */
 const NO_REDELIVERY: Readonly<Record<string, string>> = {
   pubsub: 'its time for answers never ends by itself',
 };
-
-/** What else the config of a part needs to go by a wire. */
-const ALTERED: Readonly<Record<string, JsonObject>> = {
-  // The key of the server is known with its port.
-  'sink sftp': { known_hosts: 'insecure' },
-  'source sftp': { known_hosts: 'insecure' },
-  // A message whose delivery was cut off is hidden for so long.
-  'source sqs': { visibility_timeout_secs: 10 },
-};
-
-/** Stubs of servers live in this process, and have nobody to tell that a request was cut off. */
-const isCutOff = (reason: unknown): boolean =>
-  // Only the server's side of a request ends there; a part that leaves an error alone is not hidden.
-  reason instanceof Error && /\babortIncoming\b/.test(reason.stack ?? '');
-
-let told: NodeJS.UnhandledRejectionListener[] = [];
-beforeAll(() => {
-  told = process.listeners('unhandledRejection');
-  process.removeAllListeners('unhandledRejection');
-  process.on('unhandledRejection', (reason, promise) => {
-    if (!isCutOff(reason)) for (const tell of told) tell(reason, promise);
-  });
-});
-afterAll(() => {
-  process.removeAllListeners('unhandledRejection');
-  for (const tell of told) process.on('unhandledRejection', tell);
-});
 
 /** Of what an undisturbed run sent and got. */
 function faultsOf(passed: Readonly<Record<Direction, number>>): readonly Fault[] {
@@ -90,35 +56,7 @@ function faultsOf(passed: Readonly<Record<Direction, number>>): readonly Fault[]
 const said = ({ direction, after, lasts }: Fault): string =>
   `after ${after} bytes ${direction === 'up' ? 'to' : 'from'} the server and a reset for ${lasts === 'a moment' ? 'a moment' : 'good'}`;
 
-function expectClear(error: string, fixture: { readonly secret?: string }, when: string): void {
-  assert.match(error, /\w+ \w+/, `${when} the error says nothing`);
-  assert.doesNotMatch(
-    error,
-    /undefined|\[object|internal error/i,
-    `${when} the error is not clear`,
-  );
-  if (fixture.secret !== undefined)
-    assert.ok(!error.includes(fixture.secret), `${when} the error has a secret`);
-}
-
-/** The first fixture of each type that needs a server. */
-function withServer<D extends { readonly type: string }, F extends { start?(): Promise<void> }>(
-  all: readonly (readonly [D, F])[],
-): (readonly [string, D, F])[] {
-  const first = new Map<string, readonly [D, F]>();
-  for (const [definition, fixture] of all)
-    if (fixture.start !== undefined && !first.has(definition.type))
-      first.set(definition.type, [definition, fixture]);
-  return [...first].map(([type, [definition, fixture]]) => [type, definition, fixture]);
-}
-
-/** As where sinks are killed: one for each way in which bytes become durable. */
-const sinks = (await sinkFixtures())
-  .filter(([, one]) => one.start !== undefined && one.crashesLike === undefined)
-  .map(([definition, fixture]) => {
-    const name = fixture.name === undefined ? '' : ` (${fixture.name})`;
-    return [`${definition.type}${name}`, definition, fixture] as const;
-  });
+const sinks = await wiredSinks();
 
 describe.each(sinks)('sink %s', (_title, definition, fixture: SinkFixture) => {
   const { type } = definition;
@@ -133,7 +71,7 @@ describe.each(sinks)('sink %s', (_title, definition, fixture: SinkFixture) => {
       await using wires = new Wires();
       const attempt = () =>
         attemptOf(subject, crashCase, (config) =>
-          wires.through({ ...config, ...ALTERED[`sink ${type}`] }),
+          wires.through({ ...config, ...alteredFor('sink', type) }),
         );
       const passed = await (async () => {
         await using whole = await attempt();
@@ -165,11 +103,6 @@ describe.each(sinks)('sink %s', (_title, definition, fixture: SinkFixture) => {
   });
 });
 
-const bounded = (definition: SourceDefinition, config: JsonObject): boolean => {
-  const checked = check(definition.config, config);
-  return checked.ok && definition.capabilities(checked.value).unbounded === undefined;
-};
-
 describe.each(withServer(await sourceFixtures()))(
   'source %s',
   (type, definition, fixture: SourceFixture) => {
@@ -199,7 +132,7 @@ describe.each(withServer(await sourceFixtures()))(
           pipeline: {
             source: {
               type,
-              config: await wires.through({ ...config, ...ALTERED[`source ${type}`] }),
+              config: await wires.through({ ...config, ...alteredFor('source', type) }),
             },
             sink: { type: 'jsonl', config: { path } },
           },
@@ -230,51 +163,6 @@ describe.each(withServer(await sourceFixtures()))(
   },
 );
 
-/** Reads with one connector after the other until all records came; each goes on where the last failed. */
-async function readAll(
-  definition: SourceDefinition,
-  fixture: SourceFixture,
-  config: JsonObject,
-): Promise<{ readonly seen: readonly JsonValue[]; readonly errors: readonly string[] }> {
-  const subject = (await SourceSubject.of(definition, fixture)).with(config);
-  const [seen, errors]: [JsonValue[], string[]] = [[], []];
-  const missing = (): boolean => new Set(seen.map(keyOf)).size < fixture.records.length;
-  const until = performance.now() + LATE_MS;
-  let bookmark: JsonValue | undefined;
-  while (missing() && performance.now() < until) {
-    const stop = new AbortController();
-    const late = setTimeout(() => stop.abort(new Error('late')), until - performance.now());
-    try {
-      const source = await subject.open({ config, signal: stop.signal, batchSize: 4 });
-      try {
-        const request = { lane: RECORDS_LANE, ...(bookmark === undefined ? {} : { bookmark }) };
-        for await (const page of source.pages(request)) {
-          seen.push(...structuredClone([...page.records()]));
-          if (page.bookmark !== undefined) {
-            bookmark = page.bookmark;
-            await source.acknowledge?.(bookmark);
-          }
-          if (!missing()) stop.abort(new Error('seen enough'));
-        }
-      } finally {
-        await source.close();
-      }
-    } catch (error) {
-      if (!stop.signal.aborted) errors.push(messageOf(error));
-    } finally {
-      clearTimeout(late);
-    }
-  }
-  return { seen, errors };
-}
-
-/** Of a change what was done: positions and names differ from table to table. */
-function keyOf(record: JsonValue): string {
-  if (!isObject(record) || record['op'] === undefined) return canonicalJson(record);
-  const { op, before = null, after = null, document_key: key = null } = record;
-  return canonicalJson({ op, before, after, key });
-}
-
 describe.each(withServer(await sourceFixtures()).filter(([, , { upstream }]) => upstream))(
   'source %s, which never ends,',
   (type, definition, fixture: SourceFixture) => {
@@ -288,7 +176,7 @@ describe.each(withServer(await sourceFixtures()).filter(([, , { upstream }]) => 
       assert.ok(upstream !== undefined);
       const readSent = async (wires: Wires, fault?: Fault) => {
         const config = await upstream.fresh();
-        const wired = await wires.through({ ...config, ...ALTERED[`source ${type}`] });
+        const wired = await wires.through({ ...config, ...alteredFor('source', type) });
         await upstream.send(config, records);
         wires.arm(fault);
         const read = await readAll(definition, fixture, wired);

@@ -14,7 +14,7 @@ import { replicateDocument } from '../../../src/features/replication/replicate-d
 import { Page } from '../../../src/kit/page.ts';
 import { createParts } from '../../../src/kit/parts.ts';
 import { defineSource } from '../../../src/kit/source.ts';
-import { messageOf } from '../../../src/lib/errors.ts';
+import { messageOf, StopReason } from '../../../src/lib/errors.ts';
 import { parseJson, type JsonObject } from '../../../src/lib/text/json.ts';
 import { planDocument } from '../../../src/plan/plan-document.ts';
 import type { RunOutcome } from '../../../src/wire/outcome.ts';
@@ -61,7 +61,10 @@ function wait({ held, free }: Hold): void {
   while (!existsSync(free)) Atomics.wait(never, 0, 0, 5);
 }
 
+let stop = new AbortController();
+
 async function run({ tree, crashAt, hold }: CrashTicket): Promise<RunReport> {
+  stop = new AbortController();
   const failpoints: string[] = [];
   const onFailpoint: FailpointHook = (failpoint, { page }) => {
     if (failpoints.length === crashAt) process.kill(process.pid, 'SIGKILL');
@@ -74,7 +77,7 @@ async function run({ tree, crashAt, hold }: CrashTicket): Promise<RunReport> {
     plan,
     parts,
     env: testEnv(),
-    signal: new AbortController().signal,
+    signal: stop.signal,
     onFailpoint,
   };
   if (replicationOf(plan) !== undefined) {
@@ -92,7 +95,11 @@ function errorOf(outcome: RunOutcome | undefined): string | null {
 
 // A process that is killed keeps nothing of what it compiled, unless it does so before.
 flushCompileCache();
-process.on('message', (ticket: CrashTicket) => {
+process.on('message', (ticket: CrashTicket | 'cancel') => {
+  if (ticket === 'cancel') {
+    stop.abort(new StopReason('cancel', 'the run was cancelled'));
+    return;
+  }
   run(ticket).then(
     (report) => process.send?.(report),
     (error: unknown) => process.send?.({ failpoints: [], error: messageOf(error) }),

@@ -100,10 +100,18 @@ export function crashCases(subject: SinkSubject): readonly CrashCase[] {
 
 const ENTRY = fileURLToPath(new URL('crash-process.ts', import.meta.url));
 
+const FAST_TIME = new URL('../wire/fast-time.ts', import.meta.url).href;
+
 /** Crashes one after the other; a process that did not crash runs the next ticket. */
 export class Crasher implements Disposable {
+  readonly #factor: number;
   #child: ChildProcess | undefined;
   #to: Destination | undefined;
+
+  /** With a factor the time of the processes passes so much faster. */
+  constructor(factor = 1) {
+    this.#factor = factor;
+  }
 
   /** `undefined` when the process was killed. */
   async run(ticket: CrashTicket, to?: Destination): Promise<RunReport | undefined> {
@@ -123,15 +131,26 @@ export class Crasher implements Disposable {
     return report;
   }
 
+  /** Asks the run to stop, as a user does. */
+  cancel(): void {
+    this.#child?.send('cancel');
+  }
+
   [Symbol.dispose](): void {
     this.#child?.kill('SIGKILL');
   }
 
   #start(): ChildProcess {
     const NODE_COMPILE_CACHE = join(tmpdir(), 'headgate-crash-compiled');
+    const isFast = this.#factor !== 1;
     const child = fork(ENTRY, [], {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      env: { ...process.env, NODE_COMPILE_CACHE },
+      ...(isFast ? { execArgv: ['--import', FAST_TIME] } : {}),
+      env: {
+        ...process.env,
+        NODE_COMPILE_CACHE,
+        HEADGATE_TEST_TIME_FACTOR: String(this.#factor),
+      },
     });
     child.stderr?.on('data', (bytes: Buffer) => this.#to?.printed?.(bytes));
     return child;

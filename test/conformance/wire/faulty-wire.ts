@@ -1,5 +1,6 @@
 /** A wire between a connector and its server, which breaks when it is told to. */
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject, JsonValue } from '../../../src/lib/text/json.ts';
 import { isObject } from '../../../src/lib/text/json.ts';
 
@@ -10,14 +11,26 @@ export interface Fault {
   readonly direction: Direction;
   /** So many bytes get through in that direction, over all connections. */
   readonly after: number;
-  /** Every connection is then reset. `for good`: later ones are, too. */
+  /**
+   * `reset`: every connection is then reset; `for good`: later ones are, too. `silence`: nothing
+   * passes any more, and new connections are accepted and never answered, until the wire is armed
+   * again.
+   */
+  readonly how?: 'reset' | 'silence';
   readonly lasts: 'a moment' | 'for good';
+}
+
+/** So many bytes at a time, each after a wait. */
+export interface Pace {
+  readonly bytes: number;
+  readonly everyMs: number;
 }
 
 export class FaultyWire implements AsyncDisposable {
   readonly #server: Server;
   readonly #target: number;
   readonly #sockets = new Set<Socket>();
+  #pace: Pace | undefined;
   #fault: Fault | undefined;
   #passed = { up: 0, down: 0 };
   #isBroken = false;
@@ -47,11 +60,17 @@ export class FaultyWire implements AsyncDisposable {
     return this.#isBroken;
   }
 
-  /** Whole again, until the fault; without one, for good. */
-  arm(fault?: Fault): void {
+  /** Whole again, until the fault; without one, for good. What was silent is reset. */
+  arm(fault?: Fault, pace?: Pace): void {
+    if (this.#isSilent) this.#breakAll();
     this.#fault = fault;
+    this.#pace = pace;
     this.#passed = { up: 0, down: 0 };
-    this.#isBroken = false;
+    this.#isBroken = fault?.how === 'silence' && fault.after === 0;
+  }
+
+  get #isSilent(): boolean {
+    return this.#isBroken && this.#fault?.how === 'silence';
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -61,41 +80,66 @@ export class FaultyWire implements AsyncDisposable {
 
   #connect(near: Socket): void {
     near.on('error', () => {});
+    if (this.#isSilent) {
+      this.#keep(near);
+      return;
+    }
     if (this.#isBroken && this.#fault?.lasts === 'for good') {
       near.resetAndDestroy();
       return;
     }
     const far = connect(this.#target, '127.0.0.1');
     far.on('error', () => near.resetAndDestroy());
-    for (const socket of [near, far]) {
-      socket.setNoDelay();
-      this.#sockets.add(socket);
-      socket.on('close', () => this.#sockets.delete(socket));
-    }
+    for (const socket of [near, far]) this.#keep(socket);
     this.#pass('up', near, far);
     this.#pass('down', far, near);
   }
 
+  #keep(socket: Socket): void {
+    socket.setNoDelay();
+    this.#sockets.add(socket);
+    socket.on('close', () => this.#sockets.delete(socket));
+  }
+
   #pass(direction: Direction, from: Socket, to: Socket): void {
+    let passing = Promise.resolve();
     from.on('data', (bytes) => {
-      const fault =
-        this.#fault?.direction === direction && !this.#isBroken ? this.#fault : undefined;
-      const room = fault === undefined ? Infinity : fault.after - this.#passed[direction];
-      if (bytes.length < room) {
-        this.#passed[direction] += bytes.length;
-        if (!to.write(bytes)) {
-          from.pause();
-          to.once('drain', () => from.resume());
-        }
+      if (this.#isSilent) return;
+      if (this.#pace === undefined) {
+        this.#let(bytes, direction, from, to);
         return;
       }
-      this.#isBroken = true;
-      this.#passed[direction] += room;
-      // What was let through arrives before the reset.
-      to.write(bytes.subarray(0, room), () => this.#breakAll());
+      from.pause();
+      passing = this.#slowly(this.#pace, bytes, (piece) => this.#let(piece, direction, from, to));
+      void passing.then(() => from.resume());
     });
-    from.on('end', () => to.end());
-    from.on('close', () => to.destroy());
+    // A silent network tells of no end, either.
+    from.on('end', () => this.#isSilent || void passing.then(() => to.end()));
+    from.on('close', () => this.#isSilent || void passing.then(() => to.destroy()));
+  }
+
+  async #slowly(pace: Pace, bytes: Buffer, pass: (piece: Buffer) => void): Promise<void> {
+    for (let at = 0; at < bytes.length; at += pace.bytes) {
+      await sleep(pace.everyMs);
+      pass(bytes.subarray(at, at + pace.bytes));
+    }
+  }
+
+  #let(bytes: Buffer, direction: Direction, from: Socket, to: Socket): void {
+    const fault = this.#fault?.direction === direction && !this.#isBroken ? this.#fault : undefined;
+    const room = fault === undefined ? Infinity : fault.after - this.#passed[direction];
+    if (bytes.length < room) {
+      this.#passed[direction] += bytes.length;
+      if (!to.write(bytes)) {
+        from.pause();
+        to.once('drain', () => from.resume());
+      }
+      return;
+    }
+    this.#isBroken = true;
+    this.#passed[direction] += room;
+    // What was let through arrives before the reset.
+    to.write(bytes.subarray(0, room), () => this.#isSilent || this.#breakAll());
   }
 
   #breakAll(): void {
@@ -121,8 +165,8 @@ export class Wires implements AsyncDisposable {
     return this.all.some((wire) => wire.isBroken);
   }
 
-  arm(fault?: Fault): void {
-    for (const wire of this.all) wire.arm(fault);
+  arm(fault?: Fault, pace?: Pace): void {
+    for (const wire of this.all) wire.arm(fault, pace);
   }
 
   /** The config with the ports of wires in place of those of servers on this machine. */
