@@ -13,7 +13,6 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { SinkSubject } from '../../src/conformance/sink/subject.ts';
 import type { SinkFixture } from '../../src/kit/sink-fixture.ts';
 import type { SourceFixture } from '../../src/kit/source-fixture.ts';
-import type { SourceDefinition } from '../../src/kit/source.ts';
 import { parseJson, stringifyJson, type JsonObject } from '../../src/lib/text/json.ts';
 import {
   attemptOf,
@@ -141,108 +140,110 @@ class Reading implements Disposable {
   }
 }
 
-describe.concurrent.each(wiredSources)('source %s', (type, definition, fixture: SourceFixture) => {
+type Wired = (typeof wiredSources)[number];
+
+describe.concurrent.each(wiredSources)('source %s', (...wired: Wired) => {
+  const [, , fixture] = wired;
   beforeAll(() => fixture.start?.(), LONG.timeout);
   afterAll(() => fixture.stop?.());
 
-  it('gives all or fails in time', LONG, async ({ skip }) => {
-    const config = { ...(await fixture.config()), ...alteredFor('source', type) };
-    if (!bounded(definition, config)) skip('never ends by itself');
-    using usual = new Crasher();
-    await using calm = new Wires();
-    using whole = new Reading();
-    const first = await usual.run({
-      tree: whole.tree(type, await calm.through(config)),
-      crashAt: null,
-    });
-    assert.equal(first?.error, null, 'fails without a fault');
-    const expected = whole.lines();
-    const { passed } = calm;
-    assert.ok(passed.up > 0, `${type} does not go by the wire`);
-    const run = async (runner: Crasher, fault?: Fault, pace?: Pace, short: JsonObject = {}) => {
-      const wires = new Wires();
-      const reading = new Reading();
-      const tree = reading.tree(type, await wires.through({ ...config, ...short }));
-      wires.arm(fault, pace);
-      return {
-        wires,
-        reading,
-        running: runner.run({ tree, crashAt: null }),
-        again: () => runner.run({ tree, crashAt: null }),
-        async [Symbol.asyncDispose]() {
-          reading[Symbol.dispose]();
-          await wires[Symbol.asyncDispose]();
-        },
-      };
-    };
-
-    {
-      await using slow = await run(usual, undefined, paceOf(passed));
-      const report = await within(GIVES_UP_MS, 'slow', slow.running);
-      assert.equal(report.error, null, 'a slow server is no fault');
-      assert.deepEqual(slow.reading.lines(), expected, 'slow: other records');
-    }
-    for (const share of [0, 0.5]) {
-      const fault = silence(passed, 'down', share);
-      await using silent = await run(usual, fault);
-      const report = await cancelled(usual, silent.wires, said(fault), silent.running);
-      assert.equal(report.error, null, `${said(fault)}: a cancelled run is no failed one`);
-    }
-    using hurried = new Crasher(FASTER);
-    const fault = silence(passed, 'down', 0.5);
-    await using silent = await run(hurried, fault, undefined, SHORT[`source ${type}`]);
-    const report = await within(GIVES_UP_MS, said(fault), silent.running);
-    silent.wires.arm();
-    if (report.error === null) assert.deepEqual(silent.reading.lines(), expected, said(fault));
-    else {
-      expectClear(report.error, fixture, said(fault));
-      using next = new Crasher();
-      const tree = silent.reading.tree(type, await silent.wires.through(config));
-      const again = await next.run({ tree, crashAt: null });
-      assert.equal(again?.error, null, `${said(fault)}: the next run fails`);
-      assert.deepEqual(silent.reading.lines(), expected, `${said(fault)}: other records`);
-    }
+  // One after the other: a fixture may have one upstream.
+  it('gives all or fails in time, and ends when it is cancelled', LONG, async () => {
+    await holdBounded(wired);
+    await holdEndless(wired);
   });
 });
 
-describe.concurrent.each(wiredSources.filter(([, , { upstream }]) => upstream))(
-  'source %s, which never ends,',
-  (type, _definition: SourceDefinition, fixture: SourceFixture) => {
-    beforeAll(() => fixture.start?.(), LONG.timeout);
-    afterAll(() => fixture.stop?.());
+async function holdBounded([type, definition, fixture]: Wired): Promise<void> {
+  const config = { ...(await fixture.config()), ...alteredFor('source', type) };
+  if (!bounded(definition, config)) return;
+  using usual = new Crasher();
+  await using calm = new Wires();
+  using whole = new Reading();
+  const first = await usual.run({
+    tree: whole.tree(type, await calm.through(config)),
+    crashAt: null,
+  });
+  assert.equal(first?.error, null, 'fails without a fault');
+  const expected = whole.lines();
+  const { passed } = calm;
+  assert.ok(passed.up > 0, `${type} does not go by the wire`);
+  const run = async (runner: Crasher, fault?: Fault, pace?: Pace, short: JsonObject = {}) => {
+    const wires = new Wires();
+    const reading = new Reading();
+    const tree = reading.tree(type, await wires.through({ ...config, ...short }));
+    wires.arm(fault, pace);
+    return {
+      wires,
+      reading,
+      running: runner.run({ tree, crashAt: null }),
+      again: () => runner.run({ tree, crashAt: null }),
+      async [Symbol.asyncDispose]() {
+        reading[Symbol.dispose]();
+        await wires[Symbol.asyncDispose]();
+      },
+    };
+  };
 
-    it('ends when it is cancelled, and the next run has the rest', LONG, async () => {
-      const { upstream, records } = fixture;
-      assert.ok(upstream !== undefined);
-      using runner = new Crasher();
-      await using wires = new Wires();
-      using before = new Reading();
-      using after = new Reading();
-      const config = { ...(await upstream.fresh()), ...alteredFor('source', type) };
-      const wired = await wires.through(config);
-      await upstream.send(config, records);
-      const state = { state: { type: 'file', config: { path: join(before.folder, 'state') } } };
-      // Halfway through what a read of everything takes.
-      const passed = await passedBy(type, fixture);
-      const fault = silence(passed, 'down', 0.5);
-      wires.arm(fault);
-      const tree = before.tree(type, wired, state);
-      const running = runner.run({ tree, crashAt: null });
-      const report = await cancelled(runner, wires, said(fault), running);
-      assert.equal(report.error, null, `${said(fault)}: a cancelled run is no failed one`);
-      wires.arm();
-      const seen = (): ReadonlySet<string> =>
-        new Set([...before.lines(), ...after.lines()].map((line) => keyOf(parseJson(line))));
-      const missing = () => records.filter((one) => !seen().has(keyOf(one)));
-      const rest = runner.run({ tree: after.tree(type, wired, state), crashAt: null });
-      const until = performance.now() + GIVES_UP_MS;
-      while (missing().length > 0 && performance.now() < until) await sleep(100);
-      runner.cancel();
-      const last = await within(CANCEL_MS, 'the next run, cancelled', rest);
-      assert.deepEqual(missing(), [], `${said(fault)}: records are lost (${last.error})`);
-    });
-  },
-);
+  {
+    await using slow = await run(usual, undefined, paceOf(passed));
+    const report = await within(GIVES_UP_MS, 'slow', slow.running);
+    assert.equal(report.error, null, 'a slow server is no fault');
+    assert.deepEqual(slow.reading.lines(), expected, 'slow: other records');
+  }
+  for (const share of [0, 0.5]) {
+    const fault = silence(passed, 'down', share);
+    await using silent = await run(usual, fault);
+    const report = await cancelled(usual, silent.wires, said(fault), silent.running);
+    assert.equal(report.error, null, `${said(fault)}: a cancelled run is no failed one`);
+  }
+  using hurried = new Crasher(FASTER);
+  const fault = silence(passed, 'down', 0.5);
+  await using silent = await run(hurried, fault, undefined, SHORT[`source ${type}`]);
+  const report = await within(GIVES_UP_MS, said(fault), silent.running);
+  silent.wires.arm();
+  if (report.error === null) assert.deepEqual(silent.reading.lines(), expected, said(fault));
+  else {
+    expectClear(report.error, fixture, said(fault));
+    using next = new Crasher();
+    const tree = silent.reading.tree(type, await silent.wires.through(config));
+    const again = await next.run({ tree, crashAt: null });
+    assert.equal(again?.error, null, `${said(fault)}: the next run fails`);
+    assert.deepEqual(silent.reading.lines(), expected, `${said(fault)}: other records`);
+  }
+}
+
+/** A source that never ends by itself: the run after one that was cancelled has the rest. */
+async function holdEndless([type, , fixture]: Wired): Promise<void> {
+  const { upstream, records } = fixture;
+  if (upstream === undefined) return;
+  using runner = new Crasher();
+  await using wires = new Wires();
+  using before = new Reading();
+  using after = new Reading();
+  const config = { ...(await upstream.fresh()), ...alteredFor('source', type) };
+  const wired = await wires.through(config);
+  await upstream.send(config, records);
+  const state = { state: { type: 'file', config: { path: join(before.folder, 'state') } } };
+  // Halfway through what a read of everything takes.
+  const passed = await passedBy(type, fixture);
+  const fault = silence(passed, 'down', 0.5);
+  wires.arm(fault);
+  const tree = before.tree(type, wired, state);
+  const running = runner.run({ tree, crashAt: null });
+  const report = await cancelled(runner, wires, said(fault), running);
+  assert.equal(report.error, null, `${said(fault)}: a cancelled run is no failed one`);
+  wires.arm();
+  const seen = (): ReadonlySet<string> =>
+    new Set([...before.lines(), ...after.lines()].map((line) => keyOf(parseJson(line))));
+  const missing = () => records.filter((one) => !seen().has(keyOf(one)));
+  const rest = runner.run({ tree: after.tree(type, wired, state), crashAt: null });
+  const until = performance.now() + GIVES_UP_MS;
+  while (missing().length > 0 && performance.now() < until) await sleep(100);
+  runner.cancel();
+  const last = await within(CANCEL_MS, 'the next run, cancelled', rest);
+  assert.deepEqual(missing(), [], `${said(fault)}: records are lost (${last.error})`);
+}
 
 /** How much one read of everything that was sent takes. */
 async function passedBy(
