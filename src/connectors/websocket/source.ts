@@ -144,6 +144,16 @@ export class WebsocketSource implements Source {
     this.#connection?.pause(isFull);
   }
 
+  #neverOpened(seconds: number): ConnectorError {
+    return new ConnectorError(
+      'timeout',
+      `${safeUrl(this.#url)} did not answer within ${seconds} s`,
+      {
+        hint: 'check the address, and whether a WebSocket is served there, or raise `idle_timeout`',
+      },
+    );
+  }
+
   /** A server that was never reached is no silent one. */
   async #endWhenIdle(): Promise<void> {
     const { idle_timeout: seconds } = this.#config;
@@ -155,8 +165,9 @@ export class WebsocketSource implements Source {
       if (leftMs > 0 || this.#arrivals.isFull) await clock.sleep(Math.max(leftMs, 10), over);
       else {
         const isReached = this.#wasConnected || this.#connection?.hasOpened === true;
-        const failure = isReached ? undefined : this.#lastFailure;
-        return this.#arrivals.end(failure === undefined ? {} : { error: failure });
+        return this.#arrivals.end(
+          isReached ? {} : { error: this.#lastFailure ?? this.#neverOpened(seconds) },
+        );
       }
     }
   }

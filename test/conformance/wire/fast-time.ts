@@ -32,6 +32,7 @@ timers.setInterval = globalThis.setInterval = hurried(globalThis.setInterval, 1)
 promises.setTimeout = hurried(promises.setTimeout, 0);
 promises.setInterval = hurried(promises.setInterval, 0);
 AbortSignal.timeout = hurried(AbortSignal.timeout.bind(AbortSignal), 0);
+// oxlint-disable-next-line typescript/unbound-method -- it is called with the socket as `this`
 net.Socket.prototype.setTimeout = hurried(net.Socket.prototype.setTimeout, 0);
 
 const startedAt = Date.now();
