@@ -22,6 +22,7 @@ import {
   expectClear,
   keyOf,
   leaveAloneWhatIsCutOff,
+  NO_REDELIVERY,
   NO_WIRE,
   readAll,
   wiredSinks,
@@ -34,11 +35,6 @@ const LONG = { timeout: 300_000 };
 const BROKEN_AT: Readonly<Record<Direction, readonly number[]>> = {
   up: [0.4, 0.8, 1],
   down: [0.3, 0.6, 0.95],
-};
-
-/** Stubs of servers that keep what was cut off on its way, each with the reason. */
-const NO_REDELIVERY: Readonly<Record<string, string>> = {
-  pubsub: 'its time for answers never ends by itself',
 };
 
 /** Of what an undisturbed run sent and got. */

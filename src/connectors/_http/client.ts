@@ -266,8 +266,7 @@ export class HttpClient {
     call: { readonly method: string; readonly shownUrl: string; readonly deadline: Deadline },
   ): ConnectorError {
     this.#options.signal.throwIfAborted();
-    if (call.deadline.expired)
-      return timeoutError(call.method, call.shownUrl, this.#options);
+    if (call.deadline.expired) return timeoutError(call.method, call.shownUrl, this.#options);
     return transportError(error, call.method, call.shownUrl);
   }
 }

@@ -87,7 +87,10 @@ export class Link {
   }
 
   static async open(config: Endpoint, context: LinkContext): Promise<Link> {
-    const connections = await openConnections({ timeoutMs: timeoutOf(config) ?? Infinity }, context.env);
+    const connections = await openConnections(
+      { timeoutMs: timeoutOf(config) ?? Infinity },
+      context.env,
+    );
     return new Link(config, context, connections);
   }
 

@@ -4,7 +4,7 @@ import { isObject } from '../../lib/text/json.ts';
 import { endpointUrl } from '../_http/fields.ts';
 import { queryFaults } from '../_postgres/query.ts';
 import { statementTimeout } from '../_sql/sink-fields.ts';
-import { connections, replication, scalar, stateKey } from '../_sql/source-fields.ts';
+import { connections, readTimeout, replication, scalar, stateKey } from '../_sql/source-fields.ts';
 import { statementFaults } from './read/statement.ts';
 
 const PORT = 5439;
@@ -95,6 +95,7 @@ const sourceFields = z.lazy(() =>
       .preprocess((value) => value ?? undefined, z.array(scalar).default([]))
       .meta({ description: 'Values of `$1`, `$2`, … in the query.' }),
     max_connections: connections(10, 'Maximum number of open connections; a row uses one.'),
+    read_timeout_secs: readTimeout,
     batch_size: batchSize(),
     replication,
     state_key: stateKey,

@@ -33,11 +33,7 @@ function silentSink(onFlush: () => void): SinkDefinition {
 }
 
 function run(why: 'cancel' | 'timeout') {
-  const [stop, clock, values] = [
-    new AbortController(),
-    eventClock(),
-    new Map<string, JsonValue>(),
-  ];
+  const [stop, clock, values] = [new AbortController(), eventClock(), new Map<string, JsonValue>()];
   const sink = silentSink(() => stop.abort(new StopReason(why, 'asked')));
   const row = plannedRow(fakeSource(pages), sink, { state: part(fakeState(values)) });
   let outcome: unknown;

@@ -27,6 +27,11 @@ export const NO_WIRE: Readonly<Record<string, string>> = {
   webhook: 'others come to it',
 };
 
+/** Stubs of servers that keep what was cut off on its way, each with the reason. */
+export const NO_REDELIVERY: Readonly<Record<string, string>> = {
+  pubsub: 'its time for answers never ends by itself',
+};
+
 /** What else the config of a part needs to go by a wire. */
 const ALTERED: Readonly<Record<string, JsonObject>> = {
   // The key of the server is known with its port.

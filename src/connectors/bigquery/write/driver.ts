@@ -8,6 +8,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../../lib/text/json.ts';
+import { momentAfter } from '../../../lib/moment-after.ts';
 import type { Execution } from '../../../kit/execution.ts';
 import type {
   NewColumn,
@@ -337,11 +338,11 @@ export class BigqueryDriver implements SqlDriver {
   }
 
   async drop(table: string): Promise<void> {
-    const { link, config } = this.#parts;
+    const { link, config, context } = this.#parts;
     try {
       await link.askAnyway(
         { method: 'DELETE', path: tablePath(config.dataset_id, table) },
-        AbortSignal.timeout(DROP_MS),
+        AbortSignal.any([AbortSignal.timeout(DROP_MS), momentAfter(context.signal)]),
       );
     } catch (error) {
       if (!isMissing(error)) throw error;

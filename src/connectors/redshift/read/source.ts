@@ -13,7 +13,6 @@ import { withValues } from './statement.ts';
 import { decoderFor, typeName, typesOf } from './types.ts';
 
 /** Longest wait for the next rows. */
-const READ_SECS = 3600;
 /** A cluster of one node gives no more. */
 const MOST_FETCHED = 1000;
 
@@ -59,7 +58,11 @@ export async function describeResult(
 }
 
 function connect(config: RedshiftSourceConfig, { signal }: SourceContext): Promise<Connection> {
-  return openConnection({ url: connectionUrl(config), timeoutSecs: READ_SECS, signal });
+  return openConnection({
+    url: connectionUrl(config),
+    timeoutSecs: config.read_timeout_secs,
+    signal,
+  });
 }
 
 interface Reading {
@@ -76,7 +79,7 @@ async function* readPages(
   await connection.ask(async () => {
     // Two digits more than usual tell all doubles apart.
     await connection.client.query(`BEGIN; SET timezone TO 'UTC'; SET datestyle TO 'ISO, YMD';
-      SET extra_float_digits TO 2; SET statement_timeout TO ${READ_SECS * 1000}`);
+      SET extra_float_digits TO 2; SET statement_timeout TO ${config.read_timeout_secs * 1000}`);
     await connection.client.query(`DECLARE ${CURSOR} CURSOR FOR ${sql}`);
   });
   yield* cursorPages({
