@@ -219,6 +219,24 @@ describe.skipIf(missing !== undefined)(`kafka ${missing ?? ''}`, { timeout: LONG
     expect(values(await read(topic))).toEqual(['whole']);
   });
 
+  it('takes it that another row makes the topic of the commit tokens meanwhile', async () => {
+    const checked = check(kafkaSink.config, {
+      brokers: brokers(),
+      topic: unique('t'),
+      commit_token_topic: unique('tokens'),
+    });
+    if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+    const tokens = await Promise.all(
+      ['a', 'b', 'c', 'd'].map(async (scope) => {
+        const sink = await kafkaSink.open(checked.value, sinkContext());
+        const last = await sink.tokens?.last(scope);
+        await sink.close();
+        return last;
+      }),
+    );
+    expect(tokens).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
   it('finds the topics that there are', async () => {
     const topic = await makeTopic(unique('found'), 2);
     await send(topic, [message(1), message(2)]);

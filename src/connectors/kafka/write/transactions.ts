@@ -3,14 +3,14 @@
  * the row as its key: the last one of a row is the one that counts.
  */
 import type { Admin, Consumer, Producer } from '@platformatic/kafka';
-import { ConnectorError, messageOf } from '../../../lib/errors.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
 import { retriesWithin } from '../client/settings.ts';
 import { LogReader, type Position } from '../read/log-reader.ts';
 import { offsetsAt } from '../read/start.ts';
 import type { OutMessage } from './messages.ts';
 import { sendChunks, withinTime } from './send.ts';
 import type { SinkSetup } from './setup.ts';
-import { kafkaLibrary } from '../../../lib/kafka/kafka.ts';
+import { kafkaError, kafkaLibrary } from '../../../lib/kafka/kafka.ts';
 
 const EARLIEST = -2n;
 const LATEST = -1n;
@@ -151,8 +151,9 @@ export class Transactions {
         configs: [{ name: 'cleanup.policy', value: 'compact' }],
       });
     } catch (error) {
-      // Another row may have made it meanwhile.
-      if (!messageOf(error).includes('TOPIC_ALREADY_EXISTS')) throw error;
+      // Another row may have made it meanwhile, or a request of this one whose answer was lost.
+      const { message } = kafkaError(error, 'the topic of the commit tokens cannot be made');
+      if (!message.includes('TOPIC_ALREADY_EXISTS')) throw error;
     } finally {
       void admin.close().catch(() => {});
     }
