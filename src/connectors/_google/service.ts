@@ -1,6 +1,7 @@
 /** Calls of a service of Google Cloud over gRPC; the only file here that knows the client library. */
 import type { Client, Metadata } from '@grpc/grpc-js';
 import type { CredentialProvider, PartContext } from '../../kit/context.ts';
+import { ConnectorError } from '../../lib/errors.ts';
 import { loadClient } from '../../lib/load-client.ts';
 import { untilAborted } from '../../lib/until-aborted.ts';
 import type { GoogleAuth } from './account.ts';
@@ -36,6 +37,11 @@ export interface Call {
   readonly about: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+}
+
+export interface StreamCall extends Omit<Call, 'timeoutMs'> {
+  /** Time in which the next answer has to come. */
+  readonly silenceMs: number;
 }
 
 interface Opened {
@@ -92,7 +98,7 @@ export class GoogleService {
   async *stream<Q extends object, A extends object>(
     method: Method<Q, A>,
     request: Q,
-    call: Call,
+    call: StreamCall,
   ): AsyncGenerator<A, void> {
     const { signal = this.#context.signal } = call;
     signal.throwIfAborted();
@@ -104,19 +110,35 @@ export class GoogleService {
       asIs,
       encoded(opened.wire, method.request, request),
       metadata,
-      { deadline: Date.now() + call.timeoutMs },
     );
     const cancel = (): void => sent.cancel();
     signal.addEventListener('abort', cancel, { once: true });
+    let isSilent = false;
+    const fallSilent = (): void => {
+      isSilent = true;
+      cancel();
+    };
+    let silence = setTimeout(fallSilent, call.silenceMs);
     // What is told after the end of the loop is nobody's.
     sent.on('error', () => {});
     try {
-      for await (const answer of sent) yield decoded(opened.wire, method.answer, answer as Buffer);
+      for await (const answer of sent) {
+        clearTimeout(silence);
+        yield decoded(opened.wire, method.answer, answer as Buffer);
+        silence = setTimeout(fallSilent, call.silenceMs);
+      }
       signal.throwIfAborted();
     } catch (error) {
       if (signal.aborted) throw signal.reason;
+      if (isSilent)
+        throw new ConnectorError(
+          'timeout',
+          `${call.doing}: nothing has come for ${call.silenceMs / 1000} seconds`,
+          { hint: 'check that the service answers, then run again' },
+        );
       throw googleError(error, this.#telling(opened, call));
     } finally {
+      clearTimeout(silence);
       signal.removeEventListener('abort', cancel);
       sent.cancel();
     }
@@ -149,7 +171,10 @@ export class GoogleService {
     return { library, wire, client, provider };
   }
 
-  async #metadata({ library, provider }: Opened, { about }: Call): Promise<Metadata> {
+  async #metadata(
+    { library, provider }: Opened,
+    { about }: Pick<Call, 'about'>,
+  ): Promise<Metadata> {
     const metadata = new library.Metadata();
     const login = await provider.get(this.#context.signal);
     const all = { ...login.headers, 'x-goog-request-params': about };
@@ -157,7 +182,7 @@ export class GoogleService {
     return metadata;
   }
 
-  #telling({ wire }: Opened, { doing }: Call): Telling {
+  #telling({ wire }: Opened, { doing }: Pick<Call, 'doing'>): Telling {
     const { env } = this.#context;
     return { doing, hints: this.#settings.hints, redactor: env.redactor, wire };
   }

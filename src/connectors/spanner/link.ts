@@ -27,7 +27,7 @@ export type LinkContext = Pick<PartContext, 'env' | 'signal'> & { readonly retry
 
 const REQUEST_MS = 600_000;
 /** For what is tidied up at the end. */
-const CLOSE_MS = 5000;
+const CLOSE_MS = 1000;
 /** So long a transaction is begun again, while others are in its way. */
 const TRANSACTION_MS = 300_000;
 const AGAIN: BackoffPolicy = { backoff: 'exponential', baseMs: 10, maxMs: 5000, jitter: true };

@@ -13,8 +13,8 @@ import type { Cell } from '../cells.ts';
 import { about, isLostSession, type SpannerLink } from '../link.ts';
 import type { Query } from '../statement.ts';
 
-/** Spanner keeps what a moment needs for a week at most. */
-const STREAM_MS = 7 * 24 * 3600 * 1000;
+/** Spanner may work for long before the first rows, and tells nothing meanwhile. */
+const SILENCE_MS = 1_800_000;
 const MOST_RESUMED = 5;
 const AGAIN: BackoffPolicy = { backoff: 'exponential', baseMs: 100, maxMs: 5000, jitter: true };
 /** Parts that are kept back until the server tells where it can go on. */
@@ -52,20 +52,26 @@ async function* partsOf(
   let token: Uint8Array | undefined;
   let canResume = true;
   let held: PartialResult[] = [];
+  let heardAt = env.clock.now().getTime();
   for (let attempt = 0; ; attempt += 1) {
     const session = await link.session();
     const request = { session, transaction, sql, params, param_types: types, resume_token: token };
-    const call = { doing: 'the query failed', about: about(session), timeoutMs: STREAM_MS };
+    // However often it is tried again.
+    const silenceMs = Math.max(1, heardAt + SILENCE_MS - env.clock.now().getTime());
+    const call = { doing: 'the query failed', about: about(session), silenceMs };
     try {
       for await (const part of link.service.stream(EXECUTE_STREAMING_SQL, request, call)) {
         held.push(part);
         const isPlace = part.resume_token.length > 0;
+        heardAt = env.clock.now().getTime();
         if (!isPlace && held.length < MOST_HELD) continue;
         canResume = isPlace;
         if (isPlace) [token, attempt] = [part.resume_token, 0];
         const ready = held;
         held = [];
         yield* ready;
+        // Whoever takes them may take long.
+        heardAt = env.clock.now().getTime();
       }
       yield* held;
       return;
