@@ -1,6 +1,6 @@
 /**
- * Measures how smoothly the long lists of the console are scrolled, and what an open tab costs the
- * server: `node scripts/console-frames.ts`, after `npm run build`. On a busy machine go by the
+ * Measures how soon the console is there, how smoothly its long lists are scrolled, and what an open
+ * tab costs the server: `node scripts/console-frames.ts`, after `npm run build`. On a busy machine go by the
  * processor time of the page: what waits for a processor shows as a late frame, too.
  */
 import { readFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,6 +14,7 @@ import { chromiumOrReason } from '../test/servers/chromium.ts';
 const ROOT = join(import.meta.dirname, '..');
 /** `node scripts/console-frames.ts 500` for a first look. */
 const RUNS = Number(process.argv[2] ?? 10_000);
+const STARTS = 10;
 const [LINES, SCROLL_MS, MINUTE_MS, LATE_MS] = [1_000_000, 15_000, 60_000, 50];
 
 const DOCUMENT = `version: 1
@@ -108,6 +109,27 @@ function processorMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
+/** A new browser profile each time, so that nothing is in its cache. */
+async function measureStart(browser: Browser, url: string): Promise<void> {
+  const [paints, ready]: [number[], number[]] = [[], []];
+  for (let time = 0; time < STARTS; time += 1) {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(`${url}/#/runs`);
+    await page.locator('[data-run] a').first().click({ trial: true });
+    ready.push(await page.evaluate<number>('performance.now()'));
+    paints.push(
+      await page.evaluate<number>(
+        'performance.getEntriesByName("first-contentful-paint")[0].startTime',
+      ),
+    );
+    await context.close();
+  }
+  const said = (all: readonly number[]): string =>
+    `${Math.min(...all).toFixed(0)} to ${Math.max(...all).toFixed(0)} ms`;
+  console.log(`first paint after ${said(paints)}, a run can be clicked after ${said(ready)}`);
+}
+
 async function measureTabs(browser: Browser, url: string, pid: number): Promise<void> {
   const context = await browser.newContext();
   for (const tabs of [0, 1, 10]) {
@@ -136,6 +158,7 @@ try {
   const { url, pid } = server;
   await submitAll(url);
   await pause(20_000);
+  await measureStart(browser, url);
   const page = await browser.newPage();
   await page.goto(`${url}/#/runs`);
   await page.locator('[data-run]').first().waitFor();

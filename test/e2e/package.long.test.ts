@@ -17,10 +17,13 @@ import {
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 /** Of all that npm installs with it. */
 const MOST_MB = 120;
+/** Compressed. */
+const MOST_CONSOLE_KB = 400;
 const ROOT = resolve(import.meta.dirname, '../..');
 const MINUTES = 60_000;
 /** Of the system; the one that runs the tests is pinned. */
@@ -102,6 +105,15 @@ it('holds no sources and no tests', () => {
 it('is small, because clients of vendors are left to those who need them', () => {
   const [kilobytes = ''] = shell('du', ['-sk', app], app, OLD_NODE).split('\t');
   expect(Number(kilobytes) / 1024).toBeLessThan(MOST_MB);
+});
+
+it('has a console that is small before its editor is loaded', () => {
+  const assets = join(app, 'node_modules/headgate/dist/console/assets');
+  const sizes = readdirSync(assets)
+    .filter((name) => /\.(?:js|css)$/.test(name) && !name.startsWith('editor-'))
+    .map((name) => gzipSync(readFileSync(join(assets, name))).length);
+  expect(sizes.length).toBeGreaterThan(5);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(MOST_CONSOLE_KB * 1000);
 });
 
 it('takes every package that it loads from those that it names', () => {
