@@ -1,6 +1,6 @@
 /**
  * Ends a test run with what was skipped, why and how to run it, what passed only at a second try,
- * and one plain line of counts.
+ * what failed, and one plain line of counts: whoever sees only the end of a long log sees the failures.
  */
 import { relative } from 'node:path';
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
@@ -11,26 +11,35 @@ import type { Reporter, TestCase, TestModule } from 'vitest/node';
  */
 const REASON = /\[([^\]]+)\]/;
 
+/** Of a message that compares two long values, the whole of which stands further up in the log. */
+const LINES_OF_A_CAUSE = 12;
+
 export class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const counts = { passed: 0, failed: 0, skipped: 0, pending: 0 };
     const skipped = new Map<string, number>();
     const unsteady: string[] = [];
+    const failed: string[] = [];
     for (const module of modules) {
       for (const test of module.children.allTests()) {
         const { state } = test.result();
         counts[state] += 1;
         if (test.diagnostic()?.flaky === true) unsteady.push(formatUnsteady(test));
+        if (state === 'failed') failed.push(formatFailed(test));
         if (state !== 'skipped') continue;
-        const line = `${relative(process.cwd(), module.moduleId)}: ${reasonOf(test)}`;
+        const line = `${placeOf(module)}: ${reasonOf(test)}`;
         skipped.set(line, (skipped.get(line) ?? 0) + 1);
       }
-      // A file that cannot even be read has no tests, and has failed.
-      if (module.state() === 'failed' && module.errors().length > 0) counts.failed += 1;
+      // A file that cannot even be read has no tests, and has failed; so has one whose hooks fail.
+      const suites = [module, ...module.children.allSuites()];
+      const errors = suites.flatMap((suite) => suite.errors());
+      if (errors.length === 0) continue;
+      counts.failed += 1;
+      failed.push([`failed: ${placeOf(module)}`, ...causes(errors)].join('\n'));
     }
     console.log('');
     for (const [line, times] of skipped) console.log(`skipped ${times} in ${line}`);
-    for (const line of unsteady) console.log(line);
+    for (const line of [...unsteady, ...failed]) console.log(line);
     console.log(
       `tests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped + counts.pending} skipped` +
         (unsteady.length === 0 ? '' : `, ${unsteady.length} of these passed only at a second try`),
@@ -47,7 +56,24 @@ function reasonOf(test: TestCase): string {
 
 /** A test that fails once is a defect to be mended, of the test or of the product. */
 function formatUnsteady(test: TestCase): string {
-  const causes = (test.result().errors ?? []).map(({ message }) => `  ${message}`);
-  const place = relative(process.cwd(), test.module.moduleId);
-  return [`unsteady: ${place}: ${test.fullName}: failed, then passed`, ...causes].join('\n');
+  const title = `unsteady: ${placeOf(test.module)}: ${test.fullName}: failed, then passed`;
+  return [title, ...causes(test.result().errors)].join('\n');
+}
+
+function formatFailed(test: TestCase): string {
+  const title = `failed: ${placeOf(test.module)}: ${test.fullName}`;
+  return [title, ...causes(test.result().errors)].join('\n');
+}
+
+function placeOf(module: TestModule): string {
+  return relative(process.cwd(), module.moduleId);
+}
+
+function causes(errors: readonly { message: string }[] = []): string[] {
+  return errors.map(({ message }) => {
+    const lines = message.split('\n');
+    const rest = lines.length - LINES_OF_A_CAUSE;
+    const shown = rest > 0 ? [...lines.slice(0, LINES_OF_A_CAUSE), `… ${rest} more lines`] : lines;
+    return shown.map((line) => `  ${line}`).join('\n');
+  });
 }
