@@ -29,13 +29,20 @@ export function utf8(bytes: Uint8Array): string {
   return buffer.toString('utf8', hasMark ? 3 : 0);
 }
 
+/** For sources that read other formats too. */
+export const OTHER_FORMAT = 'set `response_format` or `decode` when the API uses another format';
+
 /** The JSON value of a body; `where` describes the response in messages. */
-export function jsonBody(bytes: Uint8Array, where: string): JsonValue {
+export function jsonBody(
+  bytes: Uint8Array,
+  where: string,
+  hint = 'check the address: the service should answer with JSON',
+): JsonValue {
   try {
     return parseData(utf8(bytes));
   } catch (error) {
     throw new ConnectorError('data', `${where} is not JSON: ${messageOf(error)}`, {
-      hint: 'set `response_format` or `decode` when the API uses another format',
+      hint,
       cause: error,
     });
   }

@@ -5,7 +5,7 @@ import { RECORDS_LANE } from '../../kit/page.ts';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { csvPages } from '../_files/csv/csv-pages.ts';
-import { jsonBody, LONGEST_ANSWER_BYTES, utf8 } from './body.ts';
+import { jsonBody, OTHER_FORMAT, LONGEST_ANSWER_BYTES, utf8 } from './body.ts';
 import type { DecodeStep, ParseStep } from './decode-config.ts';
 import { compilePath, isSingular } from './json-path.ts';
 import { sheetRecords, type SheetOptions } from '../_files/excel/sheet-records.ts';
@@ -42,7 +42,10 @@ export async function* decodeAnswer(
     }
     material = await apply(material, step, options);
   }
-  const value = material instanceof Uint8Array ? jsonBody(material, options.name) : material.value;
+  const value =
+    material instanceof Uint8Array
+      ? jsonBody(material, options.name, OTHER_FORMAT)
+      : material.value;
   yield Array.isArray(value) ? value : [value];
 }
 
@@ -69,7 +72,10 @@ function extracted(
 ): JsonValue | undefined {
   if (material instanceof Uint8Array && options.extract !== undefined)
     return options.extract(material, path);
-  const value = material instanceof Uint8Array ? jsonBody(material, options.name) : material.value;
+  const value =
+    material instanceof Uint8Array
+      ? jsonBody(material, options.name, OTHER_FORMAT)
+      : material.value;
   return compilePath(path)(value)[0];
 }
 
@@ -105,7 +111,7 @@ async function* parse(
   const bytes = asBytes(material);
   switch (step.format) {
     case 'json':
-      yield jsonRecords(jsonBody(bytes, options.name), step.records_path);
+      yield jsonRecords(jsonBody(bytes, options.name, OTHER_FORMAT), step.records_path);
       return;
     case 'xml': {
       const document = parseXml(xmlOf(material, options.name), options.name);

@@ -121,6 +121,15 @@ describe('a cursor', () => {
     },
   );
 
+  it('ends the reading when it was there before', async () => {
+    server.respond((request) => {
+      const { variables: given } = request.json() as { variables: JsonObject };
+      return page(0, { hasNextPage: true, endCursor: given['after'] === 'a' ? 'b' : 'a' });
+    });
+    await run({ pagination: {}, max_pages: 9 });
+    expect(variables().map(({ after }) => after)).toEqual([undefined, 'a', 'b']);
+  });
+
   it('decides where the answer does not say whether there is another page, with one warning', async () => {
     server.respond([page(0, { endCursor: 'a' }), page(3, { endCursor: 'b' }), page(6, {})]);
     const result = await run({ pagination: {} });
@@ -184,6 +193,15 @@ describe('what the server refuses', () => {
     await expect(run()).rejects.toThrow(/refuses the query: a; b; c; and 1 more/);
     server.respond([{ json: { list: [] } }]);
     await expect(run()).rejects.toThrow(/answers without `data`/);
+  });
+
+  it('or what is no JSON at all is told with a hint to the address', async () => {
+    server.respond([{ body: '<html>' }, { status: 404 }]);
+    for (const text of [/not JSON/, /404/])
+      await expect(run()).rejects.toMatchObject({
+        message: expect.stringMatching(text) as string,
+        hint: expect.stringContaining('check the address') as string,
+      });
   });
 
   it('in part is read, with one warning', async () => {

@@ -1,7 +1,8 @@
 /** Walks the pages of a query. */
-import { jsonEqual, jsonText, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { jsonText, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { Log } from '../../lib/log.ts';
 import { compilePath } from '../_http/json-path.ts';
+import { LastFew } from '../_http/repeated-pages.ts';
 import type { GraphqlConfig, GraphqlPagination } from './config.ts';
 
 export interface PageRequest {
@@ -36,7 +37,9 @@ function cursorPager(first: PageRequest, style: Style<'Cursor'>, log: Log): Page
     compilePath(style.has_next_page_path),
     compilePath(style.cursor_path),
   ];
-  let before: JsonValue | undefined = first.variables[style.cursor_variable];
+  const seen = new LastFew();
+  const { [style.cursor_variable]: start } = first.variables;
+  if (start !== undefined) seen.add(jsonText(start));
   let isWarned = false;
   return {
     first,
@@ -52,8 +55,7 @@ function cursorPager(first: PageRequest, style: Style<'Cursor'>, log: Log): Page
       }
       const [cursor] = readCursor(body);
       if (cursor === undefined || cursor === null || cursor === '') return undefined;
-      if (before !== undefined && jsonEqual(cursor, before)) return undefined;
-      before = cursor;
+      if (!seen.add(jsonText(cursor))) return undefined;
       return { ...first, variables: { ...first.variables, [style.cursor_variable]: cursor } };
     },
   };

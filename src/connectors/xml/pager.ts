@@ -2,6 +2,7 @@
 import type { JsonValue } from '../../lib/text/json.ts';
 import { elementsBelow } from '../../lib/xml/xml-document.ts';
 import { escapeXmlText } from '../_files/xml/xml-escape.ts';
+import { LastFew, repeatsBefore } from '../_http/repeated-pages.ts';
 import type { QueryPairs } from '../_http/url.ts';
 import { NEXT_TOKEN, type XmlPagination } from './config.ts';
 
@@ -19,6 +20,8 @@ export interface XmlPager {
    * the records are first, and then in the whole document.
    */
   next(places: readonly JsonValue[], records: number): PageChange | undefined;
+  /** Whether the service gave the same answer as before, so that its records are left out. */
+  repeats?(bytes: Uint8Array): boolean;
 }
 
 type Style<T extends string> = Extract<XmlPagination, { readonly type: T }>;
@@ -46,6 +49,7 @@ function pageNumberPager(style: Style<'PageNumber'>): XmlPager {
   let page = style.start_page;
   return {
     first: at(page),
+    repeats: repeatsBefore(),
     next(_places, records) {
       if (records === 0 || (size !== undefined && records < size)) return undefined;
       page += 1;
@@ -68,6 +72,7 @@ function offsetPager({
   let offset = 0;
   return {
     first: at(0),
+    repeats: repeatsBefore(),
     next(_places, records) {
       if (records < limit) return undefined;
       offset += records;
@@ -80,13 +85,12 @@ function bodyCursorPager({
   next_token_path: path,
   next_body: body,
 }: Style<'BodyCursor'>): XmlPager {
-  let before: string | undefined;
+  const seen = new LastFew();
   return {
     first: {},
     next(places) {
       const [token] = places.flatMap((place) => elementsBelow(place, path));
-      if (typeof token !== 'string' || token === '' || token === before) return undefined;
-      before = token;
+      if (typeof token !== 'string' || token === '' || !seen.add(token)) return undefined;
       return { body: body.replaceAll(`\${${NEXT_TOKEN}}`, escapeXmlText(token)) };
     },
   };

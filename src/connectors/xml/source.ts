@@ -52,6 +52,11 @@ export async function openXml(config: XmlConfig, context: SourceContext): Promis
   });
 }
 
+/** No content is no records. */
+function isEmpty({ status, bytes }: HttpAnswer): boolean {
+  return status < 300 && bytes.length === 0;
+}
+
 function isXmlFailure({ status, headers }: Response): boolean {
   return status === 500 && /\bxml\b/.test(headers.get('content-type') ?? '');
 }
@@ -76,6 +81,12 @@ class XmlReader {
     let change: PageChange | undefined = pager.first;
     for (let page = 1; change !== undefined; page += 1) {
       const answer = await client.send(requestOf(config, change));
+      if (isEmpty(answer)) return;
+      if (pager.repeats?.(answer.bytes) === true) {
+        const message = 'the service gave the same answer as for the page before: that is the end';
+        context.env.log.warn(message, { pages: page - 1 });
+        return;
+      }
       const name = `the answer of ${answer.shownUrl}`;
       const document = this.#documentOf(answer, name);
       if (document === undefined) return;

@@ -57,6 +57,17 @@ describe('records', () => {
     expect((await run({ records_element_path: 'list.other' })).records).toEqual([]);
   });
 
+  it.each([{ status: 204 }, { status: 200, body: '' }])(
+    'are none in an answer without content: %j',
+    async (answer) => {
+      server.respond([answer]);
+      const path = { records_element_path: 'list.item' };
+      expect((await run(path)).records).toEqual([]);
+      expect((await run({ ...path, soap: { body_inner: '<a/>' } })).records).toEqual([]);
+      expect((await run({ decode: ['gunzip', { parse: { format: 'csv' } }] })).records).toEqual([]);
+    },
+  );
+
   it('have the types of `columns`, or those that their texts show', async () => {
     server.respond([list(1, 2)]);
     const path = { records_element_path: 'list.item' };
@@ -96,6 +107,32 @@ describe('pages', () => {
     expect(queries()).toEqual(['offset=0&limit=2', 'offset=2&limit=2', 'offset=4&limit=2']);
   });
 
+  it.each<JsonObject>([
+    { type: 'Offset', limit: 2 },
+    { type: 'PageNumber', page_size: 2 },
+    { type: 'PageNumber' },
+  ])('end where the service does not page and gives the same again: %j', async (pagination) => {
+    server.respond(() => list(1, 2));
+    const result = await run({ records_element_path: 'list.item', pagination, max_pages: 9 });
+    expect(ids(result)).toEqual(['1', '2']);
+    expect(server.requests).toHaveLength(2);
+    expect(warnings(result)).toEqual([expect.stringContaining('the same answer')]);
+  });
+
+  it('by a token in the body end where tokens go round in a circle', async () => {
+    server.respond(({ body }) => ({
+      body: `<list><item/><next>${body.includes('a') ? 'b' : 'a'}</next></list>`,
+    }));
+    const pagination = {
+      type: 'BodyCursor',
+      next_token_path: 'list.next',
+      next_body: '<q>${next_token}</q>',
+    };
+    const body = { method: 'POST', body: '<q/>', max_pages: 9 };
+    await run({ ...body, records_element_path: 'list.item', pagination });
+    expect(server.requests.map(({ body: sent }) => sent)).toEqual(['<q/>', '<q>a</q>', '<q>b</q>']);
+  });
+
   it('by a token in the body end without one or with the same, and write it as XML', async () => {
     const page = (id: number, token: string) => ({
       body: `<list><item><id>${id}</id></item>${token}</list>`,
@@ -119,7 +156,7 @@ describe('pages', () => {
   });
 
   it('end after `max_pages`, with a warning', async () => {
-    server.respond(() => list(1, 2));
+    server.respond([list(1, 2), list(3, 4), list(5, 6)]);
     const result = await run({
       records_element_path: 'list.item',
       pagination: { type: 'Offset', limit: 2 },

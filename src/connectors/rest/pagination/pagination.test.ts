@@ -53,6 +53,18 @@ describe('pagination', () => {
     }
   });
 
+  it('ends where cursors go round in a circle', async () => {
+    server.respond(({ query }) => ({
+      json: { items: slice(0), next: query.get('after') === 'a' ? 'b' : 'a' },
+    }));
+    await run({
+      ...base(),
+      max_pages: 9,
+      pagination: { type: 'Cursor', next_token_path: '$.next', param_name: 'after' },
+    });
+    expect(queries()).toEqual(['', 'after=a', 'after=b']);
+  });
+
   it('puts a cursor into the JSON body, at a name or at a pointer', async () => {
     for (const [field, body] of [
       ['cursor', { size: 3, cursor: 'a' }],

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
-import { hasField, isObject, jsonEqual, jsonText, type JsonValue } from '../../../lib/text/json.ts';
+import { hasField, isObject, jsonText, type JsonValue } from '../../../lib/text/json.ts';
 import { compilePath } from '../../_http/json-path.ts';
+import { LastFew, repeatsBefore } from '../../_http/repeated-pages.ts';
 import { nextLink } from '../../_http/url.ts';
 import type { Pagination } from '../config/pagination-config.ts';
 import { comparePositions } from '../../_http/positions.ts';
@@ -91,20 +91,17 @@ function cursorPager(
   resume: JsonValue | undefined,
 ): Pager {
   const read = compilePath(path);
+  const seen = new LastFew();
+  if (resume !== undefined) seen.add(jsonText(resume));
   let held = resume;
   return {
     first: resume === undefined ? {} : place(resume),
     cursor: () => held,
     next({ body }) {
       const [token] = read(body);
-      if (
-        token === undefined ||
-        token === null ||
-        token === '' ||
-        token === false ||
-        jsonEqual(token, held)
-      )
+      if (token === undefined || token === null || token === '' || token === false)
         return undefined;
+      if (!seen.add(jsonText(token))) return undefined;
       held = token;
       return place(token);
     },
@@ -131,16 +128,11 @@ function pageNumberPager(style: Extract<Pagination, { type: 'PageNumber' }>): Pa
   const extra =
     size === undefined || sizeParam === undefined ? [] : [[sizeParam, String(size)] as const];
   const step = (page: number): Overlay => ({ query: [[style.param_name, String(page)], ...extra] });
+  const repeats = repeatsBefore();
   let page = style.start_page;
-  let before: string | undefined;
   return {
     first: step(page),
-    repeats({ bytes }) {
-      const print = createHash('sha256').update(bytes).digest('hex');
-      const same = print === before;
-      before = print;
-      return same;
-    },
+    repeats: ({ bytes }) => repeats(bytes),
     next({ records }) {
       if (records.length === 0) return undefined;
       page += 1;
@@ -221,18 +213,4 @@ function extremeOf(
       extreme = value;
   }
   return extreme;
-}
-
-/** Notices when the last few pages repeat, in bounded memory. */
-class LastFew {
-  readonly #seen = new Set<string>();
-
-  /** False when the text was among the last ones. */
-  add(text: string): boolean {
-    if (this.#seen.has(text)) return false;
-    this.#seen.add(text);
-    const [oldest] = this.#seen;
-    if (this.#seen.size > 64 && oldest !== undefined) this.#seen.delete(oldest);
-    return true;
-  }
 }

@@ -6,7 +6,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../../lib/text/json.ts';
-import { jsonBody } from '../../_http/body.ts';
+import { jsonBody, OTHER_FORMAT } from '../../_http/body.ts';
 import type { HttpAnswer, HttpRequest } from '../../_http/client.ts';
 import { compilePath } from '../../_http/json-path.ts';
 import { joinUrl } from '../../_http/url.ts';
@@ -136,7 +136,7 @@ function filled(value: JsonValue, fill: (text: string) => string): JsonValue {
 function bodyOf(answer: HttpAnswer): JsonValue {
   return answer.bytes.length === 0
     ? null
-    : jsonBody(answer.bytes, `the answer of ${answer.shownUrl}`);
+    : jsonBody(answer.bytes, `the answer of ${answer.shownUrl}`, OTHER_FORMAT);
 }
 
 function textAt(body: JsonValue, path: string, what: string): string {

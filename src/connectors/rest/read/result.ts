@@ -1,6 +1,6 @@
 /** Reads one result: all pages that one configured request leads to. */
 import type { JsonValue } from '../../../lib/text/json.ts';
-import { jsonBody } from '../../_http/body.ts';
+import { jsonBody, OTHER_FORMAT } from '../../_http/body.ts';
 import type { HttpAnswer } from '../../_http/client.ts';
 import { compilePath, type PathReader } from '../../_http/json-path.ts';
 import { readSingleAnswer } from './single-answer.ts';
@@ -96,6 +96,6 @@ async function* readPages(
 function pageOf(answer: HttpAnswer, extract: RestSetup['extract'], method: string): PageAnswer {
   const { headers, bytes, url } = answer;
   if (bytes.length === 0) return { body: null, records: [], headers, bytes, url };
-  const body = jsonBody(bytes, `the answer of ${method} ${answer.shownUrl}`);
+  const body = jsonBody(bytes, `the answer of ${method} ${answer.shownUrl}`, OTHER_FORMAT);
   return { body, records: extract(body), headers, bytes, url };
 }

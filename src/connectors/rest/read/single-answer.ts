@@ -3,7 +3,7 @@ import { RECORDS_LANE } from '../../../kit/page.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 import { csvPages } from '../../_files/csv/csv-pages.ts';
 import { jsonLines } from '../../_files/json/json-lines-file.ts';
-import { jsonBody } from '../../_http/body.ts';
+import { jsonBody, OTHER_FORMAT } from '../../_http/body.ts';
 import type { HttpRequest, HttpStream } from '../../_http/client.ts';
 import { decodeAnswer, sheetChoice } from '../../_http/decode.ts';
 import { sheetRecords } from '../../_files/excel/sheet-records.ts';
@@ -54,7 +54,10 @@ export async function* readSingleAnswer(
       }),
     };
   } else {
-    yield { records: setup.extract(jsonBody(answer.bytes, name)), bytes: answer.bytes.length };
+    yield {
+      records: setup.extract(jsonBody(answer.bytes, name, OTHER_FORMAT)),
+      bytes: answer.bytes.length,
+    };
   }
 }
 
