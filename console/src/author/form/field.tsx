@@ -142,6 +142,29 @@ export function membersOf(schema: Schema | undefined, value: Value): readonly st
   return [...Object.keys(schema?.properties ?? {}), ...Object.keys(isMapping(value) ? value : {})];
 }
 
+interface SettingsProps {
+  readonly id: string;
+  readonly of: FieldProps;
+  readonly isOpen: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** Settings that belong together, which open and close; `${id}-help` says what they are for. */
+function Settings({ id, of: { steps, schema, isRequired }, isOpen, children }: SettingsProps) {
+  return (
+    <details class="setting group" open={isOpen}>
+      <summary>
+        <code>{String(steps.at(-1))}</code>{' '}
+        {isRequired ? <span class="muted">{T.author.form.required}</span> : null}
+      </summary>
+      <p id={`${id}-help`} class="muted">
+        <Marked text={schema.description} />
+      </p>
+      {children}
+    </details>
+  );
+}
+
 /** A map with settings of its own, in one form or in one of several. */
 function Group({ form, steps, schema, isRequired }: FieldProps) {
   const id = useId();
@@ -163,14 +186,7 @@ function Group({ form, steps, schema, isRequired }: FieldProps) {
     setRefused(!form.set(steps, next));
   };
   return (
-    <details class="setting group" open={isUsed}>
-      <summary>
-        <code>{String(steps.at(-1))}</code>{' '}
-        {isRequired ? <span class="muted">{T.author.form.required}</span> : null}
-      </summary>
-      <p id={`${id}-help`} class="muted">
-        <Marked text={schema.description} />
-      </p>
+    <Settings id={id} of={{ form, steps, schema, isRequired }} isOpen={isUsed}>
       {variants === undefined ? null : (
         <select
           aria-label={T.author.form.formOf(String(steps.at(-1)))}
@@ -197,7 +213,7 @@ function Group({ form, steps, schema, isRequired }: FieldProps) {
       {inner === undefined ? null : (
         <Fields form={form} steps={steps} schema={inner} leftOut={variant?.mark?.key} />
       )}
-    </details>
+    </Settings>
   );
 }
 
@@ -233,14 +249,7 @@ function Entries({
     if (!keys.includes(name)) setRefused(!form.set([...steps, name], entry.enum?.[0] ?? ''));
   };
   return (
-    <details class="setting group" open={isOpen}>
-      <summary>
-        <code>{String(steps.at(-1))}</code>{' '}
-        {isRequired ? <span class="muted">{T.author.form.required}</span> : null}
-      </summary>
-      <p id={`${id}-help`} class="muted">
-        <Marked text={schema.description} />
-      </p>
+    <Settings id={id} of={{ form, steps, schema, isRequired }} isOpen={isOpen}>
       <Wrong of={own} notes={[isRefused ? T.author.form.byHand : undefined]} />
       <div ref={list}>
         {keys.map((key) => (
@@ -283,7 +292,7 @@ function Entries({
           {T.author.form.addEntry}
         </button>
       </form>
-    </details>
+    </Settings>
   );
 }
 

@@ -2,14 +2,14 @@ import type { SourceContext } from '../../../kit/context.ts';
 import type { Page } from '../../../kit/page.ts';
 import { isFull, pageBounds } from '../../../kit/page-bounds.ts';
 import type { ReadRequest, ResultShape, Source } from '../../../kit/source.ts';
-import { MOST_SEEN, readBookmark } from '../../../kit/stored-bookmark.ts';
+import { readBookmark } from '../../../kit/stored-bookmark.ts';
 import { holdsFor } from '../../../kit/typed-values.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import { parseJson, setField, stringifyJson, type JsonObject } from '../../../lib/text/json.ts';
+import { setField, type JsonObject } from '../../../lib/text/json.ts';
 import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../../_http/retry.ts';
-import { createBookmarks, type Bookmarks } from '../../_sql/bookmarks.ts';
 import { refuseEqualNames } from '../../_sql/equal-names.ts';
 import { createPager } from '../../_sql/pager.ts';
+import { resultMarks } from '../../_sql/record-marks.ts';
 import type { DatabricksSourceConfig } from '../config.ts';
 import { Link, type LinkContext, type Result } from '../session/link.ts';
 import type { ResultRow } from '../session/result.ts';
@@ -88,7 +88,7 @@ async function* readPages(reading: Reading): AsyncGenerator<Page, void> {
   const bounds = pageBounds(config.batch_size, context.pageBytes);
   const pager = createPager({ bounds, limit: request.limit, schema: () => schema });
   if (pager.done) return;
-  const marks = marksOf(reading, columns);
+  const marks = resultMarks(reading, columns);
   const frame = columns.reduce((sum, { name }) => sum + name.length + 4, 2);
   let bytes = 0;
   for await (const rows of result.chunks()) {
@@ -185,31 +185,4 @@ function recordOf(columns: readonly ResultColumn[], row: ResultRow): JsonObject 
     setField(record, name, text === null ? null : decode(text));
   }
   return record;
-}
-
-interface Marks {
-  readonly bookmarks: Bookmarks;
-  rawOf(this: void, record: JsonObject): string;
-}
-
-function marksOf(
-  { config, context, request }: Reading,
-  columns: readonly ResultColumn[],
-): Marks | undefined {
-  if (config.replication.type !== 'incremental') return undefined;
-  const { column } = config.replication;
-  const kind = columns.find(({ name }) => name === column)?.type.kind ?? '';
-  return {
-    bookmarks: createBookmarks(readBookmark(request.bookmark), {
-      isLoose: kind === 'decimal' || kind.startsWith('float'),
-      isDecimal: kind === 'decimal',
-      decode: parseJson,
-      onMany: () =>
-        context.env.log.warn(
-          'more records share the last value than a bookmark holds: such that come later are not read',
-          { row: context.row, column, most: MOST_SEEN },
-        ),
-    }),
-    rawOf: (record) => stringifyJson(record[column] ?? null),
-  };
 }

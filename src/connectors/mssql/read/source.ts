@@ -13,7 +13,7 @@ import { Link } from '../../_mssql/connection.ts';
 import { mssqlError } from '../../_mssql/errors.ts';
 import type { ResultColumn } from '../../_mssql/result-types.ts';
 import { createPager } from '../../_sql/pager.ts';
-import { recordMarks, type RecordMarks } from '../../_sql/record-marks.ts';
+import { resultMarks } from '../../_sql/record-marks.ts';
 import { checkResultColumns } from '../../_sql/result-columns.ts';
 import type { MssqlSourceConfig } from '../config.ts';
 import { compileQuery, withoutRows, type Statement } from './query.ts';
@@ -73,7 +73,7 @@ async function* readPages(reading: Reading): AsyncGenerator<Page, void> {
   const schema = { fields: columns.map(({ field }) => field) };
   const pager = createPager({ bounds, limit: request.limit, schema: () => schema });
   if (pager.done) return;
-  const marks = marksOf(reading, columns);
+  const marks = resultMarks(reading, schema.fields, inOneCase);
   let bytes = 0;
   for (;;) {
     context.signal.throwIfAborted();
@@ -152,20 +152,4 @@ function recordOf(columns: readonly ResultColumn[], values: readonly JsonValue[]
   const record: JsonObject = {};
   for (const [at, { name }] of columns.entries()) setField(record, name, values[at] ?? null);
   return record;
-}
-
-function marksOf(
-  { config, context, request }: Reading,
-  columns: readonly ResultColumn[],
-): RecordMarks | undefined {
-  if (config.replication.type !== 'incremental') return undefined;
-  const { column: written } = config.replication;
-  const found = columns.find(({ name }) => inOneCase(name) === inOneCase(written));
-  const kind = found?.field.type.kind ?? '';
-  const column = {
-    name: found?.name ?? written,
-    isLoose: kind === 'decimal' || kind.startsWith('float'),
-    isDecimal: kind === 'decimal',
-  };
-  return recordMarks(request.bookmark, column, context);
 }
