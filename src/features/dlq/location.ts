@@ -87,7 +87,7 @@ function nothingAt(location: string, why: string): RefusedError {
     'bad_config',
     `there are no dead letters at ${JSON.stringify(location)}: ${why}`,
     {
-      hint: 'name a `.jsonl` file, a folder of them, or a glob',
+      hint: 'name a `.jsonl` file, a folder of them, or a glob; a run that rejects no record leaves no file',
     },
   );
 }
