@@ -24,6 +24,7 @@ const INSTALLED = [
   'pyiceberg',
   'iceberg-rest',
   'airbyte-source-faker',
+  'airbyte-destination-ailake',
 ];
 const SUITES = [
   'test/conformance/sources',

@@ -1,6 +1,6 @@
 import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
-import { airbyteSource } from './airbyte/index.ts';
+import { airbyteSink, airbyteSource } from './airbyte/index.ts';
 import { azureBlobSink, azureBlobSource } from './azure-blob/index.ts';
 import { bigquerySink, bigquerySource } from './bigquery/index.ts';
 import { clickhouseSink, clickhouseSource } from './clickhouse/index.ts';
@@ -97,6 +97,7 @@ export const SOURCES: readonly SourceDefinition[] = [
 
 /** Every sink of this build, sorted by type. */
 export const SINKS: readonly SinkDefinition[] = [
+  airbyteSink,
   azureBlobSink,
   bigquerySink,
   clickhouseSink,

@@ -12,7 +12,7 @@ import type { SubmittedDocument } from '../wire/submission.ts';
 
 /** Without any of these words there is no place for a credential: most small documents. */
 export const MAY_HOLD =
-  /key|token|ur[il]|server|header|hmac|pass|pwd|value|secret|body|salt|cred|auth|cookie|sign|session|sas|code|client_config|connection_string|storage_options|\bproperties\b|\bform\b|\bjson\b|:\/\/|npm:|(?:tap|target|source)_config|\benv\b/i;
+  /key|token|ur[il]|server|header|hmac|pass|pwd|value|secret|body|salt|cred|auth|cookie|sign|session|sas|code|client_config|connection_string|storage_options|\bproperties\b|\bform\b|\bjson\b|:\/\/|npm:|(?:tap|target|source|destination)_config|\benv\b/i;
 
 let schema: JsonSchema | undefined;
 

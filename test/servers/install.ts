@@ -2,13 +2,15 @@
  * Builds or fetches the servers that tests need and that are no package: MinIO, an emulator of
  * Google Cloud Storage and one of Pub/Sub from the Go module proxy (a few minutes, needs `go`), Apache Kafka, a
  * server for MongoDB's protocol, ElasticMQ, DynamoDB Local and the REST catalog of Apache Iceberg from Maven Central (seconds, needs
- * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where they are named Kafka's tools, chdb, deltalake, pyiceberg and airbyte-source-faker from PyPI (needs `python3`) and RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
+ * `mvn`; a JRE runs them), Azurite and Kinesalite from npm, and where they are named Kafka's tools, chdb, deltalake, pyiceberg, airbyte-source-faker and airbyte-destination-ailake from PyPI (needs `python3`) and RabbitMQ from Debian's package (as root). `node test/servers/install.ts [name …]`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  AIRBYTE_AILAKE_FOLDER,
+  AIRBYTE_AILAKE_VERSION,
   AIRBYTE_FAKER_FOLDER,
   AIRBYTE_FAKER_VERSION,
   AZURITE_FOLDER,
@@ -179,6 +181,11 @@ if (asked.includes('chdb'))
 if (asked.includes('airbyte-source-faker'))
   installFromPypi('airbyte-source-faker', AIRBYTE_FAKER_FOLDER, [
     `airbyte-source-faker==${AIRBYTE_FAKER_VERSION}`,
+  ]);
+if (asked.includes('airbyte-destination-ailake'))
+  installFromPypi('airbyte-destination-ailake', AIRBYTE_AILAKE_FOLDER, [
+    `airbyte-destination-ailake==${AIRBYTE_AILAKE_VERSION}`,
+    'pyarrow==26.0.1',
   ]);
 if (asked.includes('deltalake'))
   installFromPypi('deltalake', DELTALAKE_FOLDER, [

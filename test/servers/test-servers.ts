@@ -38,6 +38,13 @@ export const AIRBYTE_FAKER_FOLDER = join(
   `airbyte-source-faker-${AIRBYTE_FAKER_VERSION}`,
 );
 
+/** A destination of Airbyte that writes to a folder. */
+export const AIRBYTE_AILAKE_VERSION = '0.1.16';
+export const AIRBYTE_AILAKE_FOLDER = join(
+  SERVERS_FOLDER,
+  `airbyte-destination-ailake-${AIRBYTE_AILAKE_VERSION}`,
+);
+
 /** Another program for tables of Iceberg, and a catalog server with the same API as others. */
 export const PYICEBERG_VERSION = '0.12.0';
 export const PYICEBERG_FOLDER = join(SERVERS_FOLDER, `pyiceberg-${PYICEBERG_VERSION}`);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { testContext } from '../../../test/fakes/env.ts';
-import { airbyteFaker } from '../../../test/servers/airbyte-faker.ts';
+import { airbyteFaker } from '../../../test/servers/airbyte-connectors.ts';
 import { RECORDS_LANE, type Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';

@@ -4,18 +4,18 @@ import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { Redactor } from '../../lib/redact.ts';
 import { Program } from '../_programs/program.ts';
-import type { AirbyteSourceConfig } from './config.ts';
+import { configField, isSource, type ConnectorConfig } from './connector-config.ts';
 import { keepConfig } from './kept-config.ts';
 import { readMessage, type Message } from './messages.ts';
 import { Reports } from './reports.ts';
 
-type Verb = 'spec' | 'check' | 'discover' | 'read';
+type Verb = 'spec' | 'check' | 'discover' | 'read' | 'write';
 type Files = Readonly<Record<string, JsonValue>>;
 
 export function startConnector(
   verb: Verb,
   files: Files,
-  config: AirbyteSourceConfig,
+  config: ConnectorConfig,
   context: PartContext,
 ): Program {
   const [executable = '', ...before] = config.command;
@@ -31,6 +31,8 @@ export function startConnector(
         ...config.args,
       ],
       idleTimeoutSecs: config.idle_timeout_secs,
+      // One that is written to tells by its output what it has stored: that must not wait in a buffer.
+      ...(verb === 'write' ? { hasInput: true, variables: { PYTHONUNBUFFERED: '1' } } : {}),
     },
     context,
   );
@@ -39,11 +41,11 @@ export function startConnector(
 /** The first message of the type; what else the connector says is heard. */
 async function ask<T extends Message['type']>(
   { verb, files, type }: { readonly verb: Verb; readonly files: Files; readonly type: T },
-  config: AirbyteSourceConfig,
+  config: ConnectorConfig,
   context: PartContext,
 ): Promise<Extract<Message, { type: T }>> {
   const program = startConnector(verb, files, config, context);
-  const reports = new Reports(config, context);
+  const reports = new Reports({ stream: '', ...config }, context);
   let found: Extract<Message, { type: T }> | undefined;
   try {
     for await (const line of program.lines()) {
@@ -67,29 +69,31 @@ async function ask<T extends Message['type']>(
     new ConnectorError(
       'data',
       `the connector \`${config.command[0]}\` gave no ${type} for \`${verb}\``,
-      { hint: 'is it a source of Airbyte? The log has what it wrote' },
+      {
+        hint: `is it ${isSource(config) ? 'a source' : 'a destination'} of Airbyte? The log has what it wrote`,
+      },
     )
   );
 }
 
-/** Which fields its config has. Those that it calls secret are hidden from then on. */
+/** What it says of itself. Fields of its config that it calls secret are hidden from then on. */
 export async function askSpec(
-  config: AirbyteSourceConfig,
+  config: ConnectorConfig,
   whole: JsonObject,
   context: PartContext,
-): Promise<void> {
+): Promise<JsonObject> {
   const { spec } = await ask({ verb: 'spec', files: {}, type: 'SPEC' }, config, context);
   const schema = spec['connectionSpecification'];
-  if (!isObject(schema)) return;
+  if (!isObject(schema)) return spec;
   registerBySpec(schema, whole, context.env.redactor);
   const required = Array.isArray(schema['required']) ? schema['required'] : [];
   const missing = required
     .filter((name) => typeof name === 'string')
     .filter((name) => !(name in whole));
-  if (missing.length === 0) return;
+  if (missing.length === 0) return spec;
   throw new ConnectorError(
     'refused',
-    `the connector \`${config.command[0]}\` needs \`${missing.join('`, `')}\` in \`source_config\``,
+    `the connector \`${config.command[0]}\` needs \`${missing.join('`, `')}\` in \`${configField(config)}\``,
     { hint: `see what its \`spec\` says of ${missing.length === 1 ? 'it' : 'them'}` },
   );
 }
@@ -109,7 +113,7 @@ function registerBySpec(schema: JsonObject, value: JsonValue, redactor: Redactor
 
 /** Resolves when the connector has reached what its config names. */
 export async function askCheck(
-  config: AirbyteSourceConfig,
+  config: ConnectorConfig,
   whole: JsonObject,
   context: PartContext,
 ): Promise<void> {
@@ -124,12 +128,12 @@ export async function askCheck(
   const reason =
     typeof said === 'string' && said !== '' ? context.env.redactor.text(said) : 'without a reason';
   throw new ConnectorError('refused', `the connector \`${config.command[0]}\` refuses: ${reason}`, {
-    hint: 'check `source_config`',
+    hint: `check \`${configField(config)}\``,
   });
 }
 
 export async function askCatalog(
-  config: AirbyteSourceConfig,
+  config: ConnectorConfig,
   whole: JsonObject,
   context: PartContext,
 ): Promise<JsonObject> {

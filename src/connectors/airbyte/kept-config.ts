@@ -7,14 +7,14 @@ import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import { permittedFile } from '../../lib/files/file-access.ts';
 import { isObject, parseData, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import { registerSecrets } from '../_programs/config-secrets.ts';
-import type { AirbyteSourceConfig } from './config.ts';
-
-type Named = Pick<AirbyteSourceConfig, 'source_config' | 'config_file' | 'command'>;
+import { ownConfig, type ConnectorConfig } from './connector-config.ts';
 
 export async function wholeConfig(
-  { source_config: given, config_file: file }: Named,
+  config: ConnectorConfig,
   { env }: Pick<PartContext, 'env'>,
 ): Promise<JsonObject> {
+  const { config_file: file } = config;
+  const given = ownConfig(config);
   registerSecrets(given, env.redactor);
   if (file === undefined) return given;
   const path = permittedFile(resolve(env.cwd, file));
@@ -34,7 +34,7 @@ export async function wholeConfig(
 
 /** Whole or not at all, and for this user only. */
 export async function keepConfig(
-  { config_file: file, command }: Named,
+  { config_file: file, command }: ConnectorConfig,
   config: JsonObject,
   { env }: Pick<PartContext, 'env'>,
 ): Promise<void> {

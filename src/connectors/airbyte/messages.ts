@@ -23,6 +23,8 @@ export interface State {
   readonly stream?: StreamName;
   /** Records that the connector wrote since its last state. */
   readonly count?: number;
+  /** Records before the state that a destination says it has stored. */
+  readonly stored?: number;
 }
 
 /** `undefined` for a line that is no message. */
@@ -79,9 +81,11 @@ function controlIn(control: JsonValue | undefined): Message | undefined {
 /** Of a stream, of all streams (`GLOBAL`), or of an older kind, which is only its data. */
 function stateIn(state: JsonValue | undefined): State | undefined {
   if (!isObject(state)) return undefined;
-  const { type = 'LEGACY', data, sourceStats: stats } = state;
-  const given = isObject(stats) ? stats['recordCount'] : undefined;
-  const count = typeof given === 'number' ? { count: given } : {};
+  const { type = 'LEGACY', data } = state;
+  const count = {
+    ...countIn('count', state['sourceStats']),
+    ...countIn('stored', state['destinationStats']),
+  };
   if (type === 'LEGACY') return data === undefined ? undefined : { value: data, ...count };
   if (type === 'GLOBAL' && isObject(state['global']))
     return { value: [{ type, global: state['global'] }], ...count };
@@ -89,6 +93,11 @@ function stateIn(state: JsonValue | undefined): State | undefined {
   const stream = nameIn(state['stream']['stream_descriptor']);
   if (stream === undefined) return undefined;
   return { value: [{ type, stream: state['stream'] }], stream, ...count };
+}
+
+function countIn(name: 'count' | 'stored', stats: JsonValue | undefined) {
+  const given = isObject(stats) ? stats['recordCount'] : undefined;
+  return typeof given === 'number' ? { [name]: given } : {};
 }
 
 export function nameIn(descriptor: JsonValue | undefined): StreamName | undefined {

@@ -2,7 +2,7 @@
 import type { PartContext } from '../../kit/context.ts';
 import { ConnectorError, type ConnectorErrorKind } from '../../lib/errors.ts';
 import { isObject, jsonText, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
-import type { AirbyteSourceConfig } from './config.ts';
+import { configField, type ConnectorConfig } from './connector-config.ts';
 import { isStream, nameIn, type Message } from './messages.ts';
 
 const LEVELS: Readonly<Record<string, 'trace' | 'debug' | 'info' | 'warn' | 'error'>> = {
@@ -19,13 +19,13 @@ const KINDS: Readonly<Record<string, ConnectorErrorKind>> = {
 };
 
 export class Reports {
-  readonly #config: Pick<AirbyteSourceConfig, 'command' | 'stream' | 'namespace'>;
+  readonly #config: ConnectorConfig & { readonly stream: string };
   readonly #context: Pick<PartContext, 'env'>;
   #failure: ConnectorError | undefined;
   #isIncomplete = false;
 
   constructor(
-    config: Pick<AirbyteSourceConfig, 'command' | 'stream' | 'namespace'>,
+    config: ConnectorConfig & { readonly stream: string },
     context: Pick<PartContext, 'env'>,
   ) {
     this.#config = config;
@@ -77,7 +77,7 @@ export class Reports {
     if (typeof inner === 'string') log.error(inner, { program: this.#program });
     const hint =
       type === 'config_error'
-        ? 'check `source_config`'
+        ? `check \`${configField(this.#config)}\``
         : 'the log has what it wrote to its standard error';
     return new ConnectorError(
       kind,

@@ -11,21 +11,23 @@ import type { AirbyteSourceConfig } from './config.ts';
 import { keepConfig, wholeConfig } from './kept-config.ts';
 import { isStream, nameIn, readMessage, type Message, type State } from './messages.ts';
 import { Reports } from './reports.ts';
+import { StrangeLines } from './strange-lines.ts';
 
 export class AirbyteSource implements Source {
   readonly #config: AirbyteSourceConfig;
   readonly #context: SourceContext;
   readonly #reports: Reports;
   readonly #held: HeldRecords;
+  readonly #strange: StrangeLines;
   #program: Program | undefined;
   /** Records of the stream since its last state. */
   #sinceState = 0;
-  #strange = 0;
 
   constructor(config: AirbyteSourceConfig, context: SourceContext) {
     this.#config = config;
     this.#context = context;
     this.#reports = new Reports(config, context);
+    this.#strange = new StrangeLines(config);
     const { stream, flush_on_state: flushesOnState } = config;
     this.#held = new HeldRecords({ context, stream, flushesOnState });
   }
@@ -40,7 +42,8 @@ export class AirbyteSource implements Source {
         this.#context.signal.throwIfAborted();
         number += 1;
         if (line.trim() === '') continue;
-        const message = this.#messageOf(line, number);
+        const message = readMessage(line);
+        if (message === undefined) this.#strange.add(number);
         if (message?.type !== 'RECORD' || !isStream(message.stream, this.#config)) {
           if (message !== undefined) await this.#hear(message);
           continue;
@@ -55,7 +58,7 @@ export class AirbyteSource implements Source {
       if (failure !== undefined) throw failure;
       while (this.#held.count > 0) yield this.#held.take();
       if (this.#held.hasState) yield this.#held.take();
-      this.#tellStrange();
+      this.#strange.tell(this.#context.env.log);
     } catch (error) {
       this.#context.signal.throwIfAborted();
       throw this.#reports.failure() ?? error;
@@ -85,19 +88,6 @@ export class AirbyteSource implements Source {
     return this.#program;
   }
 
-  #messageOf(line: string, number: number): Message | undefined {
-    const message = readMessage(line);
-    if (message !== undefined) return message;
-    if (this.#config.on_malformed === 'fail')
-      throw new ConnectorError(
-        'data',
-        `line ${number} of \`${this.#config.command[0]}\` is no message of the Airbyte protocol`,
-        { hint: 'correct the connector, or set `on_malformed: skip`' },
-      );
-    this.#strange += 1;
-    return undefined;
-  }
-
   async #hear(message: Message): Promise<void> {
     this.#reports.hear(message);
     if (message.type === 'STATE') this.#mark(message.state);
@@ -118,14 +108,6 @@ export class AirbyteSource implements Source {
     this.#sinceState = 0;
     // The state of a whole refresh is only of use to a run that goes on with it.
     if (this.#config.sync_mode === 'incremental') this.#held.mark(value);
-  }
-
-  #tellStrange(): void {
-    if (this.#strange === 0) return;
-    this.#context.env.log.warn('lines of the connector that are no messages were left out', {
-      program: this.#config.command[0],
-      lines: this.#strange,
-    });
   }
 }
 

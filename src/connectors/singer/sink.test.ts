@@ -13,7 +13,7 @@ import { restrictFiles } from '../../lib/files/file-access.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { singerSink } from './index.ts';
 import { singerSinkConfig } from './sink-config.ts';
-import { StreamSchema } from './stream-schema.ts';
+import { StreamSchema } from '../_programs/stream-schema.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-singer-target-'));
 const target = installProgram(folder, 'target');

@@ -4,10 +4,12 @@ import { requireOpen, type FinishReason, type Sink, type WriteResult } from '../
 import { keyedSpec, planKeyedPage, settle } from '../../kit/write-spec.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, parseData, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
+import { inTime } from '../_programs/in-time.ts';
+import { objectsIn } from '../_programs/objects-in.ts';
 import { Program } from '../_programs/program.ts';
 import { registerSecrets } from '../_programs/config-secrets.ts';
 import type { SingerSinkConfig } from './sink-config.ts';
-import { StreamSchema } from './stream-schema.ts';
+import { StreamSchema } from '../_programs/stream-schema.ts';
 
 /** The field of our states: a number that grows with every flush. */
 const STATE = 'headgate_flush';
@@ -43,13 +45,7 @@ export class SingerSink implements Sink {
   async write(page: Page): Promise<WriteResult> {
     requireOpen(this.#isClosed);
     this.#context.signal.throwIfAborted();
-    const records = page.records().map((record, index): JsonObject => {
-      if (isObject(record)) return record;
-      throw new ConnectorError(
-        'data',
-        `record ${index} of the page is no object: a target takes objects`,
-      );
-    });
+    const records = objectsIn(page, 'a target');
     if (records.length === 0) return { written: 0, rejected: [] };
     // What a target makes of a record without its key is anybody's guess.
     const spec = keyedSpec(this.#config, 'value');
@@ -165,22 +161,9 @@ export class SingerSink implements Sink {
     );
   }
 
-  /** The work, or a failure of the target, or the end of the time that it has. */
-  async #inTime(work: Promise<void>, what: string): Promise<void> {
-    const { flush_timeout_secs: seconds, target_command: command } = this.#config;
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      late.reject(
-        new ConnectorError('timeout', `the program \`${command}\` ${what} within ${seconds} s`, {
-          hint: 'see its log, or raise `flush_timeout_secs`',
-        }),
-      );
-    }, seconds * 1000);
-    try {
-      await Promise.race([work, late.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+  #inTime(work: Promise<void>, what: string): Promise<void> {
+    const { flush_timeout_secs: seconds, target_command: program } = this.#config;
+    return inTime(work, what, { program, seconds });
   }
 }
 

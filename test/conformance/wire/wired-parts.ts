@@ -22,6 +22,7 @@ const LATE_MS = 40_000;
 
 /** Parts that speak with no server themselves, each with the reason. */
 export const NO_WIRE: Readonly<Record<string, string>> = {
+  airbyte: 'a process, with which it has pipes',
   singer: 'a process, with which it has pipes',
   stdout: 'its own output',
   webhook: 'others come to it',

@@ -4,7 +4,7 @@ import { basename, join, resolve } from 'node:path';
 
 export function installProgram(
   folder: string,
-  module: 'tap' | 'target' | 'silent-target' | '../airbyte/source',
+  module: 'tap' | 'target' | 'silent-target' | '../airbyte/source' | '../airbyte/destination',
 ): string {
   const path = join(folder, basename(module));
   const script = resolve(import.meta.dirname, `${module}.mjs`);
