@@ -2,7 +2,7 @@
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { documentText, isLiteral, literalValue } from '../../lib/text/json-literal.ts';
-import type { RecordSchema, RecordType } from '../../kit/record-schema.ts';
+import type { RecordType } from '../../kit/record-schema.ts';
 import { isBase64 } from '../../kit/typed-values.ts';
 import type { LiveColumn } from '../_sql/driver.ts';
 import { documentOrText } from '../_sql/document-or-text.ts';
@@ -13,21 +13,6 @@ export type Encoder = (value: JsonValue) => string | null;
 /** What decides how a value is written: the column, and the type of the value where it is known. */
 export interface Encoded extends Pick<LiveColumn, 'name' | 'sqlType' | 'baseType' | 'limits'> {
   readonly type?: RecordType | undefined;
-}
-
-/** Each column with the type that its field has in a page; a field may differ in its case. */
-export function typedColumns<C extends Pick<LiveColumn, 'name'>>(
-  columns: readonly C[],
-  schema: RecordSchema | undefined,
-): (C & { readonly type?: RecordType })[] {
-  if (schema === undefined) return [...columns];
-  const { fields } = schema;
-  const types = new Map(fields.map(({ name, type }) => [name, type]));
-  const folded = new Map(fields.map(({ name, type }) => [name.toLowerCase(), type]));
-  return columns.map((column) => {
-    const type = types.get(column.name) ?? folded.get(column.name.toLowerCase());
-    return type === undefined ? column : { ...column, type };
-  });
 }
 
 export function encoderOf(column: Encoded): Encoder {

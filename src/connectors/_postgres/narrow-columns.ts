@@ -5,16 +5,13 @@ import {
   DATE_ROUNDING,
   DOUBLE_ROUNDING,
   FLOAT_ROUNDING,
+  hasMoreDigits,
   scaleRounding,
   secondsRounding,
-  type Rounding,
+  type CellRounding,
 } from '../_sql/rounding.ts';
 
-export interface ColumnRounding extends Rounding {
-  /** A text of fewer letters is never changed. */
-  readonly from: number;
-  /** A quick look at the bytes of a text, which clears most of them. */
-  readonly mayRound?: (bytes: Uint8Array, start: number, end: number) => boolean;
+export interface ColumnRounding extends CellRounding {
   /** The same question of the binary form of a value; a yes only means perhaps. */
   readonly roundsBinary: (bytes: Buffer) => boolean;
 }
@@ -84,22 +81,6 @@ function scale(places: number, type: RecordType | undefined): ColumnRounding | u
     roundsBinary: (bytes) =>
       places < 0 || (bytes.length >= 8 && bytes.readUInt16BE(DISPLAY_SCALE) > places),
   };
-}
-
-const POINT = 46;
-const LETTERS = 64;
-
-/** Whether more digits follow the point of a number, or it has an exponent. */
-// Called for each cell: an object for the arguments would cost time.
-// oxlint-disable-next-line max-params
-function hasMoreDigits(bytes: Uint8Array, start: number, end: number, places: number): boolean {
-  let point = end;
-  for (let at = start; at < end; at += 1) {
-    const byte = bytes[at] as number;
-    if (byte > LETTERS) return true;
-    if (byte === POINT) point = at;
-  }
-  return end - point - 1 > places;
 }
 
 const UNIT_DIGITS = { s: 0, ms: 3, us: 6, ns: 9 } as const;

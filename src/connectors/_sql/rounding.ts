@@ -13,6 +13,14 @@ export interface Rounding {
   readonly holdsDoubles?: true;
 }
 
+/** The same for cells, of which most are cleared by their bytes. */
+export interface CellRounding extends Rounding {
+  /** A text of fewer letters is never changed. */
+  readonly from: number;
+  /** A quick look at the bytes of a text. */
+  readonly mayRound?: (bytes: Uint8Array, start: number, end: number) => boolean;
+}
+
 export type OnRounding = 'warn' | 'error';
 
 export function changes(value: JsonValue, rounding: Rounding): boolean {
@@ -30,6 +38,27 @@ export function changes(value: JsonValue, rounding: Rounding): boolean {
 }
 
 const NUMBER = /^\s*[+-]?(?:(\d+)\.?(\d*)|\.(\d+))(?:[eE]([+-]?\d+))?\s*$/;
+
+const POINT = 46;
+const LETTERS = 64;
+
+/** Whether more digits follow the point of a number, or it has an exponent or an escape. */
+// Called for each cell: an object for the arguments would cost time.
+// oxlint-disable-next-line max-params
+export function hasMoreDigits(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  places: number,
+): boolean {
+  let point = end;
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at] as number;
+    if (byte > LETTERS) return true;
+    if (byte === POINT) point = at;
+  }
+  return end - point - 1 > places;
+}
 
 /** For numbers with this many decimal places; below zero, of so many digits before the point. */
 export function scaleRounding(scale: number): Rounding {

@@ -21,17 +21,12 @@ import { refuseLongNames } from '../_sql/column-names.ts';
 import { schemaColumns } from '../_sql/infer-columns.ts';
 import { keysOf } from '../_sql/row-sets.ts';
 import { partName } from '../_sql/table-names.ts';
+import { typedColumns } from '../_sql/typed-columns.ts';
 import { planCopy, sendCopy } from './write/copy-plan.ts';
 import { newPageBuffer } from '../../fast/copy-text/copy-cells.ts';
 import type { PostgresSinkConfig } from './config.ts';
 import { columnRounding } from '../_postgres/narrow-columns.ts';
-import {
-  copyLines,
-  encoderOf,
-  finishedText,
-  typedColumns,
-  type Encoder,
-} from '../_postgres/encode.ts';
+import { copyLines, encoderOf, finishedText, type Encoder } from '../_postgres/encode.ts';
 import { rollbackDialect, ROLLBACK_LOG_LINES, logKeys, sweepAndLog } from './write/rollback-log.ts';
 import { replaceRows } from './write/overwrite.ts';
 import { columnLines, POSTGRES_TYPES } from './write/column-types.ts';

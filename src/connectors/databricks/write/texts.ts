@@ -2,12 +2,13 @@
 import type { RecordSchema, RecordType } from '../../../kit/record-schema.ts';
 import { documentText } from '../../../lib/text/json-literal.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
-import { holdsDocuments, typedColumns, type Encoder } from '../../_postgres/encode.ts';
+import { holdsDocuments, type Encoder } from '../../_postgres/encode.ts';
 import type { EncodedRows } from '../../_sql/collected-rows.ts';
 import { documentOrText } from '../../_sql/document-or-text.ts';
 import type { LiveColumn, RowSet } from '../../_sql/driver.ts';
 import { hexEncoder, inUtc, numberText, plainText } from '../../_sql/plain-texts.ts';
 import { textRows, type TextRow } from '../../_sql/text-rows.ts';
+import { typedColumns } from '../../_sql/typed-columns.ts';
 import { literal } from '../names.ts';
 import { NESTED } from './columns.ts';
 

@@ -1,17 +1,17 @@
 /** Plans pages that are sent to the server as a COPY stream. */
 import { quoteNames } from '../../../lib/sql/sql-name.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
-import { hasCells, MISSING, type Column, type Columns } from '../../../kit/columns.ts';
+import type { Column, Columns } from '../../../kit/columns.ts';
 import type { Page } from '../../../kit/page.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
-import { valuesOf } from '../../../kit/cells.ts';
-import { changes } from '../../_sql/rounding.ts';
-import { columnRounding, type ColumnRounding } from '../../_postgres/narrow-columns.ts';
+import { filledColumns, roundedCells } from '../../_sql/cell-columns.ts';
+import { typedColumns } from '../../_sql/typed-columns.ts';
+import { columnRounding } from '../../_postgres/narrow-columns.ts';
 import { BINARY_HEAD, BINARY_TAIL, anyValue, binaryBlock, hasNull } from '../copy/binary-rows.ts';
 import { copyCells as fastCells } from '../../../fast/fast-paths.ts';
 import { copyCells, type CellStyle, type PageBuffer } from '../../../fast/copy-text/copy-cells.ts';
 import type { CopyColumn } from '../../_postgres/decode.ts';
-import { nearColumn, type UnknownFields } from '../../_sql/column-names.ts';
+import type { UnknownFields } from '../../_sql/column-names.ts';
 import { NAMES, type CopyTarget, type TargetColumn } from './schema.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 import {
@@ -19,7 +19,6 @@ import {
   escaped,
   holdsDocuments,
   isJsonType,
-  typedColumns,
   type Encoded,
 } from '../../_postgres/encode.ts';
 import { roundingOf } from '../../_postgres/rounding.ts';
@@ -75,26 +74,15 @@ function planBinary(page: Page, target: CopyTarget, key: readonly string[]): Cop
   return { columns, form: 'binary', block: held.block, unknown: ALL_KNOWN, rounded: NONE };
 }
 
-/**
- * Fields without a column are left out and counted. Rows without any known field, rows that get
- * the default of a column, and names that are nearly those of columns go through records.
- */
 function planColumns(
   columns: Columns,
   target: CopyTarget,
   { key, buffer, schema }: CopyRequest & { readonly schema: RecordSchema | undefined },
 ): CopyPlan | undefined {
   if (key.length > 0 || !fastCells.isOn()) return undefined;
-  const known = typedColumns([...target.values()], schema).flatMap((to) => {
-    const from = columns.column(to.name);
-    return from === undefined || !hasCells(columns, from) ? [] : [{ to, from }];
-  });
-  if (known.length === 0 || !known.some(({ from }) => columns.isWhole(from))) return undefined;
-  if (known.some(({ to, from }) => to.hasDefault && !columns.isWhole(from))) return undefined;
-  const unknown = unknownFields(columns, target);
-  const names = [...target.keys()];
-  if ([...unknown.keys()].some((field) => nearColumn(field, names, NAMES) !== undefined))
-    return undefined;
+  const filled = filledColumns(columns, { live: [...target.values()], rules: NAMES, schema });
+  if (filled === undefined) return undefined;
+  const { known, unknown } = filled;
   return {
     columns: known.map(({ to }) => to),
     form: 'text',
@@ -108,62 +96,12 @@ function planColumns(
       buffer,
     ),
     unknown,
-    rounded: roundedCells(columns, known),
+    rounded: roundedCells(columns, known, (to) => columnRounding(to, to.type)),
   };
 }
 
 function binaryRounding(column: Encoded): ((bytes: Buffer) => boolean) | undefined {
   return columnRounding(column, column.type)?.roundsBinary;
-}
-
-interface Known {
-  readonly to: TargetColumn & Pick<Encoded, 'type'>;
-  readonly from: Column;
-}
-
-/** How many cells of each column are numbers, times or texts that it does not hold exactly. */
-function roundedCells(columns: Columns, known: readonly Known[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { to, from } of known) {
-    const rounding = columnRounding(to, to.type);
-    const count = rounding === undefined ? 0 : roundedCount(columns, from, rounding);
-    if (count > 0) counts.set(to.name, count);
-  }
-  return counts;
-}
-
-function roundedCount(columns: Columns, column: Column, rounding: ColumnRounding): number {
-  const { starts, ends } = column;
-  const { from, mayRound } = rounding;
-  const { bytes } = columns.cells;
-  const valueAt = valuesOf(columns, column);
-  let count = 0;
-  for (let index = 0; index < columns.rows.length; index += 1) {
-    const row = columns.rows[index] as number;
-    const [start, end] = [starts[row] as number, ends[row] as number];
-    if (end - start < from || mayRound?.(bytes, start, end) === false) continue;
-    if (changes(valueAt(row) ?? null, rounding)) count += 1;
-  }
-  return count;
-}
-
-function unknownFields(columns: Columns, target: CopyTarget): UnknownFields {
-  const unknown = new Map<string, number>();
-  for (const [index, name] of columns.names.entries()) {
-    const column = columns.columns[index];
-    if (target.has(name) || column === undefined) continue;
-    const count = cellCount(columns, column);
-    if (count > 0) unknown.set(name, count);
-  }
-  return unknown;
-}
-
-/** The number of records that have the field. */
-function cellCount({ rows }: Columns, { kinds }: Column): number {
-  let count = 0;
-  for (let index = 0; index < rows.length; index += 1)
-    if (kinds[rows[index] as number] !== MISSING) count += 1;
-  return count;
 }
 
 /** Whether a cell may be a value that the server would round. */

@@ -1,11 +1,12 @@
 /** Values as texts, and how statements read them. */
 import type { RecordSchema } from '../../../kit/record-schema.ts';
-import { encoderOf, holdsDocuments, typedColumns, type Encoder } from '../../_postgres/encode.ts';
+import { encoderOf, holdsDocuments, type Encoder } from '../../_postgres/encode.ts';
 import type { LiveColumn, RowSet } from '../../_sql/driver.ts';
 import type { EncodedRows } from '../../_sql/collected-rows.ts';
 import { textRows, type TextRow } from '../../_sql/text-rows.ts';
 
 export type { TextRow } from '../../_sql/text-rows.ts';
+import { typedColumns } from '../../_sql/typed-columns.ts';
 
 export const SUPER = 'super';
 const VARBYTE = 'binary varying';

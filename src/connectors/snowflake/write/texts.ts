@@ -1,7 +1,7 @@
 /** Values as texts, and how statements make values of columns of them. */
 import type { RecordSchema, RecordType } from '../../../kit/record-schema.ts';
 import { documentText } from '../../../lib/text/json-literal.ts';
-import { holdsDocuments, typedColumns, type Encoder } from '../../_postgres/encode.ts';
+import { holdsDocuments, type Encoder } from '../../_postgres/encode.ts';
 import { documentOrText } from '../../_sql/document-or-text.ts';
 import type { LiveColumn, RowSet } from '../../_sql/driver.ts';
 import type { EncodedRows } from '../../_sql/collected-rows.ts';
@@ -9,6 +9,7 @@ import { hexEncoder, inUtc, numberText, plainText } from '../../_sql/plain-texts
 import { textRows, type TextRow } from '../../_sql/text-rows.ts';
 
 export type { TextRow } from '../../_sql/text-rows.ts';
+import { typedColumns } from '../../_sql/typed-columns.ts';
 
 /** The rows of a set as texts, in the order of its columns. */
 export function encodedRows(set: RowSet, schema: RecordSchema | undefined): EncodedRows<TextRow> {
