@@ -6,6 +6,7 @@ import {
   DOUBLE_ROUNDING,
   FLOAT_ROUNDING,
   hasMoreDigits,
+  isLongNumber,
   scaleRounding,
   secondsRounding,
   type CellRounding,
@@ -39,9 +40,11 @@ function narrowingOf(full: string, type: RecordType | undefined): ColumnRounding
     case 'money':
       return scale(2, type);
     case 'real':
-      return hasKind(type, SMALL_NUMBERS) ? undefined : { ...FLOAT_ROUNDING, from: 7, ...NEVER };
+      return hasKind(type, SMALL_NUMBERS)
+        ? undefined
+        : { ...FLOAT_ROUNDING, ...longer(7), ...NEVER };
     case 'double precision':
-      return hasKind(type, NUMBERS) ? undefined : { ...DOUBLE_ROUNDING, from: 16, ...NEVER };
+      return hasKind(type, NUMBERS) ? undefined : { ...DOUBLE_ROUNDING, ...longer(16), ...NEVER };
     case 'date':
       return hasKind(type, DATES) ? undefined : { ...DATE_ROUNDING, from: 12, ...NEVER };
     case 'character varying':
@@ -68,6 +71,11 @@ function hasKind(type: RecordType | undefined, kinds: ReadonlySet<string>): bool
   return type !== undefined && kinds.has(type.kind);
 }
 
+/** Numbers of fewer digits are exact, unless they have an exponent. */
+function longer(length: number): Pick<CellRounding, 'from' | 'mayRound'> {
+  return { from: 1, mayRound: (bytes, start, end) => isLongNumber(bytes, start, end, length) };
+}
+
 const DISPLAY_SCALE = 6;
 
 function scale(places: number, type: RecordType | undefined): ColumnRounding | undefined {
@@ -75,7 +83,7 @@ function scale(places: number, type: RecordType | undefined): ColumnRounding | u
   if (places >= 0 && type !== undefined && /^u?int/.test(type.kind)) return undefined;
   return {
     ...scaleRounding(places),
-    from: places < 0 ? 1 : places + 2,
+    from: 1,
     mayRound: (bytes, start, end) => places < 0 || hasMoreDigits(bytes, start, end, places),
     // More places than those, which may be zeros.
     roundsBinary: (bytes) =>

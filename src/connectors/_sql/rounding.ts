@@ -60,6 +60,19 @@ export function hasMoreDigits(
   return end - point - 1 > places;
 }
 
+/** Whether a number is so long, or has an exponent. */
+// oxlint-disable-next-line max-params
+export function isLongNumber(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  length: number,
+): boolean {
+  if (end - start >= length) return true;
+  for (let at = start; at < end; at += 1) if ((bytes[at] as number) > LETTERS) return true;
+  return false;
+}
+
 /** For numbers with this many decimal places; below zero, of so many digits before the point. */
 export function scaleRounding(scale: number): Rounding {
   return { rounds: (text) => decimalsOf(text) > scale };

@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await client.query(
-    'DROP TABLE IF EXISTS t; CREATE TABLE t (at timestamp, ats timestamp[], zoned timestamptz, clock time, f double precision, fs double precision[], r real)',
+    'DROP TABLE IF EXISTS t; CREATE TABLE t (at timestamp, ats timestamp[], zoned timestamptz, clock time, f double precision, fs double precision[], r real, n numeric(12,5))',
   );
 });
 
@@ -48,9 +48,9 @@ async function columnsOf(record: JsonObject): Promise<Page> {
   throw new Error('no page');
 }
 
-async function write(page: Page): Promise<void> {
+async function write(page: Page, config: JsonObject = {}): Promise<void> {
   const sink = await postgresSink.open(
-    parsed(postgresSink, { table_name: 't', column_mapping: 'auto_map' }),
+    parsed(postgresSink, { table_name: 't', column_mapping: 'auto_map', ...config }),
     testContext('/'),
   );
   try {
@@ -112,6 +112,17 @@ test.each(ROUNDED.map((record) => [stringifyJson(record), record] as const))(
       });
     }
     expect((await client.query('SELECT * FROM t')).rows).toEqual([]);
+  },
+);
+
+test.each<JsonObject>([{ n: 1e-9 }, { r: 1e-50 }])(
+  '%j is refused for its few letters, too, in every lane',
+  async (record) => {
+    for (const page of [Page.ofRecords([record]), await columnsOf(record)])
+      expect(await failureOf(write(page, { on_rounding: 'error' }))).toMatchObject({
+        kind: 'data',
+        message: expect.stringMatching(/, which would round 1e-\d+$/) as string,
+      });
   },
 );
 
