@@ -68,7 +68,7 @@ export const copyLines = defineFastPath({
 
 export const copyCells = defineFastPath({
   name: 'copy-cells',
-  does: 'writes cells of columns as COPY text without making records',
+  does: 'writes cells of columns as text for COPY and LOAD DATA without making records',
   chosenIn: 'connectors/postgres/write/copy-plan.ts',
   move: 'csv-postgres',
 });

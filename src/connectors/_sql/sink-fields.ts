@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../lib/text/json.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
 import { z } from 'zod';
+import { copyCells } from '../../fast/fast-paths.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../kit/schema.ts';
 import type { ReadBack, SinkCapabilities } from '../../kit/sink.ts';
 import { checkWriteFields, isKeyed, writeFields, type WriteFields } from '../../kit/write-spec.ts';
@@ -44,6 +45,20 @@ export interface SqlSinkConfig extends WriteFields {
 /** Whether pages may be written without reading their records. */
 export function takesBlocks({ write_mode, delete_marker }: SqlSinkConfig): boolean {
   return write_mode === 'append' || (write_mode === 'upsert' && delete_marker === undefined);
+}
+
+/** Whether pages of columns may be written without making records, by a command that loads rows. */
+export function takesColumns({
+  write_mode,
+  write_method,
+  column_mapping,
+}: SqlSinkConfig & { readonly write_method: string }): boolean {
+  return (
+    copyCells.isOn() &&
+    write_mode === 'append' &&
+    write_method !== 'insert' &&
+    column_mapping.kind === 'auto'
+  );
 }
 
 /** Whether rows that no longer exist at the source can be found by their key. */

@@ -5,11 +5,20 @@ import { backticked } from '../../lib/sql/mysql-address.ts';
 import { codesOf } from '../../lib/sql/mysql-errors.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
-import type { NewColumn, RowSet, SqlDriver, TableChange, TableSweep } from '../_sql/driver.ts';
+import { newPageBuffer } from '../../fast/copy-text/copy-cells.ts';
+import type {
+  LiveColumn,
+  NewColumn,
+  RowSet,
+  SqlDriver,
+  TableChange,
+  TableSweep,
+} from '../_sql/driver.ts';
 import type { MysqlSinkConfig } from './config.ts';
 import { columnLines, MYSQL_TYPES } from './write/column-types.ts';
 import { encodersOf, valueSql } from './write/encode.ts';
-import { isNotAllowed, loadRows } from './write/load.ts';
+import { fileOf, isNotAllowed, loadFile, piecesOfBlock, type LoadedFile } from './write/load.ts';
+import { planLoad } from './write/load-plan.ts';
 import { replaceTable } from './write/overwrite.ts';
 import { placeRefusal } from './write/refused-value.ts';
 import { roundingOf } from './write/rounding.ts';
@@ -136,13 +145,21 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
     );
     hasTokens = true;
   };
+  const columnsOf = (table: string): Promise<readonly LiveColumn[] | undefined> =>
+    session.run(`reading the columns of \`${table}\``, (connection) =>
+      readColumns(connection, table),
+    );
+  const targets = new Map<string, readonly LiveColumn[]>();
+  const targetOf = async (table: string): Promise<readonly LiveColumn[] | undefined> => {
+    const known = targets.get(table) ?? (await columnsOf(table));
+    if (known !== undefined) targets.set(table, known);
+    return known;
+  };
+  const buffer = newPageBuffer();
   return {
     names: NAMES,
     roundingOf,
-    columns: (table) =>
-      session.run(`reading the columns of \`${table}\``, (connection) =>
-        readColumns(connection, table),
-      ),
+    columns: columnsOf,
     createTable: (table, columns, { key }) =>
       session.run(`making the table \`${table}\``, (connection) =>
         createTable(connection, table, { columns, key, isMariadb: server.isMariadb }),
@@ -152,6 +169,24 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
       await session.transaction(`writing to \`${change.table}\``, async (connection) => {
         const facts = await factsOf(connection, change.table);
         await applyChange(connection, change, { config, server, facts, onRefused });
+      });
+    },
+    async pass(table, page, { commit }) {
+      if (!takesLoads({ config, server }, page.count)) return undefined;
+      const live = await targetOf(table);
+      if (live === undefined) return undefined;
+      const policy = config.on_rounding;
+      const plan = planLoad(page, { live, rules: NAMES, policy, buffer });
+      if (plan === undefined) return undefined;
+      if (commit !== undefined) await makeTokens();
+      const { encoders, block, unknown, rounded } = plan;
+      const file = { encoders, pieces: piecesOfBlock(block), count: page.count };
+      return session.transaction(`writing to \`${table}\``, async (connection) => {
+        const facts = await factsOf(connection, table);
+        if (!facts.isTransactional) return undefined;
+        if (!(await isLoaded(connection, { table, file, target: { onRefused } }))) return undefined;
+        if (commit !== undefined) await storeToken(connection, commit);
+        return { unknown, rounded };
       });
     },
     sweep: (one) =>
@@ -169,10 +204,12 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
     },
     forgetToken: (scope) =>
       session.run('removing the commit token', (connection) => forgetToken(connection, scope)),
-    evolve: (table, change) =>
-      session.run(`changing the table \`${table}\``, (connection) =>
+    evolve: (table, change) => {
+      targets.delete(table);
+      return session.run(`changing the table \`${table}\``, (connection) =>
         evolve(connection, { table, change, isMariadb: server.isMariadb }),
-      ),
+      );
+    },
     tablesFrom: (prefix) =>
       session.run('looking for tables that other runs left', (connection) =>
         tablesFrom(connection, prefix),
@@ -248,15 +285,15 @@ async function applyChange(
   if (change.commit !== undefined) await storeToken(connection, change.commit);
 }
 
-function loads(
-  { mode }: TableChange,
-  { rows }: RowSet,
-  { config, server, facts }: Target,
-): boolean {
-  const { write_method: method } = config;
+function loads({ mode }: TableChange, { rows }: RowSet, target: Target): boolean {
   // What the server took with a warning must be undone.
-  if (mode !== 'insert' || !server.takesFiles || !facts.isTransactional) return false;
-  return method === 'load' || (method === 'auto' && rows.length >= LOAD_FROM);
+  if (mode !== 'insert' || !target.facts.isTransactional) return false;
+  return takesLoads(target, rows.length);
+}
+
+function takesLoads({ config, server }: Pick<Target, 'config' | 'server'>, rows: number): boolean {
+  const { write_method: method } = config;
+  return server.takesFiles && (method === 'load' || (method === 'auto' && rows >= LOAD_FROM));
 }
 
 interface Writing {
@@ -268,10 +305,23 @@ interface Writing {
 /** Whether the rows are written; otherwise nothing has changed, and INSERT tells what is wrong. */
 async function load(connection: Connection, { change, set, target }: Writing): Promise<boolean> {
   const { table, schema, finished } = change;
-  const lines = { rows: set.rows, encoders: encodersOf(set.columns, schema, finished) };
+  const encoders = encodersOf(set.columns, schema, finished);
+  return isLoaded(connection, { table, file: fileOf({ rows: set.rows, encoders }), target });
+}
+
+interface Loading {
+  readonly table: string;
+  readonly file: LoadedFile;
+  readonly target: Pick<Target, 'onRefused'>;
+}
+
+async function isLoaded(
+  connection: Connection,
+  { table, file, target }: Loading,
+): Promise<boolean> {
   await askMysql(connection, 'SAVEPOINT svc_page');
   try {
-    if (await loadRows(connection, table, lines)) return true;
+    if (await loadFile(connection, table, file)) return true;
   } catch (error) {
     if (!isNotAllowed(error)) throw error;
     target.onRefused();

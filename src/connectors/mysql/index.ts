@@ -4,7 +4,7 @@ import { defineSource } from '../../kit/source.ts';
 import { backticked } from '../../lib/sql/mysql-address.ts';
 import { datasetUri } from '../_sql/dataset-uri.ts';
 import { createSqlSink } from '../_sql/sink.ts';
-import { canSweep, readTable, sqlSinkCapabilities } from '../_sql/sink-fields.ts';
+import { canSweep, readTable, sqlSinkCapabilities, takesColumns } from '../_sql/sink-fields.ts';
 import {
   mysqlSinkConfig,
   mysqlSourceConfig,
@@ -68,6 +68,7 @@ export const mysqlSink = defineSink<MysqlSinkConfig>({
   ],
   capabilities: (config) => ({
     ...sqlSinkCapabilities(config),
+    columns: takesColumns(config),
     rollback: 'keeps no rollback log in MySQL',
     sweep: canSweep(config),
   }),

@@ -1,10 +1,15 @@
-import { copyCells } from '../../fast/fast-paths.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { defineSink } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { datasetUri } from '../_sql/dataset-uri.ts';
 import { createSqlSink } from '../_sql/sink.ts';
-import { canSweep, readTable, sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
+import {
+  canSweep,
+  readTable,
+  sqlSinkCapabilities,
+  takesBlocks,
+  takesColumns,
+} from '../_sql/sink-fields.ts';
 import {
   postgresSinkConfig,
   postgresSourceConfig,
@@ -109,13 +114,4 @@ function windowOf({
 function encodingsOf(config: PostgresSinkConfig): string[] {
   if (!takesBlocks(config)) return [];
   return [config.column_mapping.kind === 'auto' ? COPY_BINARY : JSON_LINES.name];
-}
-
-function takesColumns({ write_mode, write_method, column_mapping }: PostgresSinkConfig): boolean {
-  return (
-    copyCells.isOn() &&
-    write_mode === 'append' &&
-    write_method !== 'insert' &&
-    column_mapping.kind === 'auto'
-  );
 }

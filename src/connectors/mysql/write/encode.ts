@@ -4,6 +4,7 @@ import { documentText, isLiteral, literalValue } from '../../../lib/text/json-li
 import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 import type { RecordSchema, RecordType } from '../../../kit/record-schema.ts';
 import { isBase64 } from '../../../kit/typed-values.ts';
+import type { CellStyle } from '../../../fast/copy-text/copy-cells.ts';
 import type { LiveColumn } from '../../_sql/driver.ts';
 import { documentOrText } from '../../_sql/document-or-text.ts';
 import { serverTime } from '../read/literals.ts';
@@ -18,6 +19,8 @@ export interface Encoder {
   readonly name: string;
   readonly slot: Slot;
   readonly encode: (value: JsonValue) => string | null;
+  /** Which cells need no encoding, because they are what it would give. */
+  readonly style: CellStyle;
 }
 
 /** Encoders of columns; the type of a field may be known from a page. A field may differ in case. */
@@ -29,7 +32,7 @@ export function encodersOf(
   const types = new Map(schema?.fields.map(({ name, type }) => [name.toLowerCase(), type]));
   return columns.map((column) =>
     finished
-      ? { name: column.name, slot: 'text', encode: plainText }
+      ? { name: column.name, slot: 'text', style: 'plain', encode: plainText }
       : encoderOf(column, types.get(column.name.toLowerCase())),
   );
 }
@@ -40,17 +43,17 @@ export function encoderOf({ name, sqlType }: LiveColumn, type: RecordType | unde
     const encode = isDocument
       ? (value: JsonValue) => (value === null ? null : documentText(value))
       : documentOrText;
-    return { name, slot: 'text', encode };
+    return { name, slot: 'text', style: isDocument ? 'document' : 'json', encode };
   }
   if (/^(?:date|time)/.test(sqlType))
-    return { name, slot: 'text', encode: (value) => timeText(plainText(value)) };
+    return { name, slot: 'text', style: 'clock', encode: (value) => timeText(plainText(value)) };
   if (type?.kind === 'binary' && BYTES.test(sqlType))
-    return { name, slot: 'hex', encode: (value) => hexText(name, value) };
+    return { name, slot: 'hex', style: 'encoded', encode: (value) => hexText(name, value) };
   if (sqlType.startsWith('bit'))
-    return { name, slot: 'bits', encode: (value) => numberText(value) };
-  if (sqlType.startsWith('year')) return { name, slot: 'text', encode: yearText };
-  if (NUMBERS.test(sqlType)) return { name, slot: 'number', encode: numberText };
-  return { name, slot: 'text', encode: plainText };
+    return { name, slot: 'bits', style: 'number', encode: (value) => numberText(value) };
+  if (sqlType.startsWith('year')) return { name, slot: 'text', style: 'encoded', encode: yearText };
+  if (NUMBERS.test(sqlType)) return { name, slot: 'number', style: 'number', encode: numberText };
+  return { name, slot: 'text', style: 'plain', encode: plainText };
 }
 
 const DOCUMENTS: ReadonlySet<string> = new Set(['json', 'list', 'struct', 'map']);

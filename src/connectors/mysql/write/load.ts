@@ -17,16 +17,22 @@ export function isNotAllowed(error: unknown): boolean {
   return NOT_ALLOWED.has(codesOf(error).number);
 }
 
-/** Whether the server took all rows as they are. It reads the first ones while others are written. */
-export async function loadRows(
+/** Whether the server took all rows as they are. It reads the first pieces while others are made. */
+export async function loadFile(
   connection: Connection,
   table: string,
-  { rows, encoders }: Lines,
+  { encoders, pieces, count }: LoadedFile,
 ): Promise<boolean> {
   const answer = await askMysql(connection, loadStatement(table, encoders), {
-    infileStreamFactory: () => Readable.from(pieces({ rows, encoders })),
+    infileStreamFactory: () => Readable.from(pieces),
   });
-  return answer.warnings === 0 && answer.changed === rows.length;
+  return answer.warnings === 0 && answer.changed === count;
+}
+
+export interface LoadedFile {
+  readonly encoders: readonly Encoder[];
+  readonly pieces: Iterable<Buffer>;
+  readonly count: number;
 }
 
 export interface Lines {
@@ -34,11 +40,23 @@ export interface Lines {
   readonly encoders: readonly Encoder[];
 }
 
-/** Characters of a packet; the server holds a whole one in memory. */
+export function fileOf(lines: Lines): LoadedFile {
+  return { encoders: lines.encoders, pieces: piecesOf(lines), count: lines.rows.length };
+}
+
+/** Size of a packet; the server holds a whole one in memory. */
 const PIECE_SIZE = 128 * 1024;
 
+/** Lines that are there already. */
+export function* piecesOfBlock(block: Uint8Array): Generator<Buffer, void> {
+  for (let from = 0; from < block.length; from += PIECE_SIZE) {
+    const { length } = block.subarray(from, from + PIECE_SIZE);
+    yield Buffer.from(block.buffer, block.byteOffset + from, length);
+  }
+}
+
 /** Rows as the lines of the file. */
-function* pieces({ rows, encoders }: Lines): Generator<Buffer, void> {
+function* piecesOf({ rows, encoders }: Lines): Generator<Buffer, void> {
   let text = '';
   for (const row of rows) {
     for (let index = 0; index < encoders.length; index += 1) {
@@ -80,7 +98,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /** A text as a field of the file. */
-function fieldOf(text: string | null): string {
+export function fieldOf(text: string | null): string {
   if (text === null) return '\\N';
   return NEEDS_ESCAPE.test(text)
     ? text.replaceAll(/[\\\n\r\t\0]/g, (char) => ESCAPES[char] ?? char)

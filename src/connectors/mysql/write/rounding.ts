@@ -5,9 +5,12 @@ import {
   DATE_ROUNDING,
   DOUBLE_ROUNDING,
   FLOAT_ROUNDING,
+  hasMoreDigits,
+  isLongNumber,
   isWhole,
   scaleRounding,
   secondsRounding,
+  type CellRounding,
   type Rounding,
 } from '../../_sql/rounding.ts';
 
@@ -16,15 +19,13 @@ export function roundingOf(
   { sqlType }: Pick<LiveColumn, 'sqlType'>,
   type: RecordType | undefined,
 ): Rounding | undefined {
-  const [, name = '', first = '0', second = '0'] =
-    /^(\w+)(?:\((\d+)(?:,(\d+))?\))?/.exec(sqlType) ?? [];
-  const digits = Number(first);
+  const { name, digits, scale } = partsOf(sqlType);
   if (/int$|^year$/.test(name))
     return isKind(type, 'int', 'bool') ? undefined : { ...scaleRounding(0), refuses: () => true };
   switch (name) {
     case 'decimal':
-      if (type?.kind === 'decimal' && (type.scale ?? Infinity) <= Number(second)) return undefined;
-      return isKind(type, 'int') ? undefined : scaleRounding(Number(second));
+      if (type?.kind === 'decimal' && (type.scale ?? Infinity) <= scale) return undefined;
+      return isKind(type, 'int') ? undefined : scaleRounding(scale);
     case 'float':
       return type?.kind === 'float32' ? undefined : { ...FLOAT_ROUNDING, refuses: isWhole };
     case 'double':
@@ -40,6 +41,82 @@ export function roundingOf(
     default:
       return undefined;
   }
+}
+
+interface TypeParts {
+  readonly name: string;
+  /** The first number in brackets, and the second one. */
+  readonly digits: number;
+  readonly scale: number;
+}
+
+function partsOf(sqlType: string): TypeParts {
+  const [, name = '', first = '0', second = '0'] =
+    /^(\w+)(?:\((\d+)(?:,(\d+))?\))?/.exec(sqlType) ?? [];
+  return { name, digits: Number(first), scale: Number(second) };
+}
+
+/** The same for cells. */
+export function cellRoundingOf(
+  column: Pick<LiveColumn, 'sqlType'>,
+  type: RecordType | undefined,
+): CellRounding | undefined {
+  const rounding = roundingOf(column, type);
+  return rounding === undefined ? undefined : { ...rounding, ...lookOf(partsOf(column.sqlType)) };
+}
+
+/** Shorter numbers are exact. */
+const FLOAT_LENGTH = 7;
+const DOUBLE_LENGTH = 16;
+
+function lookOf({ name, digits, scale }: TypeParts): Pick<CellRounding, 'from' | 'mayRound'> {
+  switch (name) {
+    case 'date':
+      return { from: 12 };
+    case 'varchar':
+      return { from: digits + 1 };
+    case 'time':
+    case 'datetime':
+    case 'timestamp':
+      return {
+        from: digits + 1,
+        mayRound: (bytes, start, end) => hasLongFraction(bytes, start, { end, digits }),
+      };
+    case 'float':
+      return {
+        from: 1,
+        mayRound: (bytes, start, end) => isLongNumber(bytes, start, end, FLOAT_LENGTH),
+      };
+    case 'double':
+      return {
+        from: 1,
+        mayRound: (bytes, start, end) => isLongNumber(bytes, start, end, DOUBLE_LENGTH),
+      };
+    default:
+      return { from: 1, mayRound: (bytes, start, end) => hasMoreDigits(bytes, start, end, scale) };
+  }
+}
+
+const POINT = 46;
+const ZERO = 48;
+const NINE = 57;
+const BACKSLASH = 92;
+
+/** Whether more digits follow a point, or an escape hides what does. */
+function hasLongFraction(
+  bytes: Uint8Array,
+  start: number,
+  { end, digits }: { readonly end: number; readonly digits: number },
+): boolean {
+  let places = -Infinity;
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at] as number;
+    if (byte === BACKSLASH) return true;
+    if (byte === POINT) places = 0;
+    else if (byte < ZERO || byte > NINE) places = -Infinity;
+    else if ((places += 1) > digits) return true;
+  }
+  return false;
 }
 
 function isKind(type: RecordType | undefined, ...starts: readonly string[]): boolean {
