@@ -1,6 +1,6 @@
 import { fnv1a64 } from '../lib/text/fnv.ts';
 
-/** One of several parts of what a source reads: whatever has a name whose hash falls into it. */
+/** One of several parts of what a source reads: what has a name whose hash falls into it, or a number. */
 export interface Share {
   /** From 0. */
   readonly index: number;
@@ -13,4 +13,9 @@ export function isInShare(name: string, share: Share | undefined): boolean {
     share === undefined ||
     BigInt(`0x${fnv1a64(name)}`) % BigInt(share.count) === BigInt(share.index)
   );
+}
+
+/** Numbers from 0 go round the shares in turn. */
+export function isNumberInShare(number: number, share: Share | undefined): boolean {
+  return share === undefined || number % share.count === share.index;
 }

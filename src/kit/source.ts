@@ -287,9 +287,10 @@ export interface SourceDefinition<C = any> {
   readonly slices?: Slices<C>;
   /**
    * What this config, as it is written, reads many of; `undefined` where there is only one. They can
-   * be divided among several invocations: each reads those of its `context.share`.
+   * be divided among several invocations: each reads those of its `context.share`, objects and files
+   * by their names, segments by their numbers.
    */
-  divides?(config: JsonObject): 'objects' | 'files' | undefined;
+  divides?(config: JsonObject): 'objects' | 'files' | 'segments' | undefined;
   /** For change logs, so that `replication` can read a table before its changes. */
   readonly anchors?: Anchors<C>;
   discover?(config: C, context: SourceContext): Promise<Discovered[]>;

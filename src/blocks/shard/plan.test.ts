@@ -44,6 +44,9 @@ describe('shards', () => {
     ],
     ['parquet', { source: { type: 's3', bucket: 'b', key: 'one.parquet' } }, undefined],
     ['file', { path: 'in/*.csv' }, { count: 4, of: 'files' }],
+    ['dynamodb', { table_name: 'orders', segments: 8 }, { count: 4, of: 'segments' }],
+    ['dynamodb', { table_name: 'orders', mode: null, segments: 8 }, { count: 4, of: 'segments' }],
+    ['dynamodb', { table_name: 'orders' }, undefined],
     ['file', { path: 'in.csv' }, undefined],
     ['file', { path: 'https://example.com/all?of=*' }, undefined],
   ])('of %s %j are %j', (type, config, shard) => {

@@ -1,6 +1,6 @@
 /**
  * Rows that are read in parts: ranges of a column, which are found when they run, or shares of many
- * objects or files.
+ * objects, files or segments.
  */
 import type { SourceDefinition } from '../../kit/source.ts';
 import type { Placed } from '../../document/parse/read-blocks.ts';
@@ -23,8 +23,8 @@ export interface RangePlan {
 
 export interface SharePlan {
   readonly count: number;
-  /** What falls into the parts, by the hash of its name. */
-  readonly of: 'objects' | 'files';
+  /** What falls into the parts: objects and files by the hash of their names, segments in turn. */
+  readonly of: 'objects' | 'files' | 'segments';
 }
 
 export interface ShardOfRow {
@@ -90,14 +90,15 @@ export function warnAboutUnusedShard(
     'without_effect',
     path,
     message,
-    'set `shard: {key: <integer column>}` in the `config` of a `postgres`, `mysql` or `sqlite` source, or read many objects or files',
+    'set `shard: {key: <integer column>}` in the `config` of a `postgres`, `mysql` or `sqlite` source, or read many objects or files, or a `dynamodb` table in `segments`',
   );
 }
 
 export function explainShard({ shard }: ShardOfRow): readonly Fact[] {
   if (shard === undefined) return [];
   if ('of' in shard) {
-    const short = `${shard.count} shares of its ${shard.of}, by the hash of their names`;
+    const by = shard.of === 'segments' ? 'in turn' : 'by the hash of their names';
+    const short = `${shard.count} shares of its ${shard.of}, ${by}`;
     return [{ topic: 'shards', short, words: `The source is read in ${short}.` }];
   }
   const ranges = `up to ${shard.count} ranges of \`${shard.key}\`, known when the row starts`;

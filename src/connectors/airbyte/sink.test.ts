@@ -244,7 +244,8 @@ describe('an upsert', () => {
   const upsert = { write_mode: 'upsert', key: ['id'] };
 
   it('sends the last record of a key, and a time that only grows', async () => {
-    const { sink, write } = await open({}, upsert);
+    const times = join(folder, 'times');
+    const { sink, write } = await open({ times }, upsert);
     await write([
       { id: 1, v: 'a' },
       { id: 2, v: 'b' },
@@ -257,6 +258,9 @@ describe('an upsert', () => {
       { id: 1, v: 'c' },
       { id: 2, v: 'd' },
     ]);
+    const [one, same, later] = readFileSync(times, 'utf8').split('\n').map(Number);
+    expect(same).toBe(one);
+    expect(later).toBeGreaterThan(same ?? NaN);
   });
 
   it('of a record without its key fails before the destination hears of it', async () => {
@@ -329,7 +333,13 @@ describe('a destination that', () => {
     ],
     [
       'gives back another state',
-      { unknown_state: true },
+      { unknown_state: { cursor: 17 } },
+      {},
+      { code: 'connector_data', message: /gave back a state that it was not given$/ },
+    ],
+    [
+      'gives back a state that is still to come',
+      { unknown_state: { headgate_flush: 2 } },
       {},
       { code: 'connector_data', message: /gave back a state that it was not given$/ },
     ],
@@ -359,6 +369,15 @@ describe('a destination that', () => {
     // What it is asked afterwards fails in the same way, and at once.
     await expect(write([{ id: 3 }])).rejects.toThrow();
     await sink.finish('failed');
+    await sink.close();
+  });
+
+  it('gives back an earlier state has not stored what is behind it', async () => {
+    const { sink, write } = await open({ repeats: true }, SHORT);
+    await write([{ id: 1 }]);
+    await sink.flush();
+    await write([{ id: 2 }]);
+    await expect(sink.flush()).rejects.toMatchObject({ code: 'connector_timeout' });
     await sink.close();
   });
 

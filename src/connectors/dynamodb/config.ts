@@ -88,7 +88,8 @@ const sourceFields = z.lazy(() =>
       description: 'Items that the service looks at for a request at most.',
     }),
     segments: nullAsAbsent(integer({ min: 1, max: 1_000_000 }).default(1)).meta({
-      description: 'Parts in which a scan reads the table, several at the same time.',
+      description:
+        'Parts in which a scan reads the table, several at the same time; the block `shard` divides them among invocations.',
     }),
     max_concurrency: nullAsAbsent(integer({ min: 1, max: 1000 }).default(8)).meta({
       description: 'Parts that are read at the same time.',

@@ -13,6 +13,7 @@ import { sinkContext, sourceContext, testEnv } from '../../../test/fakes/env.ts'
 import { startHttpServer, type HttpServer, type Reply } from '../../../test/fakes/http-server.ts';
 import { readAll } from '../../../test/fakes/read-all.ts';
 import { Page } from '../../kit/page.ts';
+import type { Share } from '../../kit/share.ts';
 import { check } from '../../kit/schema.ts';
 import type { WriteResult } from '../../kit/sink.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
@@ -46,9 +47,13 @@ function parsed(definition: { readonly config: unknown }, config: JsonObject): n
   return checked.value as never;
 }
 
-async function read(config: JsonObject = {}, parent?: JsonValue): Promise<JsonObject[]> {
+async function read(
+  config: JsonObject = {},
+  parent?: JsonValue,
+  share?: Share,
+): Promise<JsonObject[]> {
   const env = testEnv({ clock: stillClock() });
-  const context = sourceContext({ env, ...(parent === undefined ? {} : { parent }) });
+  const context = sourceContext({ env, ...(parent === undefined ? {} : { parent }), share });
   const source = await dynamodbSource.open(parsed(dynamodbSource, config), context);
   const pages = await readAll(source);
   return pages.flatMap((page) => page.records() as JsonObject[]);
@@ -137,6 +142,13 @@ describe('the source', () => {
     const parts = calls('Scan').map((request) => (request.json() as JsonObject)['Segment']);
     expect(new Set(parts)).toEqual(new Set([0, 1, 2, 3, 4, 5, 6]));
     expect(most).toBeLessThanOrEqual(3);
+  });
+
+  it('asks for the segments of its share alone', async () => {
+    await putAll(server.url, table, many(20));
+    await read({ segments: 7, max_concurrency: 2 }, undefined, { index: 1, count: 3 });
+    const parts = calls('Scan').map((request) => (request.json() as JsonObject)['Segment']);
+    expect(new Set(parts)).toEqual(new Set([1, 4]));
   });
 
   it('queries by key, with a filter, a projection and values of the parent record', async () => {

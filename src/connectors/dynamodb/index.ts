@@ -29,6 +29,10 @@ export const dynamodbSource = defineSource<DynamodbSourceConfig>({
   ],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
   datasetUri: tableAddress,
+  divides: ({ mode, segments }) =>
+    (mode ?? 'scan') === 'scan' && typeof segments === 'number' && segments > 1
+      ? 'segments'
+      : undefined,
   open: async (config, context) => {
     const { DynamodbSource } = await import('./read/source.ts');
     return new DynamodbSource(openDynamodb(config, context), config, context);

@@ -56,6 +56,7 @@ function write() {
   let sinceState = 0;
   let isComplete = false;
   const states = [];
+  let first;
 
   if (config.told) appendFileSync(config.told, `${JSON.stringify({ catalog: configured })}\n`);
   if (config.files) log('INFO', `files ${args.join(' ')}`);
@@ -110,6 +111,7 @@ function write() {
       }
       if (count === config.fails_after)
         fails(config.says ?? 'the table is locked', config.failure_type);
+      if (config.times) appendFileSync(config.times, `${message.record.emitted_at}\n`);
       const fault = faultOf(message.record);
       if (fault !== undefined) fails(`a record ${fault}`);
       staged.push(message.record.data);
@@ -124,7 +126,8 @@ function write() {
     const stored = sinceState - (config.loses ?? 0);
     sinceState = 0;
     if (config.silent) return;
-    if (config.unknown_state) state.stream.stream_state = { cursor: 17 };
+    if (config.unknown_state) state.stream.stream_state = config.unknown_state;
+    if (config.repeats) state = first ??= state;
     const given = { ...state, destinationStats: { recordCount: stored } };
     if (config.old) delete given.destinationStats;
     if (config.at_end) states.push(given);

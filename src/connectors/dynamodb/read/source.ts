@@ -2,6 +2,7 @@ import type { AttributeValue, DynamoDB, QueryInput, ScanInput } from '@aws-sdk/c
 import type { SourceContext } from '../../../kit/context.ts';
 import type { Page } from '../../../kit/page.ts';
 import { pageBounds } from '../../../kit/page-bounds.ts';
+import { isNumberInShare } from '../../../kit/share.ts';
 import type { ReadRequest, Source } from '../../../kit/source.ts';
 import type { CallOptions } from '../../_aws/link.ts';
 import { withParentValues } from '../../_documents/parent-values.ts';
@@ -61,23 +62,26 @@ export class DynamodbSource implements Source {
 
   /** Each segment is one request ahead of what was taken of it, and of no more segments than may be. */
   async *#scanned(): AsyncGenerator<readonly Sized[]> {
-    const { segments, max_concurrency: most } = this.#config;
+    const { segments: count, max_concurrency: most } = this.#config;
+    const { share } = this.#context;
+    const segments = Array.from({ length: count }, (_, segment) => segment).values();
+    const own = segments.filter((segment) => isNumberInShare(segment, share));
     const running = new Map<number, Promise<readonly [number, Answer]>>();
-    let next = 0;
     const start = (segment: number, from: Item | undefined): void => {
       const asked = this.#scan(segment, from).then((answer) => [segment, answer] as const);
       asked.catch(() => {});
       running.set(segment, asked);
     };
-    for (; next < Math.min(segments, most); next += 1) start(next, undefined);
+    const startNext = (): void => {
+      const { value, done } = own.next();
+      if (done !== true) start(value, undefined);
+    };
+    for (let at = 0; at < most; at += 1) startNext();
     while (running.size > 0) {
       const [segment, answer] = await Promise.race(running.values());
       running.delete(segment);
       if (answer.LastEvaluatedKey !== undefined) start(segment, answer.LastEvaluatedKey);
-      else if (next < segments) {
-        start(next, undefined);
-        next += 1;
-      }
+      else startNext();
       yield recordsIn(answer);
     }
   }
