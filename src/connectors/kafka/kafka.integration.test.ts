@@ -99,6 +99,13 @@ describe.skipIf(missing !== undefined)(`kafka ${missing ?? ''}`, { timeout: LONG
     expect(values(await read(topic, { group_id }))).toEqual([3]);
   });
 
+  it('tells of a topic that is not there, and does not ask for it again', async () => {
+    await expect(read(unique('nowhere'))).rejects.toMatchObject({
+      kind: 'missing',
+      hint: 'make the topic, or check its name',
+    });
+  });
+
   it('stores where a first run began that reads only what comes', async () => {
     const topic = await makeTopic(unique('t'));
     await send(topic, [message('old')]);

@@ -23,7 +23,8 @@ function withPort(broker: string): string {
 }
 
 const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
-  [/UNKNOWN_TOPIC_OR_PARTITION/, 'missing'],
+  // The second are the words of the client.
+  [/UNKNOWN_TOPIC_OR_PARTITION|Unknown topic /, 'missing'],
   [/AUTHENTICATION|SASL/, 'auth'],
   [/AUTHORIZATION_FAILED/, 'refused'],
   [/MESSAGE_TOO_LARGE|RECORD_LIST_TOO_LARGE|INVALID_RECORD|CORRUPT_MESSAGE/, 'data'],
@@ -35,9 +36,10 @@ export function kafkaError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
   const found = [...messagesOf(error)];
   const text = found.join(' ');
-  const hint = tlsFault(error);
+  const untrusted = tlsFault(error);
   const known = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'connection';
-  const kind = hint === undefined ? known : 'refused';
+  const kind = untrusted === undefined ? known : 'refused';
+  const hint = kind === 'missing' ? 'make the topic, or check its name' : untrusted;
   return new ConnectorError(kind, `${doing}: ${found.at(-1) ?? messageOf(error)}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),

@@ -12,6 +12,7 @@ import { clientOptions, sinkSettings, sourceSettings } from './settings.ts';
 type Config = KafkaSourceConfig | KafkaSinkConfig;
 
 const PROBE_MS = 8000;
+const ADVICE = 'check `brokers` and `auth`';
 const EARLIEST = -2n;
 const LATEST = -1n;
 
@@ -22,19 +23,14 @@ export async function probeKafka(config: Config, context: PartContext): Promise<
     return [{ name: 'metadata', status: 'pass' }];
   } catch (error) {
     context.signal.throwIfAborted();
-    const { message, kind, hint } = kafkaError(error, 'the brokers cannot be asked');
-    return [{ name: 'metadata', status: 'fail', reason: message, hint: hint ?? hintFor(kind) }];
+    const { message, hint = ADVICE } = kafkaError(error, 'the brokers cannot be asked');
+    return [{ name: 'metadata', status: 'fail', reason: message, hint }];
   }
 }
 
 function topicsOf(config: Config): string[] {
   if ('topics' in config) return [...config.topics];
   return config.topic.type === 'fixed' ? [config.topic.name] : [];
-}
-
-function hintFor(kind: string): string {
-  if (kind === 'missing') return 'make the topic, or check its name';
-  return 'check `brokers` and `auth`';
 }
 
 async function withAdmin<T>(
