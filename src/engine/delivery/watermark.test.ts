@@ -252,4 +252,9 @@ describe('the text of a token', () => {
       seq: 0,
     });
   });
+
+  it('are known in stores that another implementation has filled', () => {
+    const [bookmark, seq] = [{ last_lsn: '0/16B3748' }, 7];
+    expect(readPosition({ __svc_eo: 1, bookmark, seq })).toEqual({ bookmark, seq });
+  });
 });

@@ -23,6 +23,8 @@ export const PAGES_SKIPPED = defineMetric({
 
 /** A stored value with this key is a position; any other is a bare bookmark. */
 const MARKER = '__svc_commit';
+/** The same, in state stores that another implementation of the grammar has filled. */
+const OTHER_MARKER = '__svc_eo';
 const DIGITS = 20;
 
 export interface SequencePosition {
@@ -33,7 +35,8 @@ export interface SequencePosition {
 
 /** A bare bookmark, as runs without this guarantee store it, starts a new sequence. */
 export function readPosition(stored: JsonValue | undefined): SequencePosition {
-  if (!isObject(stored) || stored[MARKER] !== 1) return { bookmark: stored, seq: 0 };
+  if (!isObject(stored) || (stored[MARKER] ?? stored[OTHER_MARKER]) !== 1)
+    return { bookmark: stored, seq: 0 };
   const { bookmark, seq } = stored;
   return { bookmark, seq: typeof seq === 'number' ? seq : 0 };
 }
