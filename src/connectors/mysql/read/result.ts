@@ -37,9 +37,15 @@ export function startResult(
 ): RunningResult {
   const frames = new RowFrames(columns);
   const socket = (connection as unknown as { stream: Socket }).stream;
-  let wake = (): void => {};
+  let waiting: (() => void) | undefined;
   let isOver = false;
   let failure: { readonly error: unknown } | undefined;
+  // Once only: to resolve a promise again costs as much as to read a row.
+  const wake = (): void => {
+    const resolve = waiting;
+    waiting = undefined;
+    resolve?.();
+  };
   const added = (): void => {
     if (frames.length >= HIGH_WATER) socket.pause();
     wake();
@@ -78,7 +84,7 @@ export function startResult(
           return rows;
         }
         if (isOver) return undefined;
-        await new Promise<void>((resolve) => (wake = resolve));
+        await new Promise<void>((resolve) => (waiting = resolve));
       }
     },
   };
