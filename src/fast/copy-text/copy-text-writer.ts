@@ -14,6 +14,23 @@ import {
 } from '../../kit/columns.ts';
 import { isExactInCells } from '../../kit/cells.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import {
+  CONTROLS,
+  FALSE,
+  isSpecial,
+  leadOf,
+  mostBytes,
+  NULL,
+  put,
+  putPair,
+  putWords,
+  SPECIAL,
+  TRUE,
+  VERTICAL_TAB,
+  WORD,
+  wordsOf,
+  type Lead,
+} from '../json/line-bytes.ts';
 import { PlainJson } from '../json/plain-json.ts';
 import { isPlainDecimal } from './plain-decimal.ts';
 
@@ -31,16 +48,7 @@ const NULL_MARK = 78;
 const LETTER_N = 110;
 const OPEN_LIST = 91;
 const OPEN_OBJECT = 123;
-const LARGE_ROW = 64 * 1024;
 const NO_VALUE = -1;
-
-/**
- * 1: ends a plain stretch of text (end of the field, a backslash, a quote, a control character).
- */
-const SPECIAL = new Uint8Array(256);
-SPECIAL.fill(1, 0, SPACE);
-SPECIAL[QUOTE] = 1;
-SPECIAL[BACKSLASH] = 1;
 
 /**
  * How the text of a field becomes JSON: a string, as it stands, as it stands where it is a plain
@@ -65,10 +73,7 @@ export interface CopyField {
   readonly decode: (rows: Buffer, from: number, to: number) => JsonValue;
 }
 
-interface ColumnWriter {
-  /** `{"name":` or `,"name":`, filled up to whole words. */
-  readonly lead: Int32Array;
-  readonly leadBytes: number;
+interface ColumnWriter extends Lead {
   readonly form: FieldForm;
   readonly decode: CopyField['decode'];
 }
@@ -91,7 +96,7 @@ export class CopyTextWriter {
 
   constructor(fields: readonly CopyField[], capacity: number) {
     this.#columns = fields.map(({ name, form, decode }, index) => ({
-      ...leadOf(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`),
+      ...leadOf(name, index),
       form,
       decode,
     }));
@@ -380,77 +385,6 @@ function kindOf(first: number, escaped: boolean): number {
     default:
       return NUMBER;
   }
-}
-
-const WORD = 4;
-
-function wordsOf(bytes: Buffer): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
-
-function leadOf(text: string): Pick<ColumnWriter, 'lead' | 'leadBytes'> {
-  const bytes = Buffer.from(text);
-  const padded = new Uint8Array(Math.ceil(bytes.length / WORD) * WORD);
-  padded.set(bytes);
-  const words = new DataView(padded.buffer);
-  return {
-    lead: Int32Array.from({ length: padded.length / WORD }, (_, index) =>
-      words.getInt32(index * WORD, true),
-    ),
-    leadBytes: bytes.length,
-  };
-}
-
-/** What stands behind the lead is overwritten by the value. */
-function putWords(out: DataView, length: number, { lead, leadBytes }: ColumnWriter): number {
-  for (let index = 0; index < lead.length; index += 1)
-    out.setInt32(length + index * WORD, lead[index] as number, true);
-  return length + leadBytes;
-}
-
-/**
- * Whether one of four bytes may be a control character, a quote or a backslash; may be true when none
- * is.
- */
-function isSpecial(word: number): boolean {
-  const quote = word ^ 0x22222222;
-  const backslash = word ^ 0x5c5c5c5c;
-  return (
-    ((((word - 0x20202020) & ~word) |
-      ((quote - 0x01010101) & ~quote) |
-      ((backslash - 0x01010101) & ~backslash)) &
-      0x80808080) !==
-    0
-  );
-}
-
-const NULL = Buffer.from('null');
-const TRUE = Buffer.from('true');
-const FALSE = Buffer.from('false');
-const VERTICAL_TAB = Buffer.from('\\u000b');
-const CONTROLS = Array.from({ length: SPACE }, (_, code) =>
-  Buffer.from(JSON.stringify(String.fromCharCode(code)).slice(1, -1)),
-);
-
-function put(out: Uint8Array, length: number, bytes: Uint8Array): number {
-  let end = length;
-  for (let index = 0; index < bytes.length; index += 1) out[end++] = bytes[index] as number;
-  return end;
-}
-
-function putPair(out: Uint8Array, length: number, escaped: number): number {
-  out[length] = BACKSLASH;
-  out[length + 1] = escaped;
-  return length + 2;
-}
-
-/** What a row can at most become: a control character takes six bytes, a quote two. */
-function mostBytes(rows: Uint8Array, from: number, to: number): number {
-  const size = to - from;
-  if (size < LARGE_ROW) return size * 6;
-  let extra = 0;
-  for (let at = from; at < to; at += 1) extra += SPECIAL[rows[at] as number] === 0 ? 0 : 5;
-  return size + extra;
 }
 
 /** Where the field that starts at `from` ends: at a tab or at the end of its row. */

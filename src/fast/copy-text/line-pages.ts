@@ -1,6 +1,5 @@
-import { isUtf8 } from 'node:buffer';
-import { JSON_LINES } from '../../kit/json-lines.ts';
-import { Page, type PageOptions } from '../../kit/page.ts';
+import type { Page, PageOptions } from '../../kit/page.ts';
+import { FIRST_CAPACITY, linePages } from '../json/line-blocks.ts';
 import { CopyTextWriter, type CopyField } from './copy-text-writer.ts';
 
 /** Collects rows of COPY text, whose places are given, into pages. */
@@ -10,18 +9,10 @@ export interface Collector {
   take(options: PageOptions): Page;
 }
 
-const FIRST_CAPACITY = 64 * 1024;
-
-/**
- * How many blocks are reused: for the page being written, the page in the queue and the page being
- * filled.
- */
-const SPARE_BLOCKS = 3;
-
 /** Pages of JSON Lines. */
 export function collectLines(fields: readonly CopyField[]): Collector {
   const writer = new CopyTextWriter(fields, FIRST_CAPACITY);
-  const spare: Buffer[] = [];
+  const pageOf = linePages(writer);
   let count = 0;
   return {
     add(chunk, from, to) {
@@ -29,16 +20,7 @@ export function collectLines(fields: readonly CopyField[]): Collector {
       count += 1;
     },
     take(options) {
-      const block = writer.take(
-        spare.pop() ??
-          Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, Math.ceil(writer.length * 1.1))),
-      );
-      const whole = Buffer.from(block.buffer);
-      const release = (): void => void (spare.length < SPARE_BLOCKS && spare.push(whole));
-      // A database without an encoding may hold any bytes; those that are no text become replacement
-      // characters.
-      const text = isUtf8(block) ? block : Buffer.from(block.toString('utf8'));
-      const page = Page.ofBlock(JSON_LINES, text, count, { ...options, release });
+      const page = pageOf(count, options);
       count = 0;
       return page;
     },
