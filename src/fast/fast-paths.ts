@@ -80,6 +80,13 @@ export const copyBinary = defineFastPath({
   move: 'postgres-postgres',
 });
 
+export const rowLines = defineFastPath({
+  name: 'row-lines',
+  does: 'writes JSON Lines from the packets of a result, without text of COPY between',
+  chosenIn: 'connectors/mysql/source.ts',
+  move: 'mariadb-jsonl',
+});
+
 export const messageLines = defineFastPath({
   name: 'message-lines',
   does: 'passes the JSON of messages on as it came, where it would be written in the same bytes again',
@@ -96,4 +103,5 @@ export const FAST_PATHS: readonly FastPath[] = Object.freeze([
   copyCells,
   copyBinary,
   messageLines,
+  rowLines,
 ]);

@@ -2,18 +2,22 @@ import type { JsonValue } from '../../lib/text/json.ts';
 import { inOneCase } from '../../lib/sql/sql-name.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import type { SourceContext } from '../../kit/context.ts';
-import type { Page } from '../../kit/page.ts';
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import type { Lane, Page } from '../../kit/page.ts';
 import type { ReadRequest, Source } from '../../kit/source.ts';
 import { MOST_SEEN, readBookmark } from '../../kit/stored-bookmark.ts';
 import { createBookmarks, type Bookmarks } from '../_sql/bookmarks.ts';
 import { collectorOf } from '../_sql/copy-text/collectors.ts';
-import { fieldText } from '../_sql/copy-text/text-fields.ts';
+import { fieldText, keepsColumnOrder } from '../_sql/copy-text/text-fields.ts';
 import { cutPages, type TextColumn } from '../_sql/copy-text/text-pages.ts';
 import type { CopyField } from '../../fast/copy-text/copy-text-writer.ts';
+import { rowLines } from '../../fast/fast-paths.ts';
 import type { MysqlSourceConfig } from './config.ts';
+import { createLineStore } from './read/line-store.ts';
 import { serverTime } from './read/literals.ts';
 import { compileQuery } from './read/query.ts';
 import { openReader, type Reader } from './read/reader.ts';
+import { hasFloats } from './read/result.ts';
 import { exactColumn, type MysqlColumn } from '../_mysql/result-types.ts';
 
 export async function openMysqlSource(
@@ -42,16 +46,38 @@ interface Reading {
 async function* readPages(reading: Reading): AsyncGenerator<Page, void> {
   const { reader, config, context, request } = reading;
   const { sql, columns } = await statementOf(reading);
+  const frame = columns.reduce((sum, { name }) => sum + name.length + 4, 2);
+  const bounds = pageBounds(config.batch_size, context.pageBytes);
+  const schema = { fields: columns.map(({ field }) => field) };
+  const { lane, limit } = request;
+  const marks = marksOf(reading, columns);
+  if (rowLines.isOn() && marks === undefined && isLines(lane) && becomeLines(columns)) {
+    const store = createLineStore({ columns, frame, bounds, schema, limit });
+    for await (const page of reader.takenBy(store, sql, columns)) {
+      yield page;
+      context.signal.throwIfAborted();
+    }
+    return;
+  }
   yield* cutPages(reader.rowsOf(sql, columns), {
-    collector: collectorOf(request.lane, columns, () => columns.map(fieldOf)),
+    collector: collectorOf(lane, columns, () => columns.map(fieldOf)),
     exact: columns.map(exactColumn),
-    frame: columns.reduce((sum, { name }) => sum + name.length + 4, 2),
-    bounds: pageBounds(config.batch_size, context.pageBytes),
-    schema: { fields: columns.map(({ field }) => field) },
+    frame,
+    bounds,
+    schema,
     signal: context.signal,
-    limit: request.limit,
-    marks: marksOf(reading, columns),
+    limit,
+    marks,
   });
+}
+
+function isLines(lane: Lane): boolean {
+  return lane.form === 'bytes' && lane.encoding === JSON_LINES.name;
+}
+
+/** Whether packets of such rows can be written as lines at once. */
+function becomeLines(columns: readonly MysqlColumn[]): boolean {
+  return keepsColumnOrder(columns) && !hasFloats(columns);
 }
 
 interface Statement {

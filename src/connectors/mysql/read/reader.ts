@@ -8,7 +8,7 @@ import type { BigNumbers } from '../../_sql/value-decoders.ts';
 import { withinSecs } from '../../_sql/within-secs.ts';
 import { columnOf, type ColumnInfo, type MysqlColumn } from '../../_mysql/result-types.ts';
 import { refuseNoRows } from './query.ts';
-import { startResult, type RunningResult } from './result.ts';
+import { startFrames, startRows, type RowStore, type RunningResult } from './result.ts';
 
 /** A slow sink may leave the connection alone for long; statements of a source only read. */
 export const READING = [
@@ -21,6 +21,12 @@ export interface Reader {
   columnsOf(sql: string): Promise<readonly MysqlColumn[]>;
   /** Rows in frames; a chunk is valid until the next one is asked for. */
   rowsOf(sql: string, columns: readonly MysqlColumn[]): AsyncGenerator<Buffer, void>;
+  /** Rows as a store makes them (`startRows`). */
+  takenBy<T>(
+    store: RowStore<T>,
+    sql: string,
+    columns: readonly MysqlColumn[],
+  ): AsyncGenerator<T, void>;
   close(): Promise<void>;
 }
 
@@ -35,7 +41,7 @@ export interface ReaderOptions {
 export async function openReader(options: ReaderOptions): Promise<Reader> {
   const { url, signal, timeoutSecs, bigNumbers } = options;
   const connection = await connectMysql({ url, session: READING, signal });
-  let running: RunningResult | undefined;
+  let running: RunningResult<unknown> | undefined;
   const ask = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await untilAborted(work, { signal, cancel: () => killStatement(connection, url) });
@@ -43,6 +49,16 @@ export async function openReader(options: ReaderOptions): Promise<Reader> {
       throw signal.aborted ? error : mysqlError(error, 'the query failed');
     }
   };
+  async function* all<T>(start: () => RunningResult<T>): AsyncGenerator<T, void> {
+    const result = start();
+    running = result;
+    for (;;) {
+      signal.throwIfAborted();
+      const rows = await ask(withinSecs(result.next(), timeoutSecs, () => result.heardAt));
+      if (rows === undefined) return;
+      yield rows;
+    }
+  }
   return {
     columnsOf: (sql) =>
       ask(describe(connection, sql)).then((infos) => {
@@ -50,16 +66,8 @@ export async function openReader(options: ReaderOptions): Promise<Reader> {
         refuseEqualNames(infos.map(({ name }) => name));
         return infos.map((info) => columnOf(info, bigNumbers));
       }),
-    async *rowsOf(sql, columns) {
-      const result = startResult(connection, sql, columns);
-      running = result;
-      for (;;) {
-        signal.throwIfAborted();
-        const rows = await ask(withinSecs(result.next(), timeoutSecs));
-        if (rows === undefined) return;
-        yield rows;
-      }
-    },
+    rowsOf: (sql, columns) => all(() => startFrames(connection, sql, columns)),
+    takenBy: (store, sql, columns) => all(() => startRows(connection, { sql, columns, store })),
     async close() {
       if (running !== undefined && !running.isOver && !signal.aborted)
         await killStatement(connection, url);

@@ -2,15 +2,20 @@
  * Rows of a result as text in the form of COPY, each in a frame (`_sql/copy-text`), collected without
  * an object per row.
  */
-import { ConnectorError } from '../../../lib/errors.ts';
+import {
+  bitsOf,
+  NULL_VALUE,
+  sizeAt,
+  sizeBytes,
+  truthOf,
+  TWO_BYTES,
+} from '../../../fast/mysql/packet-values.ts';
 import { FRAME_HEAD } from '../../_sql/copy-text/frames.ts';
 import type { MysqlColumn } from '../../_mysql/result-types.ts';
 
 const TAB = 9;
 const NEWLINE = 10;
 const SPACE = 32;
-const ZERO = 48;
-const ONE = 49;
 const BACKSLASH = 92;
 const LETTER_N = 78;
 const LOWER_N = 110;
@@ -20,12 +25,6 @@ const UPPER_T = 84;
 const UPPER_Z = 90;
 /** The row kind of COPY. */
 const ROW = 100;
-
-/** Marks in front of a value of the text protocol. */
-const NULL = 0xfb;
-const TWO_BYTES = 0xfc;
-const THREE_BYTES = 0xfd;
-const EIGHT_BYTES = 0xfe;
 
 const FIRST_BYTES = 512 * 1024;
 /** A buffer that grew beyond this is not kept. */
@@ -68,7 +67,7 @@ export class RowFrames {
     for (let index = 0; index < columns.length; index += 1) {
       if (index > 0) this.#bytes[this.#length++] = TAB;
       const mark = row[at] as number;
-      if (mark === NULL) {
+      if (mark === NULL_VALUE) {
         this.#null();
         at += 1;
         continue;
@@ -77,7 +76,7 @@ export class RowFrames {
       at += 1;
       if (mark >= TWO_BYTES) {
         size = sizeAt(row, at, mark);
-        at += mark === TWO_BYTES ? 2 : mark === THREE_BYTES ? 3 : 8;
+        at += sizeBytes(mark);
       }
       this.#value(columns[index] as MysqlColumn, row, { from: at, to: at + size });
       at += size;
@@ -132,7 +131,8 @@ export class RowFrames {
         this.#length += this.#bytes.write(row.toString('base64', from, to), this.#length, 'latin1');
         return;
       case 'truth':
-        return this.#truth(column, row, { from, to });
+        this.#bytes[this.#length++] = truthOf(column.name, row, from, to) ? LOWER_T : LOWER_F;
+        return;
       case 'bit':
         this.#bytes[this.#length++] = row[to - 1] === 1 ? LOWER_T : LOWER_F;
         return;
@@ -169,19 +169,6 @@ export class RowFrames {
     out[length++] = UPPER_Z;
     this.#length = length;
   }
-
-  #truth({ name }: MysqlColumn, row: Buffer, { from, to }: Range): void {
-    const digit = row[from];
-    if (to - from !== 1 || (digit !== ZERO && digit !== ONE)) {
-      const digits = row.toString('latin1', from, to);
-      throw new ConnectorError(
-        'data',
-        `the column \`${name}\` is tinyint(1), a truth value, and holds ${digits}`,
-        { hint: `select it as a number, with \`${name}\` + 0` },
-      );
-    }
-    this.#bytes[this.#length++] = digit === ONE ? LOWER_T : LOWER_F;
-  }
 }
 
 interface Range {
@@ -191,22 +178,3 @@ interface Range {
 
 /** The mark of NULL, a tab, a letter, or the digits of 64 bits. */
 const VALUE_BYTES = 24;
-
-function sizeAt(row: Buffer, at: number, mark: number): number {
-  switch (mark) {
-    case TWO_BYTES:
-      return row.readUInt16LE(at);
-    case THREE_BYTES:
-      return row.readUIntLE(at, 3);
-    case EIGHT_BYTES:
-      return Number(row.readBigUInt64LE(at));
-    default:
-      throw new ConnectorError('connection', 'the server sent a row that cannot be read');
-  }
-}
-
-function bitsOf(row: Buffer, from: number, to: number): string {
-  let value = 0n;
-  for (let at = from; at < to; at += 1) value = value * 256n + BigInt(row[at] ?? ZERO);
-  return String(value);
-}
