@@ -1,16 +1,21 @@
+import { createHash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { testContext } from '../../../test/fakes/env.ts';
 import { failureOf } from '../../../test/fakes/failure.ts';
 import { readAll } from '../../../test/fakes/read-all.ts';
 import { freshMariadb, mariadbOrReason, type FreshMariadb } from '../../../test/servers/mariadb.ts';
 import type { SourceContext } from '../../kit/context.ts';
-import { RECORDS_LANE } from '../../kit/page.ts';
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import { RECORDS_LANE, type Lane } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { mysqlSource } from './index.ts';
 import { serverTime } from './read/literals.ts';
 
 const { reason } = mariadbOrReason();
+
+const LINES: Lane = { form: 'bytes', encoding: JSON_LINES.name };
 
 let database: FreshMariadb;
 
@@ -156,28 +161,77 @@ describe.skipIf(reason !== undefined)(`the mysql source ${reason ?? ''}`, () => 
     expect((await failureOf(read({ query }))).message).toMatch(message);
   });
 
-  test('a connection that breaks in the middle ends the read at once', async () => {
-    const context = testContext('/', {});
+  test.each<Lane>([RECORDS_LANE, LINES])(
+    'a connection that breaks ends the read at once: %o',
+    async (lane) => {
+      const context = testContext('/', {});
+      const config = configOf({
+        query: 'SELECT seq, REPEAT("x", 1000) AS pad FROM seq_1_to_1000000',
+        batch_size: 100,
+      });
+      const source = await mysqlSource.open(config, context);
+      const pages = source.pages({ lane })[Symbol.asyncIterator]();
+      await pages.next();
+      const [rows] = await database.client.query(
+        "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT seq, REPEAT%'",
+      );
+      for (const { ID } of rows as { ID: number }[]) await database.client.query(`KILL ${ID}`);
+      const started = Date.now();
+      const failure = await failureOf(
+        (async () => {
+          for (;;) if ((await pages.next()).done === true) return;
+        })(),
+      );
+      expect(failure).toMatchObject({ kind: 'connection' });
+      expect(Date.now() - started).toBeLessThan(5000);
+      await source.close();
+    },
+  );
+
+  test.each([
+    [
+      'a row of several packets',
+      `SELECT REPEAT(CONCAT(REPEAT('x', 990), '\\té"'), 9000) AS a, REPEAT('1234567890', 900000) AS b, 1 AS n`,
+      0,
+    ],
+    [
+      'many rows, which wait for a slow reader',
+      'SELECT seq, REPEAT("x", 500) AS pad FROM seq_1_to_20000',
+      3,
+    ],
+  ])('%s: lines are those of records', async (_name, query, pause) => {
+    const textOf = async (lane: Lane): Promise<string> => {
+      const source = await mysqlSource.open(configOf({ query, batch_size: 700 }), testContext('/'));
+      const hash = createHash('sha256');
+      try {
+        for await (const page of source.pages({ lane })) {
+          hash.update(page.block(JSON_LINES));
+          page.release();
+          await setTimeout(pause);
+        }
+      } finally {
+        await source.close();
+      }
+      return hash.digest('hex');
+    };
+    expect(await textOf(LINES)).toBe(await textOf(RECORDS_LANE));
+  });
+
+  test('as lines, a slow server is waited for from row to row, and no longer', async () => {
     const config = configOf({
-      query: 'SELECT seq, REPEAT("x", 1000) AS pad FROM seq_1_to_1000000',
-      batch_size: 100,
+      query: 'SELECT seq, SLEEP(IF(seq < 4, 0.7, 3)) AS s, REPEAT("x", 17000) AS x FROM seq_1_to_4',
+      read_timeout_secs: 2,
     });
-    const source = await mysqlSource.open(config, context);
-    const pages = source.pages({ lane: RECORDS_LANE })[Symbol.asyncIterator]();
-    await pages.next();
-    const [rows] = await database.client.query(
-      "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT seq, REPEAT%'",
-    );
-    for (const { ID } of rows as { ID: number }[]) await database.client.query(`KILL ${ID}`);
+    const source = await mysqlSource.open(config, testContext('/'));
     const started = Date.now();
     const failure = await failureOf(
       (async () => {
-        for (;;) if ((await pages.next()).done === true) return;
+        for await (const page of source.pages({ lane: LINES })) page.release();
       })(),
     );
-    expect(failure).toMatchObject({ kind: 'connection' });
-    expect(Date.now() - started).toBeLessThan(5000);
     await source.close();
+    expect(failure).toMatchObject({ kind: 'timeout' });
+    expect(Date.now() - started).toBeGreaterThan(3900);
   });
 
   test('tables are found with the types of their columns', async () => {
