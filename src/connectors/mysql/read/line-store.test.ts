@@ -103,6 +103,7 @@ const CASES: Readonly<Record<string, readonly [ColumnInfo, readonly Value[]]>> =
       '[]',
       '{}',
       ' {"a":\n1}\t',
+      `[${'1e20,'.repeat(30_000)}1]`,
     ],
   ],
 };
@@ -242,6 +243,16 @@ test('a row that fails leaves nothing behind, and pages before it are given', as
   const page = store.take('failed');
   expect(page === undefined ? '' : told(page).text).toBe('{"c \\"0":"a","c \\"1":true}\n');
   expect(store.take('failed')).toBeUndefined();
+  add(['c', '0']);
+  const next = store.take('over');
+  expect(next === undefined ? '' : told(next).text).toBe('{"c \\"0":"c","c \\"1":false}\n');
+});
+
+test.each([0, 250, 251, 65_535, 65_536, 1_000_000])('a value of %d bytes is whole', (size) => {
+  const reading = { columns: named([column(VARCHAR), column(VARCHAR)]), bounds: UNBOUND };
+  const value = 'v'.repeat(size);
+  const [page] = asLines({ ...reading, rows: [[value, 'end']] });
+  expect(page?.text).toBe(`{"c \\"0":"${value}","c \\"1":"end"}\n`);
 });
 
 test('a value that ends behind its row is refused', async () => {
