@@ -45,6 +45,8 @@ const FASTER = 40;
 const GIVES_UP_MS = 75_000;
 /** A cancelled row has 2 seconds, and its parts a moment for cleaning up; the rest is for slow machines. */
 const CANCEL_MS = 10_000;
+/** After which a run ends where nothing comes; longer than a connection may take. */
+const IDLE_SECS = 60;
 const SLOW_PIECES = 250;
 const SLOW_MS = 4;
 
@@ -222,6 +224,8 @@ async function holdBounded([type, definition, fixture]: Wired): Promise<void> {
 async function holdEndless([type, , fixture]: Wired): Promise<void> {
   const { upstream, records } = fixture;
   if (upstream === undefined || NO_REDELIVERY[type] !== undefined) return;
+  // First of all: it makes the one upstream of the fixture anew, reads it and acknowledges it.
+  const passed = await passedBy(type, fixture);
   using runner = new Crasher();
   await using wires = new Wires();
   using before = new Reading();
@@ -231,7 +235,6 @@ async function holdEndless([type, , fixture]: Wired): Promise<void> {
   await upstream.send(config, records);
   const state = { state: { type: 'file', config: { path: join(before.folder, 'state') } } };
   // Halfway through what a read of everything takes.
-  const passed = await passedBy(type, fixture);
   const fault = silence(passed, 'down', 0.5);
   wires.arm(fault);
   const tree = before.tree(type, wired, state);
@@ -248,6 +251,27 @@ async function holdEndless([type, , fixture]: Wired): Promise<void> {
   runner.cancel();
   const last = await within(CANCEL_MS, 'the next run, cancelled', rest);
   assert.deepEqual(missing(), [], `${said(fault)}: records are lost (${last.error})`);
+  await holdIdle(type, fixture, fault);
+}
+
+/** A log whose server says where it ends: a run that is idle is complete only when it was told so. */
+async function holdIdle(type: string, fixture: SourceFixture, fault: Fault): Promise<void> {
+  const { upstream, records } = fixture;
+  assert.ok(upstream !== undefined);
+  const config = { ...(await upstream.fresh()), ...alteredFor('source', type) };
+  if (config['idle_timeout'] === undefined) return;
+  using hurried = new Crasher(FASTER);
+  await using wires = new Wires();
+  using reading = new Reading();
+  const wired = await wires.through({ ...config, idle_timeout: IDLE_SECS });
+  await upstream.send(config, records);
+  wires.arm(fault);
+  const running = hurried.run({ tree: reading.tree(type, wired), crashAt: null });
+  const report = await within(GIVES_UP_MS, `idle, ${said(fault)}`, running);
+  if (report.error !== null) return expectClear(report.error, fixture, `idle, ${said(fault)}`);
+  const seen = new Set(reading.lines().map((line) => keyOf(parseJson(line))));
+  const lost = records.filter((one) => !seen.has(keyOf(one)));
+  assert.deepEqual(lost, [], `idle, ${said(fault)}: it is complete without them`);
 }
 
 /** How much one read of everything that was sent takes. */

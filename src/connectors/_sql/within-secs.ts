@@ -8,6 +8,7 @@ export async function withinSecs<T>(
   work: Promise<T>,
   secs: number,
   heardAt: () => number = () => 0,
+  hint = 'raise `read_timeout_secs`',
 ): Promise<T> {
   if (secs === 0) return work;
   const late = Promise.withResolvers<never>();
@@ -16,12 +17,7 @@ export async function withinSecs<T>(
     timer = setTimeout(() => {
       const left = heardAt() + secs * 1000 - performance.now();
       if (left > 0) wait(left);
-      else
-        late.reject(
-          new ConnectorError('timeout', `no rows came for ${secs} seconds`, {
-            hint: 'raise `read_timeout_secs`',
-          }),
-        );
+      else late.reject(new ConnectorError('timeout', `no rows came for ${secs} seconds`, { hint }));
     }, ms);
   };
   wait(secs * 1000);

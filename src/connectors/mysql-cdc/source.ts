@@ -7,6 +7,7 @@ import type { ReadRequest, Source, SourceLag } from '../../kit/source.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { untilAborted } from '../../lib/until-aborted.ts';
 import { readAgain } from '../_brokers/read-again.ts';
+import { withinSecs } from '../_sql/within-secs.ts';
 import { TransactionPages, type ChangeLog } from '../_cdc/transaction-pages.ts';
 import { IDLE_FLUSH_MS, type MysqlCdcConfig } from './config.ts';
 import { ChangeReader } from './read/change-reader.ts';
@@ -196,7 +197,11 @@ export class CdcSource implements Source {
   async #usually<T>(doing: string, ask: (usual: Connection) => Promise<T>): Promise<T> {
     const usual = (this.#usual ??= await connectUsual(this.#config, this.#context));
     try {
-      return await asked(doing, ask(usual), this.#context.signal);
+      return await asked(
+        doing,
+        withinSecs(ask(usual), ANSWER_SECS, undefined, SILENT),
+        this.#context.signal,
+      );
     } catch (error) {
       this.#usual = undefined;
       usual.destroy();
@@ -291,6 +296,9 @@ export class CdcSource implements Source {
   }
 }
 
+/** A server that says nothing for so long is taken for silent. */
+const ANSWER_SECS = 60;
+const SILENT = 'see whether the server and the network to it work';
 const START = 'the start of the log cannot be found';
 
 /** Which transactions MariaDB leaves out. */

@@ -66,6 +66,15 @@ interface Settings {
 
 const NO_SETTINGS: Settings = { level: 'unknown', timeout: 0, found: false, tables: false };
 
+/** How far the log of the server reaches. */
+export async function endOfLog(client: Client): Promise<bigint> {
+  const { rows } = await client.query<{ lsn: string | null }>(
+    `SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+       ELSE pg_current_wal_flush_lsn() END)::text AS lsn`,
+  );
+  return parseLsn(rows[0]?.lsn ?? '') ?? 0n;
+}
+
 /** `undefined` when there is none of this name; throws when it is no slot that can be read here. */
 export async function findSlot(
   client: Client,

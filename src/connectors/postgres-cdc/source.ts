@@ -7,6 +7,7 @@ import type { ReadRequest, Source, SourceLag } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { untilAborted } from '../../lib/until-aborted.ts';
+import { withinSecs } from '../_sql/within-secs.ts';
 import { readAgain } from '../_brokers/read-again.ts';
 import { statusSeconds, type PostgresCdcConfig } from './config.ts';
 import { bookmarkOf, lsnOf } from './read/bookmark.ts';
@@ -17,10 +18,13 @@ import { CHANGE_SCHEMA, ChangeRecords } from './read/records.ts';
 import { TransactionPages, type ChangeLog } from '../_cdc/transaction-pages.ts';
 import { ColumnTypes } from './read/types.ts';
 import { asked, connectToLog, connectUsual } from './session.ts';
-import { checkPublication, makeSlot, slotBehind, whenFree } from './slot.ts';
+import { checkPublication, endOfLog, makeSlot, slotBehind, whenFree } from './slot.ts';
 
 /** How long a change waits until its page is given. */
 export const IDLE_FLUSH_MS = 100;
+/** A server that says nothing for so long is taken for silent. */
+const ANSWER_SECS = 60;
+const SILENT = 'see whether the server and the network to it work';
 
 const LOG: ChangeLog<bigint> = {
   schema: CHANGE_SCHEMA,
@@ -48,6 +52,10 @@ export class CdcSource implements Source {
   /** A page with that bookmark was given. */
   #isAwaited = false;
   #idleMs = 0;
+  /** Before an idle run ends: the end of the log, how far the server has sent it, and when it was asked. */
+  #endOfLog: bigint | undefined;
+  #told: bigint | undefined;
+  #askedAtMs: number | undefined;
   #pageSinceMs = 0;
   #markedAtMs = 0;
   #lastTimeMs: number | undefined;
@@ -177,7 +185,11 @@ export class CdcSource implements Source {
   async #usually<T>(doing: string, ask: (client: Client) => Promise<T>): Promise<T> {
     const client = (this.#usual ??= await connectUsual(this.#config, this.#context));
     try {
-      return await asked(doing, ask(client), this.#context.signal);
+      return await asked(
+        doing,
+        withinSecs(ask(client), ANSWER_SECS, undefined, SILENT),
+        this.#context.signal,
+      );
     } catch (error) {
       this.#usual = undefined;
       void client.end().catch(() => {});
@@ -203,17 +215,19 @@ export class CdcSource implements Source {
     const { clock } = this.#context.env;
     const stream = this.#stream ?? (await this.#connect());
     const restMs = this.#config.idle_timeout * 1000 - this.#idleMs;
-    if (restMs <= 0) return 'end';
     const from = clock.elapsedMs();
     const rested = new AbortController();
-    const rest = clock.sleep(Math.min(IDLE_FLUSH_MS / 2, restMs), rested.signal);
+    const waitMs = restMs <= 0 ? IDLE_FLUSH_MS / 2 : Math.min(IDLE_FLUSH_MS / 2, restMs);
+    const rest = clock.sleep(waitMs, rested.signal);
     try {
+      if (restMs <= 0 && (await this.#isAtEnd(stream))) return 'end';
       await untilAborted(Promise.race([stream.arrival(), rest]), this.#context.signal);
       const message = stream.take();
       if (message !== undefined) return message;
     } catch (error) {
       // The next attempt connects again.
       this.#stream = undefined;
+      this.#forgetEnd();
       await stream.close();
       throw error;
     } finally {
@@ -223,9 +237,22 @@ export class CdcSource implements Source {
     return 'pause';
   }
 
+  /** A server that is silent, or still looks through its log, may have more. */
+  async #isAtEnd(stream: LogStream): Promise<boolean> {
+    const { clock } = this.#context.env;
+    this.#endOfLog ??= await this.#usually('the end of the log cannot be asked for', endOfLog);
+    if (this.#told !== undefined && this.#told >= this.#endOfLog) return true;
+    if (this.#askedAtMs === undefined) {
+      this.#askedAtMs = clock.elapsedMs();
+      stream.sendStatus({ wantsReply: true });
+    } else if (clock.elapsedMs() - this.#askedAtMs > ANSWER_SECS * 1000) throw silent();
+    return false;
+  }
+
   /** A promise only where a table is described, whose types may have to be asked for. */
   #read(bytes: Buffer, pages: TransactionPages<bigint>): Promise<void> | undefined {
     this.#idleMs = 0;
+    this.#forgetEnd();
     const message = readMessage(bytes, DATA_AT);
     if (message.kind === 'relation') return this.#learn(message.relation);
     this.#apply(message, bytes.length, pages);
@@ -284,6 +311,14 @@ export class CdcSource implements Source {
   ): void {
     pages.pass(end);
     this.#isAsked ||= wantsReply;
+    this.#told = end;
+    this.#askedAtMs = undefined;
+  }
+
+  #forgetEnd(): void {
+    this.#endOfLog = undefined;
+    this.#told = undefined;
+    this.#askedAtMs = undefined;
   }
 
   #isDue(): boolean {
@@ -327,6 +362,10 @@ function temporaryIsGone({ slot_name: name }: PostgresCdcConfig): ConnectorError
     `the temporary slot \`${name}\` has ended with its connection, so that the changes since cannot be read`,
     { hint: 'use `slot_type: permanent` where a run has to go on after a failure' },
   );
+}
+
+function silent(): ConnectorError {
+  return new ConnectorError('timeout', `the server has not answered for ${ANSWER_SECS} s`);
 }
 
 function isPermanent({ slot_type: type }: PostgresCdcConfig): boolean {

@@ -112,8 +112,8 @@ export class LogStream {
     this.#confirmed = position;
   }
 
-  /** Says how far this side is, which also shows that it is alive. */
-  sendStatus(): void {
+  /** Says how far this side is, which also shows that it is alive. A reply says the same of the server. */
+  sendStatus({ wantsReply = false } = {}): void {
     if (this.#end !== undefined || !this.#wire.stream.writable) return;
     const status = Buffer.alloc(34);
     status[0] = STATUS;
@@ -122,6 +122,7 @@ export class LogStream {
     status.writeBigUInt64BE(this.#confirmed ?? 0n, 9);
     status.writeBigUInt64BE(this.#confirmed ?? 0n, 17);
     status.writeBigInt64BE(BigInt(Math.round((Date.now() - EPOCH_MS) * 1000)), 25);
+    status[33] = wantsReply ? 1 : 0;
     this.#wire.sendCopyFromChunk(status);
   }
 
