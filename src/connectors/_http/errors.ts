@@ -28,7 +28,7 @@ export function statusError(failure: StatusFailure): ConnectorError {
 const HINTS: Readonly<Record<number, string>> = {
   401: 'check `auth`: the server does not know this login',
   403: 'the login has no permission for this; check its permissions',
-  404: 'check the address: nothing is there',
+  404: 'nothing is there: check the address (`url`, or `base_url` and `path`)',
   405: 'check `method`',
   413: 'send smaller requests: lower `batch_size`',
   429: 'send fewer requests: set `request_delay`, or raise `max_retries`',

@@ -1,8 +1,11 @@
 /** Against OpenSSH. The conformance suite reads and writes there too. */
 import { createHmac } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sinkContext, sourceContext, testEnv } from '../../../test/fakes/env.ts';
@@ -276,6 +279,24 @@ describe.skipIf(found.start === undefined)(`an SFTP server [${found.reason ?? ''
   );
 
   test(
+    'a server whose first line comes in pieces is no other server',
+    async () => {
+      put('a.jsonl', lines(1));
+      const pieces = createServer((client) => {
+        const upstream = connect({ host: '127.0.0.1', port: server.port });
+        client.on('error', () => upstream.destroy()).pipe(upstream);
+        upstream.on('error', () => client.destroy()).setNoDelay(true);
+        void inPieces(upstream, client);
+      }).listen(0, '127.0.0.1');
+      await once(pieces, 'listening');
+      const { port } = pieces.address() as AddressInfo;
+      expect((await read({ ...far(), port })).records).toEqual(ids(1));
+      pieces.close();
+    },
+    LIMIT,
+  );
+
+  test(
     'a server that cannot be reached again fails the run, and shows nothing',
     async () => {
       proxy.cut();
@@ -396,3 +417,18 @@ describe.skipIf(found.start === undefined)(`an SFTP server [${found.reason ?? ''
     LIMIT,
   );
 });
+
+/** The first bytes one by one, the others as they come. */
+async function inPieces(from: Socket, to: Socket): Promise<void> {
+  to.setNoDelay(true);
+  let count = 0;
+  for await (const bytes of from as AsyncIterable<Buffer>) {
+    let at = 0;
+    for (; count < 60 && at < bytes.length; at += 1, count += 1) {
+      to.write(bytes.subarray(at, at + 1));
+      await pause(2);
+    }
+    to.write(bytes.subarray(at));
+  }
+  to.end();
+}

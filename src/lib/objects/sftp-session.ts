@@ -2,6 +2,7 @@
 import type { Client, SFTPWrapper, Stats } from 'ssh2';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
 import { untilAborted } from '../until-aborted.ts';
+import { identifiedSocket } from './sftp-socket.ts';
 
 export interface SftpLogin {
   readonly host: string;
@@ -92,9 +93,11 @@ export class SftpConnections {
     };
     client.on('error', end).on('close', () => end(new Error('the server closed the connection')));
     try {
+      const sock = await identifiedSocket(host, port, CONNECT_MS);
       const ready = new Promise<void>((done) => client.once('ready', () => done()));
       client.connect({
         ...optionsOf(this.#login),
+        sock,
         algorithms: { serverHostKey: [...keys.algorithms] as never },
         hostVerifier: (key: Buffer, verify: (isGood: boolean) => void) => {
           keys.accept(key).then(
@@ -103,8 +106,6 @@ export class SftpConnections {
           );
         },
       });
-      // Each small packet of a conversation waited 40 ms for the answer to the one before.
-      client.setNoDelay(true);
       await Promise.race([ready, ended.promise]);
       const opened = new Promise<SFTPWrapper>((done, fail) => {
         client.sftp((error, sftp) => (error === undefined ? done(sftp) : fail(error)));
@@ -127,10 +128,8 @@ export class SftpConnections {
   }
 }
 
-function optionsOf({ host, port, username, password, privateKey, passphrase }: SftpLogin) {
+function optionsOf({ username, password, privateKey, passphrase }: SftpLogin) {
   return {
-    host,
-    port,
     username,
     ...(password === undefined ? {} : { password }),
     ...(privateKey === undefined ? {} : { privateKey }),
