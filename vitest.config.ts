@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { SlowestFirst } from './test/slowest-first.ts';
 import { SummaryReporter } from './test/summary-reporter.ts';
 
 // Hundreds of processes run the sources, which Node would strip of types and compile in each of them.
@@ -36,6 +37,7 @@ const shared = {
 export default defineConfig({
   test: {
     reporters: ['default', new SummaryReporter()],
+    sequence: { sequencer: SlowestFirst },
     // The default leaves one processor idle.
     maxWorkers: availableParallelism(),
     projects: [
