@@ -243,6 +243,26 @@ describe('one row', () => {
     expect(trace.slice(-3)).toEqual(['flush', 'finish failed', 'close']);
   });
 
+  it.each([
+    ['an overwrite', { writeMode: 'overwrite' as const, flushDurable: false }, {}],
+    ['a sink that says so', { flushDurable: false }, { discarded: () => true }],
+  ])('a failed row of %s has written nothing: all was thrown away', async (_, has, more) => {
+    const sink = fakeSink({ capabilities: has });
+    const definition = {
+      ...sink.definition,
+      open: async () => ({ ...(await sink.definition.open({}, undefined as never)), ...more }),
+    };
+    const source = fakeSource(pages, { failAfter: connectionLost() });
+    const outcome = await run(planOf([plannedRow(source, definition)]));
+    expect(outcome).toMatchObject({ status: 'failed', records_written: 0 });
+    expect(outcome.invocations[0]).toMatchObject({
+      balance: { written: 0, withheld: 3 },
+      withheld_by: { discarded: 3 },
+    });
+    const complete = await run(planOf([plannedRow(fakeSource(pages), definition)]));
+    expect(complete.invocations[0]?.balance).toMatchObject({ written: 3, withheld: 0 });
+  });
+
   it('stores the bookmark only after finish when a flush is not durable', async () => {
     const trace: Trace = [];
     const sink = fakeSink({ trace, capabilities: { flushDurable: false } });

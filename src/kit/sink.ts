@@ -79,6 +79,12 @@ export interface Sink {
    */
   outputs?(): readonly WrittenFile[];
   /**
+   * Whether `finish` threw away everything that was accepted, because the row did not succeed;
+   * called after it. Without it everything was kept. An overwrite need not say it: its destination
+   * is as it was.
+   */
+  discarded?(): boolean;
+  /**
    * Present when `capabilities.sweep` is true. Removes the rows that no longer exist at the source,
    * all of them or none, and returns their number. Called after the last flush. Without a table
    * there is nothing to remove.

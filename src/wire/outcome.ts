@@ -51,9 +51,17 @@ export interface Balance {
 
 /**
  * Why records were withheld: `limit` of the run, `committed` before this run, `sink` left them out,
- * `poison` dropped them, `undurable` ones are read again by the next run.
+ * `poison` dropped them, `undurable` ones are read again by the next run, `discarded` ones were
+ * written and thrown away, because the row did not complete.
  */
-export const WITHHELD_REASONS = ['limit', 'committed', 'sink', 'poison', 'undurable'] as const;
+export const WITHHELD_REASONS = [
+  'limit',
+  'committed',
+  'sink',
+  'poison',
+  'undurable',
+  'discarded',
+] as const;
 export type WithheldReason = (typeof WITHHELD_REASONS)[number];
 
 /** An expectation of a row that its run did not meet. */

@@ -60,6 +60,10 @@ const WITHHELD: Readonly<Record<WithheldReason, readonly [string, string]>> = {
     'is not known to be durable; the next run reads it again',
     'are not known to be durable; the next run reads them again',
   ],
+  discarded: [
+    'was thrown away because the row did not complete: the destination is as it was',
+    'were thrown away because the row did not complete: the destination is as it was',
+  ],
 };
 
 /** What the counts of the table do not say: where records went that no column shows. */

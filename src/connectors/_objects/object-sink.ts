@@ -84,6 +84,7 @@ class ObjectSink implements Sink {
   #made = 0;
   #folder: Promise<string> | undefined;
   #isClosed = false;
+  #isDiscarded = false;
 
   constructor(config: ObjectWriting, context: SinkContext, store: ObjectStore) {
     this.#config = config;
@@ -120,11 +121,16 @@ class ObjectSink implements Sink {
       await this.#publish();
       return;
     }
-    if (reason !== 'success') return;
+    this.#isDiscarded = reason !== 'success';
+    if (this.#isDiscarded) return;
     if (this.#records.parts.length === 0 && (await this.#objects.needsEmpty()))
       await this.#records.open();
     const ours = await this.#publish();
     await this.#objects.removeOthers(ours);
+  }
+
+  discarded(): boolean {
+    return this.#isDiscarded;
   }
 
   async close(): Promise<void> {

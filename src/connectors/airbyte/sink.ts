@@ -24,6 +24,7 @@ export class AirbyteSink implements Sink {
   #sinceState = 0;
   #emittedAt = 0;
   #isClosed = false;
+  #isDiscarded = false;
 
   constructor(config: AirbyteSinkConfig, context: SinkContext) {
     const stream = config.stream ?? context.row;
@@ -68,10 +69,15 @@ export class AirbyteSink implements Sink {
 
   async finish(reason: FinishReason): Promise<void> {
     // One that does not hear that the stream is complete keeps what it had, and what was flushed.
+    this.#isDiscarded = reason !== 'success' && !this.#storesEarly;
     if (reason !== 'success') return this.#destination?.stop();
     if (this.#destination === undefined && this.#config.write_mode !== 'overwrite') return;
     this.#destination ??= await this.#start();
     await this.#end(this.#destination);
+  }
+
+  discarded(): boolean {
+    return this.#isDiscarded;
   }
 
   async close(): Promise<void> {

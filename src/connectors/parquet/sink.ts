@@ -179,6 +179,7 @@ class ParquetSink implements Sink {
   #complete: string | undefined;
   readonly #written: WrittenFile[] = [];
   #isClosed = false;
+  #isDiscarded = false;
 
   constructor(
     value: ParquetSinkConfig,
@@ -243,6 +244,7 @@ class ParquetSink implements Sink {
         tellOldFileStays(this.#single, this.#context);
       return this.#endFile();
     }
+    this.#isDiscarded = true;
     this.#waiting = [];
     this.#written.length = 0;
     await this.#output?.discard();
@@ -251,6 +253,10 @@ class ParquetSink implements Sink {
       path: this.#single,
       hint: 'set `on_failure: keep_partial` to have the part that was written instead',
     });
+  }
+
+  discarded(): boolean {
+    return this.#isDiscarded;
   }
 
   async close(): Promise<void> {

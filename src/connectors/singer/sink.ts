@@ -33,6 +33,7 @@ export class SingerSink implements Sink {
   /** The flush that waits for its state. */
   #waiting: { readonly number: number; readonly back: PromiseWithResolvers<void> } | undefined;
   #isClosed = false;
+  #isDiscarded = false;
 
   constructor(config: SingerSinkConfig, context: SinkContext) {
     this.#config =
@@ -78,6 +79,7 @@ export class SingerSink implements Sink {
 
   async finish(reason: FinishReason): Promise<void> {
     // One that is not told to activate its records, or does not see its input end, keeps nothing new.
+    this.#isDiscarded = reason !== 'success' && this.#config.flush_on !== 'state';
     if (reason !== 'success') return this.#running?.program.stop();
     if (this.#config.write_mode === 'overwrite') {
       await this.#send([
@@ -89,6 +91,10 @@ export class SingerSink implements Sink {
     const { program, ended } = this.#running;
     program.endInput();
     await this.#inTime(ended, 'did not end');
+  }
+
+  discarded(): boolean {
+    return this.#isDiscarded;
   }
 
   async close(): Promise<void> {

@@ -52,11 +52,13 @@ export async function finishFailed(invocation: Invocation, failure: string): Pro
 }
 
 async function finish(invocation: Invocation, reason: FinishReason): Promise<void> {
-  const { sink, row, deadLetters, hitFailpoint } = invocation;
+  const { sink, row, deadLetters, hitFailpoint, capabilities, tally } = invocation;
   hitFailpoint?.('before_finish');
   await invocation.fence?.assertOwned();
   try {
     await sink.finish(reason);
+    const isKept = capabilities.writeMode !== 'overwrite' && sink.discarded?.() !== true;
+    if (reason !== 'success' && !isKept) tally.discard();
     hitFailpoint?.('after_finish');
   } catch (error) {
     throw wrapConnectorError('Sink', row.sink.type, error);

@@ -50,6 +50,12 @@ export class Tally {
     this.written = this.#durable;
   }
 
+  /** Nothing of what was written is kept. */
+  discard(): void {
+    this.withhold('discarded', this.written);
+    this.written = 0;
+  }
+
   balance(): Balance {
     return {
       read: this.read,

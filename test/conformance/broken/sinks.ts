@@ -4,6 +4,7 @@
  */
 import { csvSink } from '../../../src/connectors/csv/index.ts';
 import { duckdbSink } from '../../../src/connectors/duckdb/index.ts';
+import { fileSink } from '../../../src/connectors/file/write/sink.ts';
 import { jsonlSink } from '../../../src/connectors/jsonl/index.ts';
 import { sqliteSink } from '../../../src/connectors/sqlite/index.ts';
 import { Page } from '../../../src/kit/page.ts';
@@ -54,6 +55,7 @@ function membersOf(sink: Sink): Sink {
     ...(sink.rollback === undefined ? {} : { rollback: sink.rollback }),
     ...(sink.sweep === undefined ? {} : { sweep: (sweep) => sink.sweep?.(sweep) ?? none() }),
     ...(sink.outputs === undefined ? {} : { outputs: () => sink.outputs?.() ?? [] }),
+    ...(sink.discarded === undefined ? {} : { discarded: () => sink.discarded?.() === true }),
   };
 }
 
@@ -321,4 +323,12 @@ export const BROKEN_SINKS: readonly BrokenSink[] = [
       },
     }),
   }),
+  broken(
+    'finish-cancelled',
+    'throws away what a cancelled run wrote and does not say it',
+    fileSink,
+    {
+      sink: () => ({ discarded: () => false }),
+    },
+  ),
 ];

@@ -20,9 +20,12 @@ export async function openBigquerySink(
   // A load is no part of a transaction with a token.
   const { tokens: _none, ...loading } = sink;
   if (!loadsAtEnd(config)) return loading;
+  let isDiscarded = false;
   return {
     ...loading,
+    discarded: () => isDiscarded,
     async finish(reason) {
+      isDiscarded = reason !== 'success';
       if (reason === 'success') await driver.load();
       else await driver.discard();
       await sink.finish(reason);

@@ -79,6 +79,7 @@ class FileSink implements Sink {
   readonly #written: WrittenFile[] = [];
   #existing: Map<number, string> | undefined;
   #isClosed = false;
+  #isDiscarded = false;
 
   constructor(config: FileSinkConfig, context: SinkContext) {
     this.#config = config;
@@ -118,7 +119,8 @@ class FileSink implements Sink {
 
   async finish(reason: FinishReason): Promise<void> {
     if (this.#context.role === 'dlq') return this.#publish();
-    if (reason !== 'success') return;
+    this.#isDiscarded = reason !== 'success';
+    if (this.#isDiscarded) return;
     const overwrite = this.#config.write_mode === 'overwrite';
     const { parts } = this.#records;
     if (parts.length === 0 && (overwrite || (await this.#emptiesOld()))) await this.#noRecords();
@@ -204,6 +206,10 @@ class FileSink implements Sink {
 
   outputs(): readonly WrittenFile[] {
     return this.#written;
+  }
+
+  discarded(): boolean {
+    return this.#isDiscarded;
   }
 
   /** Whether the run adds to the content of an earlier run. */
