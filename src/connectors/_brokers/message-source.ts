@@ -84,24 +84,31 @@ export class MessageSource<M> implements Source {
       return cutter.take(this.#bookmark(behind));
     };
     let left = Math.min(limit, maxMessages ?? Infinity);
-    while (left > 0) {
-      const message = queue.take(left) ?? (await this.#next(left, dueMs));
-      if (message === 'end') break;
-      if (message === 'pause') {
-        if (this.#hasToGive(cutter)) yield cut();
-        continue;
+    try {
+      while (left > 0) {
+        const message = queue.take(left) ?? (await this.#next(left, dueMs));
+        if (message === 'end') break;
+        if (message === 'pause') {
+          if (this.#hasToGive(cutter)) yield cut();
+          continue;
+        }
+        this.#idleMs = 0;
+        this.#open.push(message);
+        const add = this.#decoded(message, rejects === true);
+        if (add?.(cutter) === false) {
+          yield cut(1);
+          signal.throwIfAborted();
+          add(cutter);
+        }
+        this.#last = message;
+        left -= 1;
+        if (batchSize !== 0) dueMs = Math.min(dueMs, env.clock.elapsedMs() + IDLE_FLUSH_MS / 2);
       }
-      this.#idleMs = 0;
-      this.#open.push(message);
-      const add = this.#decoded(message, rejects === true);
-      if (add?.(cutter) === false) {
-        yield cut(1);
-        signal.throwIfAborted();
-        add(cutter);
-      }
-      this.#last = message;
-      left -= 1;
-      if (batchSize !== 0) dueMs = Math.min(dueMs, env.clock.elapsedMs() + IDLE_FLUSH_MS / 2);
+    } catch (error) {
+      // Nobody sends again what came before.
+      const isLast = this.acknowledge === undefined && cutter.count > 0 && !signal.aborted;
+      if (isLast) yield cut();
+      throw error;
     }
     signal.throwIfAborted();
     if (cutter.count > 0 || this.#unmarked > 0) yield cut();

@@ -77,7 +77,10 @@ export interface ArrivalPages {
   readonly signal: AbortSignal;
 }
 
-/** Ends with the arrivals; rejects with their error, and with the reason of the signal. */
+/**
+ * Ends with the arrivals; rejects with their error behind what came before it, which nobody sends
+ * again, and with the reason of the signal at once.
+ */
 export async function* pagesOf(arrivals: Arrivals, options: ArrivalPages): AsyncGenerator<Page> {
   const { lane, limit = Infinity, batchSize, pageBytes, clock, signal } = options;
   const cutter = new PageCutter(lane, pageBounds(batchSize, pageBytes));
@@ -105,6 +108,9 @@ export async function* pagesOf(arrivals: Arrivals, options: ArrivalPages): Async
       if (messages.length === 0 && cutter.count > 0) yield cutter.take();
     }
     if (cutter.count > 0) yield cutter.take();
+  } catch (error) {
+    if (cutter.count > 0 && !signal.aborted) yield cutter.take();
+    throw error;
   } finally {
     over.abort();
     signal.removeEventListener('abort', abort);
