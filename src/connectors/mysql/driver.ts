@@ -5,7 +5,6 @@ import { backticked } from '../../lib/sql/mysql-address.ts';
 import { codesOf } from '../../lib/sql/mysql-errors.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
-import { newPageBuffer } from '../../fast/copy-text/copy-cells.ts';
 import type {
   LiveColumn,
   NewColumn,
@@ -17,7 +16,7 @@ import type {
 import type { MysqlSinkConfig } from './config.ts';
 import { columnLines, MYSQL_TYPES } from './write/column-types.ts';
 import { encodersOf, valueSql } from './write/encode.ts';
-import { fileOf, isNotAllowed, loadFile, piecesOfBlock, type LoadedFile } from './write/load.ts';
+import { fileOf, isNotAllowed, loadFile, type LoadedFile } from './write/load.ts';
 import { planLoad } from './write/load-plan.ts';
 import { replaceTable } from './write/overwrite.ts';
 import { placeRefusal } from './write/refused-value.ts';
@@ -155,7 +154,6 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
     if (known !== undefined) targets.set(table, known);
     return known;
   };
-  const buffer = newPageBuffer();
   return {
     names: NAMES,
     roundingOf,
@@ -176,11 +174,11 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
       const live = await targetOf(table);
       if (live === undefined) return undefined;
       const policy = config.on_rounding;
-      const plan = planLoad(page, { live, rules: NAMES, policy, buffer });
+      const plan = planLoad(page, { live, rules: NAMES, policy });
       if (plan === undefined) return undefined;
       if (commit !== undefined) await makeTokens();
-      const { encoders, block, unknown, rounded } = plan;
-      const file = { encoders, pieces: piecesOfBlock(block), count: page.count };
+      const { encoders, pieces, unknown, rounded } = plan;
+      const file = { encoders, pieces, count: page.count };
       return session.transaction(`writing to \`${table}\``, async (connection) => {
         const facts = await factsOf(connection, table);
         if (!facts.isTransactional) return undefined;
@@ -323,8 +321,9 @@ async function isLoaded(
   try {
     if (await loadFile(connection, table, file)) return true;
   } catch (error) {
-    if (!isNotAllowed(error)) throw error;
-    target.onRefused();
+    if (isNotAllowed(error)) target.onRefused();
+    // A value that no column takes: the statements name its record.
+    else if (!(error instanceof ConnectorError)) throw error;
   }
   await askMysql(connection, 'ROLLBACK TO SAVEPOINT svc_page');
   return false;

@@ -67,17 +67,23 @@ export function copyCells(
   buffer: PageBuffer,
 ): Uint8Array {
   const out = new CopyText(cells.bytes, buffer.bytes);
-  for (let index = 0; index < rows.length; index += 1) {
-    const row = rows[index] as number;
-    out.room(writers, row);
-    for (let column = 0; column < writers.length; column += 1) {
-      if (column > 0) out.byte(TAB);
-      out.cell(writers[column] as CellColumn, row);
-    }
-    out.byte(NEWLINE);
-  }
+  for (let index = 0; index < rows.length; index += 1) out.row(writers, rows[index] as number);
   if (out.bytes.length <= KEPT_BYTES) buffer.bytes = out.bytes;
   return out.bytes.subarray(0, out.length);
+}
+
+/** The same in pieces of whole rows, each made when it is asked for. */
+export function* copyCellPieces(
+  { rows, cells }: Columns,
+  writers: readonly CellColumn[],
+  pieceSize: number,
+): Generator<Buffer, void> {
+  const out = new CopyText(cells.bytes, Buffer.allocUnsafeSlow(pieceSize));
+  for (let index = 0; index < rows.length; index += 1) {
+    out.row(writers, rows[index] as number);
+    if (out.length >= pieceSize) yield out.take();
+  }
+  if (out.length > 0) yield out.take();
 }
 
 interface Range {
@@ -105,7 +111,24 @@ class CopyText {
     this.bytes = bytes;
   }
 
-  room(writers: readonly CellColumn[], row: number): void {
+  row(writers: readonly CellColumn[], row: number): void {
+    this.#room(writers, row);
+    for (let column = 0; column < writers.length; column += 1) {
+      if (column > 0) this.#byte(TAB);
+      this.#cell(writers[column] as CellColumn, row);
+    }
+    this.#byte(NEWLINE);
+  }
+
+  /** What was written; the rest goes into other memory. */
+  take(): Buffer {
+    const taken = this.bytes.subarray(0, this.length);
+    this.bytes = Buffer.allocUnsafeSlow(this.bytes.length);
+    this.length = 0;
+    return taken;
+  }
+
+  #room(writers: readonly CellColumn[], row: number): void {
     let size = CELL_ROOM;
     for (let column = 0; column < writers.length; column += 1) {
       const { starts, ends } = (writers[column] as CellColumn).from;
@@ -115,18 +138,18 @@ class CopyText {
     this.#ensure(size);
   }
 
-  byte(value: number): void {
+  #byte(value: number): void {
     this.bytes[this.length++] = value;
   }
 
-  cell(writer: CellColumn, row: number): void {
+  #cell(writer: CellColumn, row: number): void {
     const { starts, ends, kinds } = writer.from;
     const [start, end, kind] = [starts[row] as number, ends[row] as number, kinds[row] as number];
     const { style } = writer;
     if (kind <= NULL) this.#pair(BACKSLASH, NULL_MARK);
     else if (style === 'encoded') this.#encoded(writer, kind, { start, end });
     else if (kind === TRUE || kind === FALSE) {
-      if (style === 'number') this.byte(kind === TRUE ? ZERO + 1 : ZERO);
+      if (style === 'number') this.#byte(kind === TRUE ? ZERO + 1 : ZERO);
       else this.#text(kind === TRUE ? 'true' : 'false');
     } else if (kind === NUMBER) this.#copy(start, end);
     else if (!this.#written(style, kind, { start, end }))
@@ -158,9 +181,9 @@ class CopyText {
   }
 
   #quoted(start: number, end: number): boolean {
-    this.byte(QUOTE);
+    this.#byte(QUOTE);
     this.#doubled(this.#cells, start, end);
-    this.byte(QUOTE);
+    this.#byte(QUOTE);
     return true;
   }
 

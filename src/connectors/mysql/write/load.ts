@@ -45,15 +45,7 @@ export function fileOf(lines: Lines): LoadedFile {
 }
 
 /** Size of a packet; the server holds a whole one in memory. */
-const PIECE_SIZE = 128 * 1024;
-
-/** Lines that are there already. */
-export function* piecesOfBlock(block: Uint8Array): Generator<Buffer, void> {
-  for (let from = 0; from < block.length; from += PIECE_SIZE) {
-    const { length } = block.subarray(from, from + PIECE_SIZE);
-    yield Buffer.from(block.buffer, block.byteOffset + from, length);
-  }
-}
+export const PIECE_SIZE = 128 * 1024;
 
 /** Rows as the lines of the file. */
 function* piecesOf({ rows, encoders }: Lines): Generator<Buffer, void> {
