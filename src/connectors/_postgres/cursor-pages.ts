@@ -6,7 +6,6 @@ import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { ReadRequest } from '../../kit/source.ts';
-import { MOST_SEEN, readBookmark } from '../../kit/stored-bookmark.ts';
 import { createBookmarks, type Bookmarks } from '../_sql/bookmarks.ts';
 import type { TextColumn } from '../_sql/copy-text/text-pages.ts';
 import { createPager } from '../_sql/pager.ts';
@@ -49,16 +48,16 @@ export function marksOf(
   const column = columns.findLastIndex((one) => one.name === name);
   const found = columns[column] ?? { name, oid: 0 };
   return {
-    bookmarks: createBookmarks(readBookmark(request.bookmark), {
-      isLoose: LOOSE.includes(found.oid),
-      isDecimal: found.oid === OID.numeric,
-      decode: decoderFor(found),
-      onMany: () =>
-        context.env.log.warn(
-          'more records share the last value than a bookmark holds: such that come later are not read',
-          { row: context.row, column: name, most: MOST_SEEN },
-        ),
-    }),
+    bookmarks: createBookmarks(
+      request.bookmark,
+      {
+        name,
+        isLoose: LOOSE.includes(found.oid),
+        isDecimal: found.oid === OID.numeric,
+        decode: decoderFor(found),
+      },
+      context,
+    ),
     column,
   };
 }

@@ -8,36 +8,21 @@ import type { SourceContext } from '../../kit/context.ts';
 import type { ReadRequest } from '../../kit/source.ts';
 import { readBookmark, type StoredBookmark } from '../../kit/stored-bookmark.ts';
 import { ROW_TOKEN, rowValue } from '../_sql/parent-value.ts';
+import { bookmarkFaults, type QueryFault } from '../_sql/query-fault.ts';
 import { bindTokens, withoutSemicolon, type BoundSql } from '../_sql/sql-text.ts';
 
 const TOKEN = new RegExp(ROW_TOKEN, 'g');
 const BOOKMARK = 'bookmark';
 
-export interface Fault {
-  readonly message: string;
-  readonly hint: string;
-}
-
 /** Errors in a query that are found without running it. */
-export function queryFaults(query: string, incremental: boolean): Fault[] {
+export function queryFaults(query: string, incremental: boolean): QueryFault[] {
   const bound = bindTokens(query, TOKEN, (index) => `$${index}`);
   const faults = bound.misplaced.map((token) => ({
     message: `${token} is inside a longer text, a quoted name or a comment, where no value can be bound`,
     hint: 'use it alone or as a whole quoted text, and join texts with ||',
   }));
-  for (const { before } of bound.tokens.filter((token) => token.name === BOOKMARK)) {
-    if (!incremental) {
-      faults.push({
-        message: '${bookmark} needs `replication: {type: incremental, …}`',
-        hint: 'set `replication`, or remove the token',
-      });
-    } else if (/[^<>=]>\s*$/.test(before)) {
-      faults.push({
-        message: '${bookmark} is compared with >, which can miss rows that share the last value',
-        hint: 'use >=; rows that were already read are skipped automatically',
-      });
-    }
-  }
+  for (const { before } of bound.tokens.filter((token) => token.name === BOOKMARK))
+    faults.push(...bookmarkFaults(before, incremental, `\${${BOOKMARK}}`));
   return faults;
 }
 

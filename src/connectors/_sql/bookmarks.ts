@@ -1,11 +1,7 @@
 /** Where an incremental read of a query stands, row by row. */
 import { jsonEqual, type JsonValue } from '../../lib/text/json.ts';
-import {
-  digestOfRecord,
-  MOST_SEEN,
-  SeenRecords,
-  type StoredBookmark,
-} from '../../kit/stored-bookmark.ts';
+import type { SourceContext } from '../../kit/context.ts';
+import { digestOfRecord, MOST_SEEN, readBookmark, SeenRecords } from '../../kit/stored-bookmark.ts';
 
 /** Reads the record of a row; called only for rows whose value may be the last. */
 export type RecordOf = () => JsonValue;
@@ -32,6 +28,7 @@ export interface Bookmarks {
 type Mark = { readonly stored: JsonValue | undefined } | { readonly raw: string };
 
 export interface BookmarkColumn {
+  readonly name: string;
   /**
    * Whether one value can have several raw forms (negative zero, the infinities, spaces, trailing
    * zeros).
@@ -40,14 +37,20 @@ export interface BookmarkColumn {
   /** Whether values are texts that spell exact decimals. */
   readonly isDecimal: boolean;
   readonly decode: (raw: string) => JsonValue;
-  /** Called when more rows share the last value than a bookmark can hold. */
-  readonly onMany: () => void;
 }
 
+/** `bookmark` is the one of an earlier run. */
 export function createBookmarks(
-  start: StoredBookmark | undefined,
-  { isLoose: loose, isDecimal, decode, onMany }: BookmarkColumn,
+  bookmark: JsonValue | undefined,
+  { name: column, isLoose: loose, isDecimal, decode }: BookmarkColumn,
+  { env, row }: Pick<SourceContext, 'env' | 'row'>,
 ): Bookmarks {
+  const start = readBookmark(bookmark);
+  const warnMany = (): void =>
+    env.log.warn(
+      'more records share the last value than a bookmark holds: such that come later are not read',
+      { row, column, most: MOST_SEEN },
+    );
   let last: Mark = { stored: start?.value };
   let lastRaw: string | undefined;
   let seen = start?.seen ?? [];
@@ -99,7 +102,7 @@ export function createBookmarks(
     before: (raw) => mark() ?? (isLast(raw) ? undefined : valueOf(last)),
     safe: mark,
     end() {
-      if (isFull) onMany();
+      if (isFull) warnMany();
       return mark() ?? valueOf(last);
     },
     isSame: (raw, other) =>

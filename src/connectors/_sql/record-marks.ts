@@ -2,7 +2,6 @@
 import type { SourceContext } from '../../kit/context.ts';
 import type { RecordField } from '../../kit/record-schema.ts';
 import type { ReadRequest } from '../../kit/source.ts';
-import { MOST_SEEN, readBookmark } from '../../kit/stored-bookmark.ts';
 import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { createBookmarks, type BookmarkColumn, type Bookmarks } from './bookmarks.ts';
 
@@ -11,24 +10,16 @@ export interface RecordMarks {
   rawOf(this: void, record: JsonObject): string;
 }
 
-type MarkedColumn = Pick<BookmarkColumn, 'isLoose' | 'isDecimal'> & { readonly name: string };
+type MarkedColumn = Omit<BookmarkColumn, 'decode'>;
 
 export function recordMarks(
   bookmark: JsonValue | undefined,
-  { name: column, ...how }: MarkedColumn,
-  { env, row }: Pick<SourceContext, 'env' | 'row'>,
+  column: MarkedColumn,
+  context: Pick<SourceContext, 'env' | 'row'>,
 ): RecordMarks {
   return {
-    bookmarks: createBookmarks(readBookmark(bookmark), {
-      ...how,
-      decode: parseJson,
-      onMany: () =>
-        env.log.warn(
-          'more records share the last value than a bookmark holds: such that come later are not read',
-          { row, column, most: MOST_SEEN },
-        ),
-    }),
-    rawOf: (record) => stringifyJson(record[column] ?? null),
+    bookmarks: createBookmarks(bookmark, { ...column, decode: parseJson }, context),
+    rawOf: (record) => stringifyJson(record[column.name] ?? null),
   };
 }
 

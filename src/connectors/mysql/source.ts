@@ -5,7 +5,7 @@ import type { SourceContext } from '../../kit/context.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Lane, Page } from '../../kit/page.ts';
 import type { ReadRequest, Source } from '../../kit/source.ts';
-import { MOST_SEEN, readBookmark } from '../../kit/stored-bookmark.ts';
+import { readBookmark } from '../../kit/stored-bookmark.ts';
 import { createBookmarks, type Bookmarks } from '../_sql/bookmarks.ts';
 import { collectorOf } from '../_sql/copy-text/collectors.ts';
 import { fieldText, keepsColumnOrder } from '../_sql/copy-text/text-fields.ts';
@@ -124,16 +124,16 @@ function marksOf(
   if (column === undefined) return undefined;
   const exact: TextColumn = exactColumn(column);
   return {
-    bookmarks: createBookmarks(readBookmark(request.bookmark), {
-      isLoose: column.isLoose,
-      isDecimal: column.field.type.kind === 'decimal',
-      decode: exact.decode,
-      onMany: () =>
-        context.env.log.warn(
-          'more records share the last value than a bookmark holds: such that come later are not read',
-          { row: context.row, column: name, most: MOST_SEEN },
-        ),
-    }),
+    bookmarks: createBookmarks(
+      request.bookmark,
+      {
+        name,
+        isLoose: column.isLoose,
+        isDecimal: column.field.type.kind === 'decimal',
+        decode: exact.decode,
+      },
+      context,
+    ),
     column: place,
   };
 }

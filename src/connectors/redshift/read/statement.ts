@@ -3,17 +3,18 @@
  * into the statement as literals, which the server reads as values of the type of their place.
  */
 import { ConnectorError } from '../../../lib/errors.ts';
-import type { Fault, Statement } from '../../_postgres/query.ts';
+import type { Statement } from '../../_postgres/query.ts';
+import type { QueryFault } from '../../_sql/query-fault.ts';
 import { sqlPieces, withoutSemicolon } from '../../_sql/sql-text.ts';
 
 const PLACEHOLDER = /(?<![A-Za-z0-9_$\u0080-\uffff])\$(\d+)/g;
 
 /** Errors in a query that are found without running it. `params` is their number. */
-export function statementFaults(query: string, params: number): Fault[] {
+export function statementFaults(query: string, params: number): QueryFault[] {
   const code = sqlPieces(withoutSemicolon(query))
     .map(({ kind, text }) => (kind === 'code' ? text : ' '))
     .join('');
-  const faults: Fault[] = [];
+  const faults: QueryFault[] = [];
   if (code.includes(';'))
     faults.push({
       message: 'the query is more than one statement',
