@@ -368,7 +368,7 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   [/^23502/, 'give the field a value (`coalesce`, `set`), or the column a default'],
   [/^23505/, 'write with `write_mode: upsert` and a `key`, or remove the row that has the key'],
   [/^23503/, 'write the rows that others refer to first'],
-  [/does not support SSL/, 'leave out `sslmode`, or turn on TLS at the server'],
+  [/does not support SSL/, 'leave out `sslmode` (or `tls`), or turn on TLS at the server'],
   [
     /certificate/,
     'name the certificate of the authority with `sslrootcert`, as `?sslrootcert=ca.pem`',
