@@ -11,6 +11,7 @@ const SLOWEST: readonly string[] = [
   'sinks',
   'wire-faults',
   'sources',
+  'server-restarts',
   'wire-silence',
 ].map((name) => `/test/conformance/${name}.long.test.ts`);
 

@@ -76,6 +76,8 @@ async function startClickhouse(): Promise<ClickhouseServer> {
     variables: { TZ: 'UTC' },
     port: http,
     folder,
+    // Without a wait for the disk, its parts outlive only an orderly end.
+    survives: ['SIGTERM'],
     isReady: async (url) => {
       if (!(await fetch(`${url}/ping`)).ok) throw new Error('not ready');
     },

@@ -37,6 +37,7 @@ async function startKafka(): Promise<TestServer> {
     argv: ['java', ...java, 'kafka.Kafka', settings],
     port,
     folder,
+    survives: ['SIGTERM', 'SIGKILL'],
     async isReady() {
       const admin = new Admin({
         clientId: 'test',

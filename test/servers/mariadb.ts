@@ -3,13 +3,13 @@
  * `mariadbd` is started in a folder of its own. Where neither is there, `mariadbOrReason` says so and
  * suites are skipped with that reason.
  */
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createConnection, type Connection } from 'mysql2/promise';
-import { freePort } from './test-servers.ts';
+import { createConnection, createPool, type Pool } from 'mysql2/promise';
+import { canRestart, freePort } from './test-servers.ts';
 
 export interface MariadbServer {
   /** Of its first user, without a database. */
@@ -64,26 +64,24 @@ async function startMariadb(binary: string, more: readonly string[] = []): Promi
     { stdio: 'pipe' },
   );
   const port = await freePort();
-  const child = spawn(
-    binary,
-    [
-      ...options,
-      `--port=${port}`,
-      '--bind-address=127.0.0.1',
-      `--socket=${join(folder, 'server.sock')}`,
-      '--local-infile=1',
-      '--innodb-buffer-pool-size=64M',
-      '--innodb-log-file-size=64M',
-      '--max-connections=300',
-      ...more,
-    ],
-    { stdio: ['ignore', 'ignore', 'pipe'] },
-  );
-  let said = '';
-  child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)));
-  const stop = async (): Promise<void> => {
+  const argv = [
+    ...options,
+    `--port=${port}`,
+    '--bind-address=127.0.0.1',
+    `--socket=${join(folder, 'server.sock')}`,
+    '--local-infile=1',
+    '--innodb-buffer-pool-size=64M',
+    '--innodb-log-file-size=64M',
+    '--max-connections=300',
+    ...more,
+  ];
+  let child = await answering(binary, argv, { port, user: 'root' });
+  const end = async (by: NodeJS.Signals): Promise<void> => {
     const ended = new Promise((done) => child.once('exit', done));
-    if (child.exitCode === null && child.kill('SIGKILL')) await ended;
+    if (child.exitCode === null && child.signalCode === null && child.kill(by)) await ended;
+  };
+  const stop = async (): Promise<void> => {
+    await end('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   };
   // A run that is stopped leaves no server behind.
@@ -91,19 +89,39 @@ async function startMariadb(binary: string, more: readonly string[] = []): Promi
     child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   });
+  const root = await createConnection({ host: '127.0.0.1', port, user: 'root' });
+  await root.query(`CREATE USER 'tester'@'%' IDENTIFIED BY '${decodeURIComponent(PASSWORD)}'`);
+  await root.query(`GRANT ALL ON *.* TO 'tester'@'%' WITH GRANT OPTION`);
+  await root.end();
+  canRestart(port, {
+    survives: ['SIGTERM', 'SIGKILL'],
+    async restart(by) {
+      await end(by);
+      child = await answering(binary, argv, { port, user: 'root' });
+    },
+  });
+  return { url: `mysql://tester:${PASSWORD}@127.0.0.1:${port}/`, stop };
+}
+
+/** Resolves when the server takes the login. */
+async function answering(
+  binary: string,
+  argv: readonly string[],
+  login: { readonly port: number; readonly user: string },
+): Promise<ChildProcess> {
+  const child = spawn(binary, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)));
   for (;;) {
     if (child.exitCode !== null) throw new Error(`the MariaDB of the tests ended:\n${said}`);
-    const root = await createConnection({ host: '127.0.0.1', port, user: 'root' }).catch(
+    const connection = await createConnection({ host: '127.0.0.1', ...login }).catch(
       () => undefined,
     );
-    if (root === undefined) {
-      await pause(50);
-      continue;
+    if (connection !== undefined) {
+      await connection.end();
+      return child;
     }
-    await root.query(`CREATE USER 'tester'@'%' IDENTIFIED BY '${decodeURIComponent(PASSWORD)}'`);
-    await root.query(`GRANT ALL ON *.* TO 'tester'@'%' WITH GRANT OPTION`);
-    await root.end();
-    return { url: `mysql://tester:${PASSWORD}@127.0.0.1:${port}/`, stop };
+    await pause(50);
   }
 }
 
@@ -114,7 +132,8 @@ let inUse = 0;
 export interface FreshMariadb {
   readonly name: string;
   readonly url: string;
-  readonly client: Connection;
+  /** One connection, made again where the server was restarted. */
+  readonly client: Pool;
   drop(): Promise<void>;
 }
 
@@ -127,12 +146,15 @@ export async function freshMariadb(): Promise<FreshMariadb> {
   const used = await server;
   const { url } = used;
   const name = `t${process.pid}_${(databases += 1)}`;
-  const client = await createConnection({
-    uri: url,
+  const maker = await createConnection(url);
+  await maker.query(`CREATE DATABASE \`${name}\` CHARACTER SET utf8mb4`);
+  await maker.end();
+  const client = createPool({
+    uri: `${url}${name}`,
+    connectionLimit: 1,
     multipleStatements: true,
     supportBigNumbers: true,
   });
-  await client.query(`CREATE DATABASE \`${name}\` CHARACTER SET utf8mb4; USE \`${name}\``);
   return {
     name,
     url: `${url}${name}`,

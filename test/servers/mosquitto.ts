@@ -40,6 +40,8 @@ export async function startMosquitto(options: MosquittoOptions = {}): Promise<Mo
     `allow_anonymous ${options.allowAnonymous !== false}`,
     'max_queued_messages 100000',
     'max_inflight_messages 0',
+    'persistence true',
+    `persistence_location ${folder}/`,
     options.settings ?? '',
     `listener ${webPort} 127.0.0.1`,
     'protocol websockets',
@@ -50,6 +52,8 @@ export async function startMosquitto(options: MosquittoOptions = {}): Promise<Mo
     argv: ['mosquitto', '-c', settings],
     port,
     folder,
+    // It writes what it keeps when it ends.
+    survives: ['SIGTERM'],
     isReady: () => portAnswers(port),
   });
   return { ...server, url: `mqtt://127.0.0.1:${port}`, port, webPort };

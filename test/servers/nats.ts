@@ -43,6 +43,7 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsTe
     argv: ['nats-server', '-c', settings],
     port,
     folder,
+    survives: ['SIGTERM', 'SIGKILL'],
     isReady: () => portAnswers(port),
   });
   return {

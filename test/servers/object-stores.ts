@@ -49,6 +49,7 @@ async function startMinio(): Promise<TestServer> {
     },
     port,
     folder,
+    survives: ['SIGTERM', 'SIGKILL'],
     isReady: (url) => s3Client(url).send(new ListBucketsCommand({})),
   });
 }

@@ -12,6 +12,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { canRestart } from './test-servers.ts';
 
 const URL_VARIABLE = 'HEADGATE_TEST_POSTGRES_URL';
 const DOOR_VARIABLE = 'HEADGATE_TEST_POSTGRES_DOOR';
@@ -59,7 +60,10 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     if (child.connected) child.send('stop');
     await ended;
   };
-  if ('url' in answer) return { url: answer.url, restart, stop };
+  if ('url' in answer) {
+    canRestart(Number(new URL(answer.url).port), { survives: ['SIGTERM'], restart });
+    return { url: answer.url, restart, stop };
+  }
   await stop();
   throw new Error(answer.error);
 }

@@ -3,11 +3,9 @@
  * `valkey-server`) is started from the path. Where neither is there, `redisOrReason` says so and
  * suites are skipped with that reason.
  */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { Redis } from 'ioredis';
+import { freePort, serverFolder, startServer } from './test-servers.ts';
 
 export interface RedisServer {
   readonly url: string;
@@ -37,53 +35,34 @@ export function redisOrReason(): RedisOrReason {
 }
 
 async function startRedis(binary: string): Promise<RedisServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'headgate-redis-'));
-  const port = await freePort();
-  const child = spawn(
-    binary,
-    [
-      '--port',
-      String(port),
-      '--bind',
-      '127.0.0.1',
-      '--save',
-      '',
-      '--appendonly',
-      'no',
-      '--dir',
-      folder,
-    ],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  await untilReady(child);
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    async stop() {
-      const ended = new Promise((done) => child.once('exit', done));
-      child.kill();
-      await ended;
-      await rm(folder, { recursive: true, force: true });
-    },
+  const [port, folder] = [await freePort(), await serverFolder('redis')];
+  const settings = {
+    port: String(port),
+    bind: '127.0.0.1',
+    save: '',
+    appendonly: 'yes',
+    // What was written outlives the process; a machine that ends is not tested.
+    appendfsync: 'no',
+    dir: folder,
   };
-}
-
-async function untilReady(child: ChildProcess): Promise<void> {
-  await new Promise<void>((done, fail) => {
-    child.stdout?.on('data', (chunk: Buffer) => {
-      if (/ready to accept connections/i.test(chunk.toString())) done();
-    });
-    child.once('exit', (code) => fail(new Error(`the Redis of the tests ended with ${code}`)));
-    child.once('error', fail);
+  const server = await startServer({
+    argv: [binary, ...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])],
+    port,
+    folder,
+    survives: ['SIGTERM', 'SIGKILL'],
+    isReady: () => ping(port),
   });
+  return { url: `redis://127.0.0.1:${port}`, stop: () => server.stop() };
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const address = server.address();
-  await new Promise((done) => server.close(done));
-  if (address === null || typeof address === 'string') throw new Error('no free port');
-  return address.port;
+/** While it loads its data it takes connections and refuses commands. */
+async function ping(port: number): Promise<void> {
+  const client = new Redis({ port, host: '127.0.0.1', retryStrategy: null, lazyConnect: true });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    await client.ping();
+  } finally {
+    client.disconnect();
+  }
 }

@@ -71,6 +71,7 @@ async function startSftp(program: string): Promise<SftpServer> {
     argv: [program, '-D', '-e', '-f', at('config')],
     port,
     folder,
+    survives: ['SIGTERM', 'SIGKILL'],
     isReady: () => greeting(port),
   });
   const [type, key] = readFileSync(at('host.pub'), 'utf8').split(' ');

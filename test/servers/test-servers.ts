@@ -124,43 +124,81 @@ export interface ServerProcess {
   readonly isScript?: boolean;
   /** How long it may take; a minute unless given. */
   readonly startMs?: number;
+  /** Where it can be restarted: after which endings it has what it confirmed. */
+  readonly survives?: readonly Ending[];
   /** Resolves when it answers; rejects while it does not. */
   readonly isReady: (url: string) => Promise<unknown>;
 }
 
 const LONGEST_START_MS = 60_000;
 
+/** How a server is ended to be started again. */
+export type Ending = 'SIGTERM' | 'SIGKILL';
+
+export interface Restartable {
+  /** After which of them it still has everything that it confirmed. */
+  readonly survives: readonly Ending[];
+  /** Ends it, and starts it again on the same port with the same data; resolves when it answers. */
+  restart(by: Ending): Promise<void>;
+}
+
+const restartable = new Map<number, Restartable>();
+
+/** What this process started on the port and can restart. */
+export function restartableOn(port: number): Restartable | undefined {
+  return restartable.get(port);
+}
+
+export function canRestart(port: number, how: Restartable): void {
+  restartable.set(port, how);
+}
+
 export async function startServer(server: ServerProcess): Promise<TestServer> {
   const { argv, variables, port, folder, isReady, startMs = LONGEST_START_MS } = server;
-  const { isScript = false } = server;
+  const { isScript = false, survives } = server;
   const [file = '', ...args] = argv;
-  const child = spawn(file, args, {
-    cwd: folder,
-    env: { ...process.env, ...variables },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: isScript,
-  });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)));
   const address = `127.0.0.1:${port}`;
   const url = `http://${address}`;
-  await untilReady(child, () => isReady(url), { said: () => said, startMs, isScript });
+  const begin = async (): Promise<ChildProcess> => {
+    const begun = spawn(file, args, {
+      cwd: folder,
+      env: { ...process.env, ...variables },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: isScript,
+    });
+    let said = '';
+    for (const stream of [begun.stdout, begun.stderr])
+      stream.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)));
+    await untilReady(begun, () => isReady(url), { said: () => said, startMs, isScript });
+    return begun;
+  };
+  let child = await begin();
+  const end = async (by: Ending): Promise<void> => {
+    const ended = new Promise((done) => child.once('exit', done));
+    if (child.exitCode === null && child.signalCode === null && killAll(child, isScript, by))
+      await ended;
+  };
+  if (survives !== undefined)
+    canRestart(port, {
+      survives,
+      async restart(by) {
+        await end(by);
+        child = await begin();
+      },
+    });
   return {
     url,
     address,
     async stop() {
-      const ended = new Promise((done) => child.once('exit', done));
-      if (child.exitCode === null && killAll(child, isScript)) await ended;
+      restartable.delete(port);
+      await end('SIGKILL');
       await rm(folder, { recursive: true, force: true });
     },
   };
 }
 
-function killAll(child: ChildProcess, isScript: boolean): boolean {
-  return isScript && child.pid !== undefined
-    ? process.kill(-child.pid, 'SIGKILL')
-    : child.kill('SIGKILL');
+function killAll(child: ChildProcess, isScript: boolean, by: Ending = 'SIGKILL'): boolean {
+  return isScript && child.pid !== undefined ? process.kill(-child.pid, by) : child.kill(by);
 }
 
 async function untilReady(

@@ -1,4 +1,4 @@
-import { Client } from 'pg';
+import { Client, type Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
   PUBLICATION,
@@ -49,7 +49,7 @@ async function idsBehind(bookmark: JsonValue): Promise<unknown[]> {
   return ids;
 }
 
-async function visible(client: Client): Promise<number[]> {
+async function visible(client: Pool): Promise<number[]> {
   const { rows } = await client.query<{ id: number }>(`SELECT id FROM ${TABLE} ORDER BY id`);
   return rows.map(({ id }) => id);
 }

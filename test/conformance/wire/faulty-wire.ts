@@ -14,9 +14,10 @@ export interface Fault {
   /**
    * `reset`: every connection is then reset; `for good`: later ones are, too. `silence`: nothing
    * passes any more, and new connections are accepted and never answered, until the wire is armed
-   * again.
+   * again. `ending`: nothing passes on connections that are there, as with a server that ends now;
+   * new ones reach whatever listens then.
    */
-  readonly how?: 'reset' | 'silence';
+  readonly how?: 'reset' | 'silence' | 'ending';
   readonly lasts: 'a moment' | 'for good';
 }
 
@@ -34,6 +35,7 @@ export class FaultyWire implements AsyncDisposable {
   #fault: Fault | undefined;
   #passed = { up: 0, down: 0 };
   #isBroken = false;
+  #ending = new WeakSet<Socket>();
 
   private constructor(target: number) {
     this.#target = target;
@@ -63,6 +65,7 @@ export class FaultyWire implements AsyncDisposable {
   /** Whole again, until the fault; without one, for good. What was silent is reset. */
   arm(fault?: Fault, pace?: Pace): void {
     if (this.#isSilent) this.#breakAll();
+    this.#ending = new WeakSet();
     this.#fault = fault;
     this.#pace = pace;
     this.#passed = { up: 0, down: 0 };
@@ -104,7 +107,7 @@ export class FaultyWire implements AsyncDisposable {
   #pass(direction: Direction, from: Socket, to: Socket): void {
     let passing = Promise.resolve();
     from.on('data', (bytes) => {
-      if (this.#isSilent) return;
+      if (this.#isSilent || this.#ending.has(from)) return;
       if (this.#pace === undefined) {
         this.#let(bytes, direction, from, to);
         return;
@@ -138,6 +141,11 @@ export class FaultyWire implements AsyncDisposable {
     }
     this.#isBroken = true;
     this.#passed[direction] += room;
+    if (fault?.how === 'ending') {
+      for (const socket of this.#sockets) this.#ending.add(socket);
+      to.write(bytes.subarray(0, room));
+      return;
+    }
     // What was let through arrives before the reset.
     to.write(bytes.subarray(0, room), () => this.#isSilent || this.#breakAll());
   }
@@ -167,6 +175,11 @@ export class Wires implements AsyncDisposable {
 
   arm(fault?: Fault, pace?: Pace): void {
     for (const wire of this.all) wire.arm(fault, pace);
+  }
+
+  /** The ports of the servers. */
+  get ports(): readonly number[] {
+    return [...this.#wires.keys()];
   }
 
   /** The config with the ports of wires in place of those of servers on this machine. */
