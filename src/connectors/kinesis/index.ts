@@ -8,7 +8,8 @@ import {
 } from './config.ts';
 import { openKinesis, probeStream, streamAddress } from './link.ts';
 import { KinesisSink } from './sink.ts';
-import { IDLE_FLUSH_MS, KinesisSource } from './source.ts';
+import { IDLE_FLUSH_MS } from '../_aws/shards/shard-pages.ts';
+import { KinesisSource } from './source.ts';
 
 export const kinesisSource = defineSource<KinesisSourceConfig>({
   type: 'kinesis',

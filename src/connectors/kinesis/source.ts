@@ -1,10 +1,10 @@
 import type { SourceContext } from '../../kit/context.ts';
 import { Page } from '../../kit/page.ts';
-import { PageFill, pageBounds } from '../../kit/page-bounds.ts';
 import type { ReadRequest, Source, SourceLag } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { bookmarkOf, positionsIn, type ShardPosition } from '../_aws/shards/shard.ts';
+import { shardPages } from '../_aws/shards/shard-pages.ts';
 import { ShardReader, type TakenRecord } from '../_aws/shards/shard-reader.ts';
 import { startedShards } from '../_aws/shards/start.ts';
 import { decodedPayload } from '../_brokers/decode.ts';
@@ -12,9 +12,6 @@ import { readAgain } from '../_brokers/read-again.ts';
 import type { KinesisSourceConfig } from './config.ts';
 import type { KinesisLink } from './link.ts';
 import { streamShards, type KinesisRecord } from './shards.ts';
-
-/** How long a record waits until its page is given. */
-export const IDLE_FLUSH_MS = 200;
 
 type Reader = ShardReader<KinesisRecord>;
 
@@ -24,8 +21,6 @@ export class KinesisSource implements Source {
   readonly #context: SourceContext;
   readonly #again: ReturnType<typeof readAgain>;
   #reader: Reader | undefined;
-  /** Milliseconds without a record. */
-  #idleMs = 0;
 
   constructor(link: KinesisLink, config: KinesisSourceConfig, context: SourceContext) {
     this.#link = link;
@@ -35,40 +30,22 @@ export class KinesisSource implements Source {
   }
 
   async *pages({ bookmark: from, limit = Infinity }: ReadRequest): AsyncGenerator<Page> {
-    const { batch_size: size, max_messages: most = Infinity } = this.#config;
+    const { batch_size: batchSize, max_messages: most = Infinity } = this.#config;
     const reader = await this.#start(from);
     // What comes from now on must not be lost when this run ends before any of it does.
     if (from === undefined && this.#config.start_position.type === 'latest')
       yield Page.ofRecords([], { bookmark: bookmarkOf(reader.positions()) });
-    const fill = new PageFill(pageBounds(size, this.#context.pageBytes));
-    let records: JsonObject[] = [];
-    const cut = (before?: TakenRecord<KinesisRecord>): Page => {
-      const bookmark = bookmarkOf(reader.positions(before));
-      const page = Page.ofRecords(records, { bookmark, bytes: fill.bytes });
-      records = [];
-      fill.clear();
-      return page;
-    };
-    for (let left = Math.min(limit, most); left > 0; left -= 1) {
-      let taken = reader.take();
-      while (taken === undefined) {
-        const next = await this.#next(reader, records.length > 0 && size !== 0);
-        if (next === 'end') break;
-        if (next === 'pause' && records.length > 0 && size !== 0) yield cut();
-        if (next !== 'pause') taken = next;
-      }
-      if (taken === undefined) break;
-      this.#idleMs = 0;
-      const record = this.#recordOf(taken);
-      if (!fill.add(taken.size)) {
-        yield cut(taken);
-        this.#context.signal.throwIfAborted();
-        fill.add(taken.size);
-      }
-      records.push(record);
-    }
-    this.#context.signal.throwIfAborted();
-    if (records.length > 0) yield cut();
+    yield* shardPages(
+      {
+        reader,
+        context: this.#context,
+        batchSize,
+        idleSeconds: this.#config.idle_termination_secs,
+        recordOf: (taken) => this.#recordOf(taken),
+        again: this.#again,
+      },
+      Math.min(limit, most),
+    );
   }
 
   lag(): SourceLag | undefined {
@@ -113,23 +90,6 @@ export class KinesisSource implements Source {
       default:
         return start;
     }
-  }
-
-  /** `pause`: none has come for as long as a page may wait; `end`: none for as long as the run may. */
-  async #next(
-    reader: Reader,
-    isFilling: boolean,
-  ): Promise<TakenRecord<KinesisRecord> | 'pause' | 'end'> {
-    const { clock } = this.#context.env;
-    const idleMs = (this.#config.idle_termination_secs ?? Infinity) * 1000;
-    const leastMs = isFilling ? IDLE_FLUSH_MS / 2 : IDLE_FLUSH_MS;
-    const waitMs = Math.max(1, Math.min(leastMs, idleMs - this.#idleMs));
-    const from = clock.elapsedMs();
-    const record = await this.#again(() => reader.next(waitMs));
-    if (record !== undefined) return record;
-    // The time that an answer takes is no silence.
-    if (reader.isQuiet) this.#idleMs += Math.max(1, Math.min(waitMs, clock.elapsedMs() - from));
-    return this.#idleMs >= idleMs || reader.hasEnded ? 'end' : 'pause';
   }
 
   #recordOf({ record, sequence, shard }: TakenRecord<KinesisRecord>): JsonObject {
