@@ -10,8 +10,8 @@ import {
   text,
 } from '../../kit/schema.ts';
 import { checkWriteFields, writeFields } from '../../kit/write-spec.ts';
-import { isObject } from '../../lib/text/json.ts';
 import { awsFields } from '../_aws/place.ts';
+import { checkTermination, idleTermination } from '../_brokers/end.ts';
 import { endpointUrl } from '../_http/fields.ts';
 
 const place = () => ({
@@ -57,12 +57,42 @@ const retry = () =>
 
 export type RetryBlock = z.output<ReturnType<typeof retry>>;
 
+const streamFields = () => ({
+  stream_arn: optional(text()).meta({
+    description: 'Stream whose changes are read; the one that the table has now when absent.',
+    examples: [
+      'arn:aws:dynamodb:eu-north-1:123456789012:table/orders/stream/2026-01-01T00:00:00.000',
+    ],
+  }),
+  start_position: nullAsAbsent(z.enum(['trim_horizon', 'latest']).default('trim_horizon')).meta({
+    description:
+      'Where a read without a bookmark begins: with the oldest change that is kept, or with what changes from then on.',
+  }),
+  on_gap: nullAsAbsent(z.enum(['fail', 'resnapshot']).default('fail')).meta({
+    description:
+      'What a run does when changes were removed before they were read (they are kept for 24 hours): fail, or read the whole table and go on from there.',
+  }),
+  poll_interval_ms: nullAsAbsent(integer({ min: 200, max: 3_600_000 }).default(1000)).meta({
+    description: 'Milliseconds between two requests for a shard that has no more.',
+  }),
+  records_per_request: nullAsAbsent(integer({ min: 1, max: 1000 }).default(1000)).meta({
+    description: 'Changes of a request at most.',
+  }),
+  shard_concurrency: nullAsAbsent(integer({ min: 1, max: 1000 }).default(4)).meta({
+    description: 'Shards that are asked at the same time.',
+  }),
+  ...idleTermination(
+    'Changes after which the run ends; items of a table that is read again do not count.',
+    'Seconds without a change after which the run ends.',
+  ),
+});
+
 const sourceFields = z.lazy(() =>
   z.strictObject({
     ...place(),
     mode: nullAsAbsent(z.enum(['scan', 'query', 'streams']).default('scan')).meta({
       description:
-        'Whether all items are read (`scan`), or those of one partition (`query`); `streams` is not read yet.',
+        'Whether all items are read (`scan`), those of one partition (`query`), or the changes of the table (`streams`).',
     }),
     index_name: optional(text()).meta({ description: 'Index to read, in place of the table.' }),
     key_condition_expression: optional(text()).meta({
@@ -94,64 +124,59 @@ const sourceFields = z.lazy(() =>
     max_concurrency: nullAsAbsent(integer({ min: 1, max: 1000 }).default(8)).meta({
       description: 'Parts that are read at the same time.',
     }),
+    ...streamFields(),
     retry: retry(),
     batch_size: batchSize(),
   }),
 );
 
-const STREAM_FIELDS = [
-  'stream_arn',
-  'start_position',
-  'on_gap',
-  'poll_interval_ms',
-  'records_per_request',
-  'shard_concurrency',
-  'idle_termination_secs',
-  'max_messages',
-];
+/** Of which items, and which of their fields: a stream has the changes of all, whole. */
+const ITEM_FIELDS = [
+  'index_name',
+  'filter_expression',
+  'projection',
+  'expression_attribute_names',
+  'expression_attribute_values',
+  'page_limit',
+] as const;
+const STREAM_FIELDS = ['stream_arn', 'max_messages', 'idle_termination_secs'] as const;
 
 export const dynamodbSourceConfig = z.lazy(() =>
-  z.preprocess(
-    withoutStreamFields,
-    sourceFields.superRefine((config, ctx) => {
-      const { mode, key_condition_expression: key, segments } = config;
-      if (mode === 'streams')
-        ctx.addIssue(
-          finding('invalid_value', 'the changes of a table cannot be read yet', {
-            path: ['mode'],
-            hint: 'read the table with `scan` or `query`, or send its changes to a `kinesis` stream',
-          }),
-        );
-      if (mode === 'query' && key === undefined)
-        ctx.addIssue(
-          finding('missing_key', 'a query needs `key_condition_expression`', {
-            path: ['key_condition_expression'],
-            hint: 'e.g. `customer = :c`, with `:c` in `expression_attribute_values`',
-          }),
-        );
-      if (mode === 'scan' && key !== undefined)
-        ctx.addIssue(
-          finding('invalid_value', 'a scan has no key to look for', {
-            path: ['key_condition_expression'],
-            hint: 'set `mode: query`, or use `filter_expression`',
-          }),
-        );
-      if (mode === 'query' && segments > 1)
-        ctx.addIssue(
-          finding('invalid_value', 'only a scan is read in segments', { path: ['segments'] }),
-        );
-    }),
-  ),
+  sourceFields.superRefine((config, ctx) => {
+    const { mode, key_condition_expression: key, segments } = config;
+    if (mode === 'query' && key === undefined)
+      ctx.addIssue(
+        finding('missing_key', 'a query needs `key_condition_expression`', {
+          path: ['key_condition_expression'],
+          hint: 'e.g. `customer = :c`, with `:c` in `expression_attribute_values`',
+        }),
+      );
+    if (mode !== 'query' && key !== undefined)
+      ctx.addIssue(
+        finding('invalid_value', `with \`mode: ${mode}\` there is no key to look for`, {
+          path: ['key_condition_expression'],
+          hint: 'set `mode: query`, or use `filter_expression`',
+        }),
+      );
+    if (mode === 'query' && segments > 1)
+      ctx.addIssue(
+        finding('invalid_value', 'only a scan is read in segments', { path: ['segments'] }),
+      );
+    if (mode === 'streams') checkTermination(config, ctx);
+    const others = mode === 'streams' ? ITEM_FIELDS : STREAM_FIELDS;
+    for (const name of others.filter((one) => config[one] !== undefined))
+      ctx.addIssue(
+        finding('invalid_value', `\`${name}\` says nothing with \`mode: ${mode}\``, {
+          path: [name],
+          hint:
+            mode === 'streams'
+              ? 'remove it; a `filter` or `select` of `transforms` does the same for changes'
+              : 'remove it, or set `mode: streams`',
+        }),
+      );
+  }),
 );
 export type DynamodbSourceConfig = z.output<typeof sourceFields>;
-
-/** Where the mode is refused, its fields are not told as mistakes too. */
-function withoutStreamFields(value: unknown): unknown {
-  if (!isObject(value) || value['mode'] !== 'streams') return value;
-  return Object.fromEntries(
-    Object.entries(value).filter(([name]) => !STREAM_FIELDS.includes(name)),
-  );
-}
 
 const sinkFields = z.lazy(() =>
   z.strictObject({

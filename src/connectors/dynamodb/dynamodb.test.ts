@@ -390,11 +390,6 @@ describe('a config', () => {
     expect(issues(dynamodbSink, { batch_size: 26 })).toEqual(['batch_size']);
     expect(issues(dynamodbSink, { write_mode: 'upsert' })).toEqual(['key']);
   });
-
-  it('that reads changes is refused for that alone', () => {
-    const streams = { mode: 'streams', stream_arn: 'arn:x', on_gap: 'fail', max_messages: 1 };
-    expect(issues(dynamodbSource, streams)).toEqual(['mode']);
-  });
 });
 
 it('the doctor looks at the key of the table', async () => {

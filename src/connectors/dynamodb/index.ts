@@ -1,5 +1,6 @@
 import { defineSink, type SinkCapabilities } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
+import { IDLE_FLUSH_MS } from '../_aws/shards/shard-pages.ts';
 import { isKeyed } from '../../kit/write-spec.ts';
 import {
   dynamodbSinkConfig,
@@ -11,9 +12,10 @@ import { openDynamodb, tableAddress } from './link.ts';
 
 export const dynamodbSource = defineSource<DynamodbSourceConfig>({
   type: 'dynamodb',
-  description: 'Reads the items of a table of Amazon DynamoDB, whole or by a key.',
+  description:
+    'Reads the items of a table of Amazon DynamoDB, whole or by a key, or the changes of the table.',
   config: dynamodbSourceConfig,
-  concurrencyKeys: ['max_concurrency'],
+  concurrencyKeys: ['max_concurrency', 'shard_concurrency'],
   examples: [
     { table_name: 'orders', region: 'eu-north-1', segments: 16 },
     {
@@ -26,14 +28,33 @@ export const dynamodbSource = defineSource<DynamodbSourceConfig>({
       expression_attribute_values: { ':c': 17, ':t': '2026-01-01', ':s': 'paid' },
       scan_index_forward: false,
     },
+    {
+      table_name: 'orders',
+      region: 'eu-north-1',
+      mode: 'streams',
+      on_gap: 'resnapshot',
+      idle_termination_secs: 30,
+    },
   ],
-  capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
+  capabilities: ({ mode, poll_interval_ms: pollMs }) =>
+    mode === 'streams'
+      ? {
+          replay: 'none',
+          bookmarks: true,
+          encodings: [],
+          unbounded: { redelivery: 'bookmark', idleFlushMs: IDLE_FLUSH_MS + pollMs },
+        }
+      : { replay: 'none', bookmarks: false, encodings: [] },
   datasetUri: tableAddress,
   divides: ({ mode, segments }) =>
     (mode ?? 'scan') === 'scan' && typeof segments === 'number' && segments > 1
       ? 'segments'
       : undefined,
   open: async (config, context) => {
+    if (config.mode === 'streams') {
+      const { DynamodbStreamSource } = await import('./streams/source.ts');
+      return new DynamodbStreamSource(config, context);
+    }
     const { DynamodbSource } = await import('./read/source.ts');
     return new DynamodbSource(openDynamodb(config, context), config, context);
   },

@@ -194,7 +194,8 @@ export class ShardReader<R> {
     }
   }
 
-  #received(state: ShardState, { records, next, behindMs }: ShardPage<R>): void {
+  #received(state: ShardState, page: ShardPage<R>): void {
+    const { records, next, behindMs, mayHaveMore = records.length > 0 } = page;
     const { context, pollMs } = this.#options;
     for (const record of records) this.#records.push({ ...record, shard: state.shard.id });
     const last = records.at(-1);
@@ -204,7 +205,8 @@ export class ShardReader<R> {
     state.behindMs = behindMs;
     state.iterator = next;
     const now = context.env.clock.elapsedMs();
-    const isBehind = behindMs === undefined ? records.length > 0 : behindMs > 0;
+    // Of a shard to which nothing is added any more, the end is still to come.
+    const isBehind = behindMs === undefined ? mayHaveMore || state.shard.isClosed : behindMs > 0;
     // An answer may be empty in the middle of a shard that has more.
     state.isQuiet = last === undefined && !isBehind;
     state.dueMs = now + (isBehind ? LEAST_POLL_MS : pollMs);

@@ -30,6 +30,8 @@ export interface ShardPage<R> {
   readonly next: string | undefined;
   /** How old the newest of these records is beside the newest of the shard, where it is told. */
   readonly behindMs: number | undefined;
+  /** Set where that is not told: whether more may be there at once. */
+  readonly mayHaveMore?: boolean;
 }
 
 /** A service that has streams of shards. Each call is one attempt. */

@@ -66,8 +66,14 @@ function warnOfExpired(
   listed: readonly Shard[],
   { marks, log }: { readonly marks: Marks; readonly log: Pick<Log, 'warn'> },
 ): void {
+  for (const shard of lostShards(listed, marks))
+    log.warn('a shard was deleted before it was read to its end', { shard });
+}
+
+/** Shards of the bookmark that are gone, and were not read to their end. */
+export function lostShards(listed: readonly Shard[], marks: Marks): string[] {
   const known = new Set(listed.map(({ id }) => id));
-  for (const [id, position] of marks)
-    if (position !== 'end' && !known.has(id))
-      log.warn('a shard was deleted before it was read to its end', { shard: id });
+  return [...marks]
+    .filter(([id, position]) => position !== 'end' && !known.has(id))
+    .map(([id]) => id);
 }
