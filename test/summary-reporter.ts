@@ -3,7 +3,7 @@
  * what failed, and one plain line of counts: whoever sees only the end of a long log sees the failures.
  */
 import { relative } from 'node:path';
-import type { Reporter, TestCase, TestModule } from 'vitest/node';
+import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/node';
 
 /**
  * A suite that needs something this machine lacks says so in its title: `the redis state store [no
@@ -15,7 +15,7 @@ const REASON = /\[([^\]]+)\]/;
 const LINES_OF_A_CAUSE = 12;
 
 export class SummaryReporter implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[]): void {
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[] = []): void {
     const counts = { passed: 0, failed: 0, skipped: 0, pending: 0 };
     const skipped = new Map<string, number>();
     const unsteady: string[] = [];
@@ -36,6 +36,11 @@ export class SummaryReporter implements Reporter {
       if (errors.length === 0) continue;
       counts.failed += 1;
       failed.push([`failed: ${placeOf(module)}`, ...causes(errors)].join('\n'));
+    }
+    // No test waited for them, yet they fail the run.
+    for (const error of unhandled) {
+      counts.failed += 1;
+      failed.push(formatUnhandled(error));
     }
     console.log('');
     for (const [line, times] of skipped) console.log(`skipped ${times} in ${line}`);
@@ -65,15 +70,27 @@ function formatFailed(test: TestCase): string {
   return [title, ...causes(test.result().errors)].join('\n');
 }
 
+function formatUnhandled(error: SerializedError): string {
+  const { type, name, message, stack, VITEST_TEST_PATH: path } = error;
+  const where = typeof path === 'string' ? ` in ${relative(process.cwd(), path)}` : '';
+  const cause = stack ?? `${name ?? 'Error'}: ${message}`;
+  return [
+    `failed: ${typeof type === 'string' ? type : 'an error'} that no test waited for${where}`,
+    indented(cause),
+  ].join('\n');
+}
+
 function placeOf(module: TestModule): string {
   return relative(process.cwd(), module.moduleId);
 }
 
 function causes(errors: readonly { message: string }[] = []): string[] {
-  return errors.map(({ message }) => {
-    const lines = message.split('\n');
-    const rest = lines.length - LINES_OF_A_CAUSE;
-    const shown = rest > 0 ? [...lines.slice(0, LINES_OF_A_CAUSE), `… ${rest} more lines`] : lines;
-    return shown.map((line) => `  ${line}`).join('\n');
-  });
+  return errors.map(({ message }) => indented(message));
+}
+
+function indented(text: string): string {
+  const lines = text.split('\n');
+  const rest = lines.length - LINES_OF_A_CAUSE;
+  const shown = rest > 0 ? [...lines.slice(0, LINES_OF_A_CAUSE), `… ${rest} more lines`] : lines;
+  return shown.map((line) => `  ${line}`).join('\n');
 }

@@ -22,7 +22,6 @@ import {
   bounded,
   expectClear,
   keyOf,
-  leaveAloneWhatIsCutOff,
   NO_WIRE,
   readAll,
   wiredSinks,
@@ -66,8 +65,6 @@ const NO_RESTART: Readonly<Record<string, string>> = Object.fromEntries([
 const RESILIENCE = {
   retry: { max_attempts: 8, backoff: 'fixed', base_ms: 500 },
 };
-
-leaveAloneWhatIsCutOff();
 
 let postgres: PostgresServer | undefined;
 beforeAll(async () => {

@@ -21,15 +21,12 @@ import {
   bounded,
   expectClear,
   keyOf,
-  leaveAloneWhatIsCutOff,
   NO_REDELIVERY,
   NO_WIRE,
   readAll,
   wiredSinks,
   withServer,
 } from './wire/wired-parts.ts';
-
-leaveAloneWhatIsCutOff();
 
 const LONG = { timeout: 300_000 };
 const BROKEN_AT: Readonly<Record<Direction, readonly number[]>> = {

@@ -31,7 +31,6 @@ import {
   bounded,
   expectClear,
   keyOf,
-  leaveAloneWhatIsCutOff,
   NO_REDELIVERY,
   NO_WIRE,
   wiredSinks,
@@ -67,8 +66,6 @@ const SHORT: Readonly<Record<string, JsonObject>> = {
 
 /** Sources that a silent server ends, as their document says: for them it never answers at all. */
 const ENDED_BY_SILENCE: readonly string[] = ['websocket'];
-
-leaveAloneWhatIsCutOff();
 
 const silence = (
   passed: Readonly<Record<Direction, number>>,

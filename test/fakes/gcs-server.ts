@@ -6,6 +6,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { crc32c } from '../../src/connectors/_objects/crc.ts';
+import { received } from './received.ts';
 
 export interface FakeGcsObject {
   readonly body: Buffer;
@@ -111,8 +112,8 @@ class Fake {
   }
 
   async handle(message: IncomingMessage, response: ServerResponse): Promise<void> {
-    const parts: Buffer[] = [];
-    for await (const part of message) parts.push(part as Buffer);
+    const whole = await received(message);
+    if (whole === undefined) return;
     const url = new URL(message.url ?? '/', 'http://fake');
     const [, bucket = '', key = ''] =
       /^(?:\/upload)?\/storage\/v1\/b\/([^/]+)\/o\/?([^/]*)$/.exec(url.pathname) ?? [];
@@ -131,7 +132,7 @@ class Fake {
     if (fault.resets) return void message.socket.resetAndDestroy();
     if (fault.status !== undefined) return failed(response, fault.status, fault.message);
     if (fault.losesAnswer) message.socket.resetAndDestroy();
-    const body = Buffer.concat(parts).subarray(0, fault.takes);
+    const body = whole.subarray(0, fault.takes);
     if (query.has('uploadType')) this.#upload(request, body, response);
     else this.#answer(request, response, fault.breaksAfter);
   }

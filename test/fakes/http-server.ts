@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { received } from './received.ts';
 
 /** A request as it arrived. */
 export interface SeenRequest {
@@ -57,7 +58,9 @@ export async function startHttpServer(
     response.once('close', () => {
       if (!response.writableEnded) gone.abort();
     });
-    void see(message, gone.signal).then(async (request) => {
+    void received(message).then(async (body) => {
+      if (body === undefined) return;
+      const request = seenRequest(message, body.toString('utf8'), gone.signal);
       requests.push(request);
       send(response, await answer(request));
     });
@@ -92,10 +95,7 @@ function responder(script: Respond | readonly Reply[]): Respond {
   };
 }
 
-async function see(message: IncomingMessage, gone: AbortSignal): Promise<SeenRequest> {
-  const parts: Buffer[] = [];
-  for await (const part of message) parts.push(part as Buffer);
-  const body = Buffer.concat(parts).toString('utf8');
+function seenRequest(message: IncomingMessage, body: string, gone: AbortSignal): SeenRequest {
   const url = new URL(message.url ?? '/', 'http://fake');
   const headers = Object.fromEntries(
     Object.entries(message.headers).map(([name, value]) => [name, String(value)]),

@@ -5,6 +5,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { received } from './received.ts';
 
 export interface FakeObject {
   readonly body: Buffer;
@@ -94,8 +95,8 @@ class Fake {
   }
 
   async handle(message: IncomingMessage, response: ServerResponse): Promise<void> {
-    const parts: Buffer[] = [];
-    for await (const part of message) parts.push(part as Buffer);
+    const body = await received(message);
+    if (body === undefined) return;
     const url = new URL(message.url ?? '/', 'http://fake');
     const [, bucket = '', ...rest] = url.pathname.split('/');
     const request: S3Request = {
@@ -116,7 +117,7 @@ class Fake {
     if (fault !== undefined && 'losesAnswer' in fault) message.socket.resetAndDestroy();
     const breaksAfter =
       fault !== undefined && 'breaksAfter' in fault ? fault.breaksAfter : undefined;
-    this.#answer(request, Buffer.concat(parts), { response, breaksAfter });
+    this.#answer(request, body, { response, breaksAfter });
   }
 
   #answer(request: S3Request, body: Buffer, { response, breaksAfter }: Answering): void {

@@ -9,7 +9,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createConnection, createPool, type Pool } from 'mysql2/promise';
-import { canRestart, freePort } from './test-servers.ts';
+import { AWAY_MS, canRestart, freePort } from './test-servers.ts';
 
 export interface MariadbServer {
   /** Of its first user, without a database. */
@@ -97,6 +97,7 @@ async function startMariadb(binary: string, more: readonly string[] = []): Promi
     survives: ['SIGTERM', 'SIGKILL'],
     async restart(by) {
       await end(by);
+      await pause(AWAY_MS);
       child = await answering(binary, argv, { port, user: 'root' });
     },
   });

@@ -9,6 +9,8 @@ import { chmod, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises
 import { createServer as createTcpServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { AWAY_MS } from './test-servers.ts';
 
 interface Started {
   readonly url: string;
@@ -74,6 +76,7 @@ async function start(): Promise<Started> {
     url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
     async restart() {
       await server.stop();
+      await pause(AWAY_MS);
       await server.start();
     },
     async stop() {

@@ -132,6 +132,9 @@ export interface ServerProcess {
 
 const LONGEST_START_MS = 60_000;
 
+/** How long a server that is restarted is away: who comes back at once finds nobody. */
+export const AWAY_MS = 700;
+
 /** How a server is ended to be started again. */
 export type Ending = 'SIGTERM' | 'SIGKILL';
 
@@ -183,6 +186,7 @@ export async function startServer(server: ServerProcess): Promise<TestServer> {
       survives,
       async restart(by) {
         await end(by);
+        await pause(AWAY_MS);
         child = await begin();
       },
     });

@@ -1,6 +1,5 @@
 /** What suites of broken wires know of every part of this build that speaks with a server. */
 import assert from 'node:assert/strict';
-import { afterAll, beforeAll } from 'vitest';
 import { SourceSubject } from '../../../src/conformance/source/subject.ts';
 import { check } from '../../../src/kit/schema.ts';
 import { RECORDS_LANE } from '../../../src/kit/page.ts';
@@ -44,27 +43,6 @@ const ALTERED: Readonly<Record<string, JsonObject>> = {
 
 export function alteredFor(kind: 'source' | 'sink', type: string): JsonObject {
   return ALTERED[`${kind} ${type}`] ?? {};
-}
-
-/** Stubs of servers live in this process, and have nobody to tell that a request was cut off. */
-const isCutOff = (reason: unknown): boolean =>
-  // Only the server's side of a request ends there; a part that leaves an error alone is not hidden.
-  reason instanceof Error && /\babortIncoming\b/.test(reason.stack ?? '');
-
-/** Called by each suite. */
-export function leaveAloneWhatIsCutOff(): void {
-  let told: NodeJS.UnhandledRejectionListener[] = [];
-  beforeAll(() => {
-    told = process.listeners('unhandledRejection');
-    process.removeAllListeners('unhandledRejection');
-    process.on('unhandledRejection', (reason, promise) => {
-      if (!isCutOff(reason)) for (const tell of told) tell(reason, promise);
-    });
-  });
-  afterAll(() => {
-    process.removeAllListeners('unhandledRejection');
-    for (const tell of told) process.on('unhandledRejection', tell);
-  });
 }
 
 export function expectClear(
