@@ -37,7 +37,8 @@ export default async function setup(): Promise<() => Promise<void>> {
     door.closeAllConnections();
     await new Promise((done) => door.close(done));
     await current?.launcher.catch(() => undefined);
-    rmSync(folder, { recursive: true, force: true });
+    // A program that was killed a moment ago may still write beside it.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   };
 }
 

@@ -80,15 +80,17 @@ async function startMariadb(binary: string, more: readonly string[] = []): Promi
     const ended = new Promise((done) => child.once('exit', done));
     if (child.exitCode === null && child.signalCode === null && child.kill(by)) await ended;
   };
+  // A run that is stopped leaves no server behind, which may still write while it is being killed.
+  const leave = (): void => {
+    child.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+  };
+  process.once('exit', leave);
   const stop = async (): Promise<void> => {
+    process.off('exit', leave);
     await end('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   };
-  // A run that is stopped leaves no server behind.
-  process.once('exit', () => {
-    child.kill('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
-  });
   const root = await createConnection({ host: '127.0.0.1', port, user: 'root' });
   await root.query(`CREATE USER 'tester'@'%' IDENTIFIED BY '${decodeURIComponent(PASSWORD)}'`);
   await root.query(`GRANT ALL ON *.* TO 'tester'@'%' WITH GRANT OPTION`);
