@@ -20,14 +20,8 @@ import type { Endpoint } from '../config.ts';
 import type { Parameter } from '../read/query.ts';
 import { StatementError, statementError } from './errors.ts';
 import { NOBODY, openLogin } from './login.ts';
-import {
-  chunkIn,
-  manifestIn,
-  rowsIn,
-  type Chunk,
-  type Manifest,
-  type ResultRow,
-} from './result.ts';
+import { chunkIn, manifestIn, type Chunk, type Manifest, type ResultRow } from './result.ts';
+import { JSON_ROWS, type ResultFormat } from './result-format.ts';
 
 /** Beyond the seconds that a first answer may wait. */
 const ANSWER_MS = 120_000;
@@ -48,9 +42,18 @@ export interface Statement {
   readonly isRepeatable: boolean;
 }
 
-export interface Result extends Manifest {
+export interface Result<Row = ResultRow> extends Manifest {
   /** The rows, chunk by chunk. */
-  chunks(this: void): AsyncGenerator<readonly ResultRow[], void>;
+  chunks(this: void): AsyncGenerator<readonly Row[], void>;
+}
+
+type FormatName = ResultFormat<unknown>['name'];
+
+interface RunningResult<Row> {
+  readonly id: string;
+  /** How many the server says it has. */
+  readonly rows: number | undefined;
+  readonly format: ResultFormat<Row>;
 }
 
 export interface WorkspaceRequest extends Pick<HttpRequest, 'method' | 'body'> {
@@ -109,9 +112,14 @@ export class Link {
   }
 
   /** Runs a statement to its end; one that failed is repeated where that does no harm. */
-  async run(statement: Statement): Promise<Result> {
+  run(statement: Statement): Promise<Result> {
+    return this.runAs(statement, JSON_ROWS);
+  }
+
+  /** The same, with a result of that format. */
+  async runAs<Row>(statement: Statement, format: ResultFormat<Row>): Promise<Result<Row>> {
     const answer = await this.#repeat(
-      async () => this.#ended(await this.#started(statement)),
+      async () => this.#ended(await this.#started(statement, format.name)),
       // A statement that the server has ended did nothing.
       (error) => error instanceof StatementError && error.kind !== 'timeout',
     );
@@ -121,7 +129,8 @@ export class Link {
       throw new ConnectorError('data', 'the server gives only a part of the result', {
         hint: 'set `external_links: true`, or select less',
       });
-    return { ...manifest, chunks: () => this.#chunks(id, chunkIn(answer['result']), manifest) };
+    const [first, { rows }] = [chunkIn(answer['result']), manifest];
+    return { ...manifest, chunks: () => this.#chunks({ id, rows, format }, first) };
   }
 
   /** All rows of a small result. */
@@ -150,9 +159,9 @@ export class Link {
     await this.#connections.close().catch(() => {});
   }
 
-  #started(statement: Statement): Promise<JsonObject> {
+  #started(statement: Statement, format: FormatName): Promise<JsonObject> {
     return this.#repeat(
-      () => this.#submit(statement),
+      () => this.#submit(statement, format),
       (error) => statement.isRepeatable || wasNotTaken(error),
     );
   }
@@ -198,11 +207,11 @@ export class Link {
    * A statement has no name before its first answer: that of a stopped run is waited for, so that the
    * statement can be cancelled.
    */
-  async #submit(statement: Statement): Promise<JsonObject> {
+  async #submit(statement: Statement, format: FormatName): Promise<JsonObject> {
     const { signal } = this.#context;
     signal.throwIfAborted();
     const client = this.#client.under(this.#closed.signal);
-    const body = { json: this.#bodyOf(statement) };
+    const body = { json: this.#bodyOf(statement, format) };
     const answer = this.#exchange('POST', '', { body, client });
     try {
       return await untilAborted(answer, signal);
@@ -212,7 +221,10 @@ export class Link {
     }
   }
 
-  #bodyOf({ text, parameters = [], limit, usesLinks = false }: Statement): JsonObject {
+  #bodyOf(
+    { text, parameters = [], limit, usesLinks = false }: Statement,
+    format: FormatName,
+  ): JsonObject {
     const { warehouse_id, catalog, schema, wait_timeout_secs: wait } = this.#config;
     return {
       statement: text,
@@ -230,18 +242,17 @@ export class Link {
           }),
       ...(limit === undefined ? {} : { row_limit: limit }),
       disposition: usesLinks ? 'EXTERNAL_LINKS' : 'INLINE',
-      format: 'JSON_ARRAY',
+      format,
       wait_timeout: `${wait}s`,
       on_wait_timeout: 'CONTINUE',
     };
   }
 
   /** The next chunk is on its way while one is worked on. */
-  async *#chunks(
-    id: string,
+  async *#chunks<Row>(
+    { id, rows: total, format }: RunningResult<Row>,
     first: Chunk,
-    { rows: total }: Manifest,
-  ): AsyncGenerator<readonly ResultRow[], void> {
+  ): AsyncGenerator<readonly Row[], void> {
     let count = 0;
     let chunk: Chunk | undefined = first;
     let at = 0;
@@ -249,8 +260,11 @@ export class Link {
       const following: Promise<Chunk | undefined> =
         chunk.next === undefined ? Promise.resolve(undefined) : this.#chunk(id, chunk.next);
       following.catch(() => {});
-      const rows: readonly ResultRow[] =
-        chunk.link === undefined ? chunk.rows : await this.#linked(id, at, chunk);
+      const what = `chunk ${at} of the result`;
+      const rows =
+        chunk.link === undefined
+          ? format.inline(chunk.data)
+          : format.linked(await this.#linked(id, at, chunk), what);
       count += rows.length;
       yield rows;
       at = chunk.next ?? at;
@@ -270,8 +284,8 @@ export class Link {
     );
   }
 
-  /** The rows behind a link. A link ends after some minutes: then there is a new one. */
-  async #linked(id: string, index: number, { link }: Chunk): Promise<readonly ResultRow[]> {
+  /** What is behind a link. A link ends after some minutes: then there is a new one. */
+  async #linked(id: string, index: number, { link }: Chunk): Promise<Uint8Array> {
     let current = link;
     return this.#repeat(async () => {
       current ??= (await this.#chunk(id, index)).link;
@@ -281,8 +295,7 @@ export class Link {
       this.#context.env.redactor.register(URL.parse(url)?.search.slice(1) ?? '');
       try {
         const store = new HttpClient({ ...this.#options, provider: NOBODY, homes: [url] });
-        const { bytes } = await store.send({ method: 'GET', url, headers });
-        return rowsIn(jsonBody(bytes, `chunk ${index} of the result`));
+        return (await store.send({ method: 'GET', url, headers })).bytes;
       } catch (error) {
         throw this.#linkError(error, index);
       }

@@ -50,9 +50,9 @@ function columnOf(info: JsonObject): ColumnInfo {
   };
 }
 
-/** One part of a result: its rows, or a link to them. */
+/** One part of a result: its rows as the answer has them, or a link to them. */
 export interface Chunk {
-  readonly rows: readonly ResultRow[];
+  readonly data: JsonValue | undefined;
   readonly link?: { readonly url: string; readonly headers: Readonly<Record<string, string>> };
   readonly next: number | undefined;
 }
@@ -62,7 +62,7 @@ export function chunkIn(result: JsonValue | undefined): Chunk {
   const { data_array: data, external_links: links } = about;
   const [link] = Array.isArray(links) ? links.filter(isObject) : [];
   const { next_chunk_index: next = link?.['next_chunk_index'] } = about;
-  const base = { rows: rowsIn(data), next: typeof next === 'number' ? next : undefined };
+  const base = { data, next: typeof next === 'number' ? next : undefined };
   if (link === undefined) return base;
   const { external_link: url = null, http_headers: headers } = link;
   return {
