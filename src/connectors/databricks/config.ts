@@ -127,7 +127,8 @@ const sourceFields = z.lazy(() =>
     }),
     batch_size: batchSize(),
     arrow_native: boolean().default(false).meta({
-      description: 'Results in the format of Arrow are not read: `true` is refused.',
+      description:
+        'Fetch the result as Arrow instead of JSON, by links, with the same values; needs the package `apache-arrow`, and `replication: {type: full}`.',
       advanced: true,
     }),
     external_links: boolean().default(false).meta({
@@ -154,9 +155,9 @@ export const databricksSourceConfig = z.lazy(() =>
         ctx.addIssue(finding('invalid_value', `\`${name}\` has two values`, { path }));
       seen.add(name);
     }
-    if (!isArrow) return;
-    const hint = 'remove it; `external_links: true` reads results of every size';
-    const message = 'results in the format of Arrow are not read';
+    if (!isArrow || how.type === 'full') return;
+    const hint = 'remove it, or set `replication: {type: full}`';
+    const message = 'results in the format of Arrow are read whole, not from a bookmark on';
     ctx.addIssue(finding('invalid_value', message, { path: ['arrow_native'], hint }));
   }),
 );

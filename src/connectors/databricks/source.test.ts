@@ -2,11 +2,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sharedDatabricks } from '../../../test/conformance/fixtures/shared-databricks.ts';
 import { sourceContext } from '../../../test/fakes/env.ts';
 import { SIGNATURE, TOKEN } from '../../../test/fakes/databricks/server.ts';
+import { arrowStream } from '../../../test/fakes/databricks/arrow-stream.ts';
+import type { Reply } from '../../../test/fakes/http-server.ts';
 import { runSource, type Run, type RunOptions } from '../../../test/fakes/run-source.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { databricksSource } from './index.ts';
+import { arrowList, resultColumns } from './read/types.ts';
 
 const databricks = sharedDatabricks();
 beforeAll(databricks.start);
@@ -23,6 +26,9 @@ beforeEach(() => {
 
 const read = (sql: string, more: JsonObject = {}, options: RunOptions = {}): Promise<Run> =>
   runSource(databricksSource, { ...databricks.connection(), sql, ...more }, options);
+
+const ID = { name: 'id', type_text: 'BIGINT', type_name: 'LONG' };
+const LIST = { name: 'id', type_text: 'ARRAY<INT>', type_name: 'ARRAY' };
 
 describe('a config', () => {
   const at = {
@@ -51,7 +57,13 @@ describe('a config', () => {
       { sql: 'SELECT "x ${row.a}"' },
       'sql ${row.a} is inside a longer text, a quoted name or a comment, where no value can be bound',
     ],
-    [{ arrow_native: true }, 'arrow_native results in the format of Arrow are not read'],
+    [
+      {
+        arrow_native: true,
+        replication: { type: 'incremental', column: 'a', initial_value: 0 },
+      },
+      'arrow_native results in the format of Arrow are read whole, not from a bookmark on',
+    ],
     [{ wait_timeout_secs: 3 }, 'wait_timeout_secs must be 0, or from 5 to 50'],
     [
       { sql: 'SELECT :svc_a', parameters: [{ name: 'svc_a', value: 1 }] },
@@ -86,12 +98,14 @@ describe('a config', () => {
   });
 });
 
-describe('values', () => {
+describe.each([false, true])('values, `arrow_native: %j`,', (arrow_native) => {
   it('keep all digits, and their types come from the manifest', async () => {
     const { records, pages } = await read(
       `SELECT 9223372036854775807 AS i, CAST('12345678901234567890.123456789' AS DECIMAL(38,9)) AS d, CAST('NaN' AS DOUBLE) AS n,
        CAST('2024-05-06 07:08:09.123456' AS TIMESTAMP) AS t, CAST('2024-05-06 07:08:09.120' AS TIMESTAMP_NTZ) AS c, unhex('00FF') AS b,
-       CAST(NULL AS TIMESTAMP) AS e, CAST('0.1' AS FLOAT) AS f`,
+       CAST(NULL AS TIMESTAMP) AS e, CAST('0.1' AS FLOAT) AS f, CAST('-0.05' AS DECIMAL(5,2)) AS m, CAST(-3 AS SMALLINT) AS s,
+       CAST('-Infinity' AS FLOAT) AS z, CAST('0001-01-01' AS DATE) AS y, CAST('1899-12-31 23:59:59.999999' AS TIMESTAMP) AS o`,
+      { arrow_native },
     );
     expect(records).toEqual([
       {
@@ -103,6 +117,11 @@ describe('values', () => {
         b: 'AP8=',
         e: null,
         f: 0.1,
+        m: '-0.05',
+        s: -3,
+        z: '-Infinity',
+        y: '0001-01-01',
+        o: '1899-12-31T23:59:59.999999Z',
       },
     ]);
     expect(pages[0]?.schema?.fields.map(({ type }) => type)).toEqual([
@@ -114,9 +133,68 @@ describe('values', () => {
       { kind: 'binary' },
       { kind: 'timestamp', unit: 'us', zone: 'UTC' },
       { kind: 'float32' },
+      { kind: 'decimal', precision: 5, scale: 2 },
+      { kind: 'int16' },
+      { kind: 'float32' },
+      { kind: 'date' },
+      { kind: 'timestamp', unit: 'us', zone: 'UTC' },
     ]);
   });
+});
 
+describe('a result in Arrow', () => {
+  const arrow = { arrow_native: true };
+  const linkFault = (reply: Reply): void => {
+    databricks.server().fault = ({ path }) => (path.startsWith('/results/') ? reply : undefined);
+  };
+
+  it('comes by links, also without `external_links`', async () => {
+    const { records } = await read('SELECT i AS id FROM range(20) AS r(i)', arrow);
+    expect(records).toEqual(Array.from({ length: 20 }, (_, id) => ({ id })));
+    const [, last] = databricks.server().begun;
+    expect(last).toMatchObject({ format: 'ARROW_STREAM', disposition: 'EXTERNAL_LINKS' });
+  });
+
+  it('of a statement that is no query has the types that it comes with', async () => {
+    const { records } = await read('SHOW DATABASES', arrow);
+    expect(records).toContainEqual({ database_name: 'lake' });
+    expect(databricks.server().begun).toHaveLength(1);
+  });
+
+  it('has the values of lists and objects, and texts of types that it has not', async () => {
+    const { records } = await read(`SELECT [1, NULL] AS l, parse_json('{"a": null}') AS v`, arrow);
+    expect(records).toEqual([{ l: [1, null], v: { a: null } }]);
+    const column = (name: string, text: string) => ({ name, type: text, text });
+    expect(
+      arrowList(
+        resultColumns([column('i', 'INTERVAL'), column('s', 'STRUCT'), column('t', 'STRING')]),
+      ),
+    ).toBe(
+      "CAST(svc_source.`i` AS STRING) AS `i`, to_json(svc_source.`s`, map('ignoreNullFields', 'false')) AS `s`, svc_source.`t`",
+    );
+  });
+
+  it.each([
+    [
+      'is cut off',
+      arrowStream([ID], [[1n], [2n]]).subarray(0, -40),
+      /chunk 0 .* is no stream of Arrow/,
+    ],
+    ['is empty', new Uint8Array(), /the result has 3 rows, and 0 of them came/],
+    ['lacks rows', arrowStream([ID], [[1n]]), /the result has 3 rows, and 1 of them came/],
+    [
+      'has other columns',
+      arrowStream([ID, ID], [[1n, 2n]]),
+      /2 columns of Arrow where it told of 1/,
+    ],
+    ['has a type that is not known', arrowStream([LIST], [[1]]), /`id` \(BIGINT\) comes as List/],
+  ])('that %s fails', async (_, body, message) => {
+    linkFault({ body });
+    await expect(read('SELECT i AS id FROM range(3) AS r(i)', arrow)).rejects.toThrow(message);
+  });
+});
+
+describe('values', () => {
   it('are bound with their types, and nothing in them ends a text', async () => {
     const value = "it's \\ :x ${y}";
     const { records } = await read(

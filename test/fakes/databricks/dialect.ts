@@ -74,6 +74,7 @@ export function translated(
       NESTED,
       (_, text: string, type: string) => `CAST(CAST(${text} AS JSON) AS ${engineType(type)})`,
     )
+    .replaceAll(", map('ignoreNullFields', 'false')", '')
     .replaceAll("'array<string>'", `'["VARCHAR"]'`)
     .replaceAll(CATALOG, (_, catalog: string | undefined, view: string) => {
       const of = catalog === undefined ? 'current_database()' : quoted(catalog);

@@ -1,12 +1,14 @@
 /** The database behind the fake: DuckDB, with the catalog and the tables of Databricks. */
 import { gunzipSync } from 'node:zlib';
-import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
+import { DuckDBInstance, type DuckDBConnection, type DuckDBValue } from '@duckdb/node-api';
 import { quoted, statementsIn, textOf, translated } from './dialect.ts';
 import { cellOf, columnInfo, nameOf, type Column } from './rows.ts';
 
 export interface Answer {
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly (string | null)[])[];
+  /** The same as the engine has them, where it has them. */
+  readonly values?: readonly (readonly DuckDBValue[])[];
 }
 
 /** A statement that fails. */
@@ -143,6 +145,7 @@ export class Engine {
     const isCatalog = /information_schema\.columns/.test(sql);
     return {
       columns: reader.columnNames().map((name, at) => columnInfo(name, types[at])),
+      values: rows,
       rows: rows.map((row) =>
         row.map((cell, at) => {
           const text = cellOf(cell, types[at]);

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startFakeS3, type FakeS3 } from '../s3-server.ts';
 import { startHttpServer, type HttpServer, type Reply, type SeenRequest } from '../http-server.ts';
 import { quoted, translated, waitOf } from './dialect.ts';
+import { arrowStream } from './arrow-stream.ts';
 import { Engine, Refusal, type Answer } from './engine.ts';
 
 export const TOKEN = 'dapi-token-of-the-fake';
@@ -26,6 +27,7 @@ interface Body {
   readonly parameters?: readonly { name: string; value?: string; type?: string }[];
   readonly row_limit?: number;
   readonly disposition: 'INLINE' | 'EXTERNAL_LINKS';
+  readonly format: 'JSON_ARRAY' | 'ARROW_STREAM';
   readonly wait_timeout: string;
 }
 
@@ -213,11 +215,17 @@ export class FakeDatabricks {
     this.#turn = turn.catch(() => {});
     const answer = await turn;
     const size = answer.rows.reduce((sum, row) => sum + row.join('').length, 0);
+    if (body.disposition === 'INLINE' && body.format !== 'JSON_ARRAY')
+      throw new Refusal('22023', 'The format ARROW_STREAM needs the disposition EXTERNAL_LINKS.');
     if (body.disposition === 'INLINE' && size > this.inlineBytes)
       throw new Refusal('XX000', `Inline byte limit exceeded. Result has ${size} bytes.`);
     return body.row_limit === undefined
       ? answer
-      : { ...answer, rows: answer.rows.slice(0, body.row_limit) };
+      : {
+          ...answer,
+          rows: answer.rows.slice(0, body.row_limit),
+          values: answer.values?.slice(0, body.row_limit) ?? [],
+        };
   }
 
   #told(running: Running): unknown {
@@ -238,7 +246,7 @@ export class FakeDatabricks {
       statement_id: id,
       status: { state },
       manifest: {
-        format: 'JSON_ARRAY',
+        format: body.format,
         schema: {
           column_count: answer.columns.length,
           columns: answer.columns.map((column, position) => ({ ...column, position })),
@@ -285,9 +293,13 @@ export class FakeDatabricks {
       this.oldLinks -= 1;
       return { status: 403, body: 'Request has expired' };
     }
-    const rows = this.#running.get(id)?.answer?.rows ?? [];
+    const { answer, body } = this.#running.get(id) ?? {};
+    const { columns = [], rows = [], values = rows } = answer ?? {};
     const from = Number(index) * this.chunkRows;
-    return { json: rows.slice(from, from + this.chunkRows) };
+    const to = from + this.chunkRows;
+    return body?.format === 'ARROW_STREAM'
+      ? { body: arrowStream(columns, values.slice(from, to)) }
+      : { json: rows.slice(from, to) };
   }
 
   #file({ path, method, body }: SeenRequest): Reply {

@@ -23,7 +23,15 @@ import {
   withoutRows,
   type Query,
 } from './query.ts';
-import { asExact, exactList, resultColumns, schemaOf, type ResultColumn } from './types.ts';
+import { arrowRows, loadArrow, type ArrowRow } from './arrow.ts';
+import {
+  arrowList,
+  asExact,
+  exactList,
+  resultColumns,
+  schemaOf,
+  type ResultColumn,
+} from './types.ts';
 
 const RETRY: RequestRetry = {
   maxRetries: 5,
@@ -82,18 +90,22 @@ interface Reading {
 }
 
 async function* readPages(reading: Reading): AsyncGenerator<Page, void> {
+  if (reading.config.arrow_native) yield* pagesOf(reading, await arrowResult(reading));
+  else yield* pagesOf(reading, await jsonResult(reading));
+}
+
+async function* pagesOf<Row>(reading: Reading, read: Read<Row>): AsyncGenerator<Page, void> {
   const { config, context, request } = reading;
-  const { result, columns } = await resultOf(reading);
+  const { result, columns } = read;
   const schema = schemaOf(columns);
   const bounds = pageBounds(config.batch_size, context.pageBytes);
   const pager = createPager({ bounds, limit: request.limit, schema: () => schema });
   if (pager.done) return;
   const marks = resultMarks(reading, columns);
-  const frame = columns.reduce((sum, { name }) => sum + name.length + 4, 2);
   let bytes = 0;
   for await (const rows of result.chunks()) {
     for (const row of rows) {
-      const record = recordOf(columns, row);
+      const record = read.recordOf(row);
       const raw = marks === undefined ? '' : marks.rawOf(record);
       if (marks?.bookmarks.wasRead(raw, () => record) === true) continue;
       // The row after a page shows whether the page ended in the middle of equal values.
@@ -103,7 +115,7 @@ async function* readPages(reading: Reading): AsyncGenerator<Page, void> {
         bytes = 0;
       }
       marks?.bookmarks.pass(raw, () => record);
-      const size = row.reduce((sum, cell) => sum + (cell?.length ?? 4), frame);
+      const size = read.bytesOf(row);
       pager.add(record, size);
       bytes += size;
       if (!pager.done) continue;
@@ -115,12 +127,41 @@ async function* readPages(reading: Reading): AsyncGenerator<Page, void> {
   if (pager.count > 0) yield pager.take(marks?.bookmarks.end());
 }
 
-interface Read {
-  readonly result: Result;
+interface Read<Row> {
+  readonly result: Result<Row>;
   readonly columns: readonly ResultColumn[];
+  recordOf(this: void, row: Row): JsonObject;
+  bytesOf(this: void, row: Row): number;
 }
 
-async function resultOf(reading: Reading): Promise<Read> {
+/** Not from a bookmark on, which the config sees to. */
+async function arrowResult(reading: Reading): Promise<Read<ArrowRow>> {
+  const { link, config, context, request } = reading;
+  const { sql, parameters } = config;
+  const arrow = await loadArrow();
+  const query = compileQuery({ sql, parameters, context });
+  let columns = isSelect(query.text) ? await columnsOf(reading) : undefined;
+  const list = columns && arrowList(columns);
+  const text = list === undefined ? query.text : selected(query.text, list);
+  const statement = { ...query, text, limit: request.limit, usesLinks: true, isRepeatable: true };
+  const format = arrowRows(arrow, () => columns ?? []);
+  const result = await link.runAs(statement, format);
+  columns ??= namedColumns(result);
+  return { result, columns, recordOf: ({ record }) => record, bytesOf: ({ bytes }) => bytes };
+}
+
+async function jsonResult(reading: Reading): Promise<Read<ResultRow>> {
+  const { result, columns } = await resultOf(reading);
+  const frame = columns.reduce((sum, { name }) => sum + name.length + 4, 2);
+  return {
+    result,
+    columns,
+    recordOf: (row) => recordOf(columns, row),
+    bytesOf: (row) => row.reduce((sum, cell) => sum + (cell?.length ?? 4), frame),
+  };
+}
+
+async function resultOf(reading: Reading): Promise<Pick<Read<ResultRow>, 'result' | 'columns'>> {
   const { link, config, context, request } = reading;
   const { sql, parameters, replication, external_links: usesLinks } = config;
   const run = (query: Query, limit?: number): Promise<Result> =>
@@ -173,7 +214,7 @@ async function columnsOf({ link, config, context }: Reading): Promise<readonly R
   return namedColumns(await link.run({ ...query, text, isRepeatable: true }));
 }
 
-function namedColumns({ columns }: Result): readonly ResultColumn[] {
+function namedColumns({ columns }: Pick<Result, 'columns'>): readonly ResultColumn[] {
   refuseEqualNames(columns.map(({ name }) => name));
   return resultColumns(columns);
 }

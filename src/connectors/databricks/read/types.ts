@@ -9,11 +9,19 @@ import { SOURCE } from './query.ts';
 
 type Decode = (text: string) => JsonValue;
 
+/** What is selected in the place of a column, and how its text is read. */
+interface Substitute {
+  readonly sql: (name: string) => string;
+  readonly decode: Decode;
+}
+
 interface Known {
   readonly type: RecordType;
   readonly decode: Decode;
-  /** What is selected in its place, where the text of the server would lose something. */
-  readonly exact?: { readonly sql: (name: string) => string; readonly decode: Decode };
+  /** Where the text of the server would lose something. */
+  readonly exact?: Substitute;
+  /** Where Arrow would have other values than the text of the server. */
+  readonly inArrow?: Substitute;
 }
 
 export interface ResultColumn extends Known {
@@ -38,11 +46,25 @@ export function schemaOf(columns: readonly ResultColumn[]): RecordSchema {
 
 /** The columns with values that keep all digits; `undefined` where those of the server do. */
 export function exactList(columns: readonly ResultColumn[]): string | undefined {
-  if (columns.every(({ exact }) => exact === undefined)) return undefined;
+  return listWith(columns, ({ exact }) => exact);
+}
+
+/** The columns of a result in Arrow; `undefined` where they are those of the statement. */
+export function arrowList(columns: readonly ResultColumn[]): string | undefined {
+  return listWith(columns, ({ inArrow }) => inArrow);
+}
+
+function listWith(
+  columns: readonly ResultColumn[],
+  substituteOf: (column: ResultColumn) => Substitute | undefined,
+): string | undefined {
+  if (columns.every((column) => substituteOf(column) === undefined)) return undefined;
   return columns
-    .map(({ name, exact }) => {
-      const column = `${SOURCE}.${backticked(name)}`;
-      return exact === undefined ? column : `${exact.sql(column)} AS ${backticked(name)}`;
+    .map((column) => {
+      const name = backticked(column.name);
+      const substitute = substituteOf(column);
+      const own = `${SOURCE}.${name}`;
+      return substitute === undefined ? own : `${substitute.sql(own)} AS ${name}`;
     })
     .join(', ');
 }
@@ -87,7 +109,10 @@ function knownType({ name, type, precision, scale }: ColumnInfo): Known {
       return {
         type: { kind: 'timestamp', unit: 'us', zone: 'UTC' },
         decode: instant,
-        exact: { sql: (column) => `CAST(unix_micros(${column}) AS STRING)`, decode: fromMicros },
+        exact: {
+          sql: (column) => `CAST(unix_micros(${column}) AS STRING)`,
+          decode: (micros) => instantText(BigInt(micros)),
+        },
       };
     case 'TIMESTAMP_NTZ':
       return {
@@ -115,11 +140,25 @@ function knownType({ name, type, precision, scale }: ColumnInfo): Known {
     case 'ARRAY':
     case 'STRUCT':
     case 'MAP':
+      return documentType(name, (column) => `to_json(${column}, map('ignoreNullFields', 'false'))`);
     case 'VARIANT':
-      return { type: { kind: 'json' }, decode: documentDecoder(name) };
-    default:
+      return documentType(name, (column) => `to_json(${column})`);
+    case 'STRING':
+    case 'VARCHAR':
+    case 'CHAR':
       return { type: { kind: 'utf8' }, decode: plain };
+    default:
+      return {
+        type: { kind: 'utf8' },
+        decode: plain,
+        inArrow: { sql: (column) => `CAST(${column} AS STRING)`, decode: plain },
+      };
   }
+}
+
+function documentType(name: string, sql: Substitute['sql']): Known {
+  const decode = jsonDecoder({ column: name, bigNumbers: 'string', isRespelled: () => false });
+  return { type: { kind: 'json' }, decode, inArrow: { sql, decode } };
 }
 
 function plain(text: string): string {
@@ -159,15 +198,15 @@ function instant(text: string): string {
 
 const MICROS = 1_000_000n;
 
-function fromMicros(text: string): string {
-  const micros = BigInt(text);
+/** Of microseconds since 1970. */
+export function instantText(micros: bigint): string {
+  return `${wallClockText(micros)}Z`;
+}
+
+export function wallClockText(micros: bigint): string {
   const inSecond = ((micros % MICROS) + MICROS) % MICROS;
   const seconds = (micros - inSecond) / MICROS;
   const moment = new Date(Number(seconds) * 1000).toISOString().replace(/\.\d+Z$/, '');
   const digits = String(inSecond).padStart(6, '0').replace(/0+$/, '');
-  return `${moment}${digits === '' ? '' : `.${digits}`}Z`;
-}
-
-function documentDecoder(column: string): Decode {
-  return jsonDecoder({ column, bigNumbers: 'string', isRespelled: () => false });
+  return `${moment}${digits === '' ? '' : `.${digits}`}`;
 }

@@ -309,7 +309,7 @@ export class Link {
     const why = status === undefined ? error.kind : `the store answers ${status}`;
     const what = `chunk ${index} of the result could not be fetched from the store`;
     return new ConnectorError(kind, `${what}: ${why}`, {
-      hint: 'this machine must reach the storage of the workspace; else set `external_links: false`',
+      hint: 'this machine must reach the storage of the workspace; else leave out `external_links` and `arrow_native`',
     });
   }
 
