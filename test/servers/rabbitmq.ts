@@ -55,6 +55,7 @@ async function startRabbitmq(): Promise<RabbitmqServer> {
     folder,
     isScript: true,
     startMs: START_MS,
+    survives: ['SIGTERM', 'SIGKILL'],
     isReady: () => portAnswers(port),
   });
   const questions = new Questions(node, variables);

@@ -131,6 +131,7 @@ export interface ServerProcess {
 }
 
 const LONGEST_START_MS = 60_000;
+const LONGEST_END_MS = 30_000;
 
 /** How long a server that is restarted is away: who comes back at once finds nobody. */
 export const AWAY_MS = 700;
@@ -180,6 +181,9 @@ export async function startServer(server: ServerProcess): Promise<TestServer> {
     const ended = new Promise((done) => child.once('exit', done));
     if (child.exitCode === null && child.signalCode === null && killAll(child, isScript, by))
       await ended;
+    // What a script started may end later than the script.
+    const until = Date.now() + LONGEST_END_MS;
+    if (isScript) while (isLeft(child) && Date.now() < until) await pause(50);
   };
   if (survives !== undefined)
     canRestart(port, {
@@ -203,6 +207,15 @@ export async function startServer(server: ServerProcess): Promise<TestServer> {
 
 function killAll(child: ChildProcess, isScript: boolean, by: Ending = 'SIGKILL'): boolean {
   return isScript && child.pid !== undefined ? process.kill(-child.pid, by) : child.kill(by);
+}
+
+/** Whether anything that it started runs. */
+function isLeft({ pid }: ChildProcess): boolean {
+  try {
+    return pid !== undefined && process.kill(-pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 async function untilReady(

@@ -132,14 +132,14 @@ describe.skipIf(missing !== undefined)(`rabbitmq ${missing ?? ''}`, { timeout: L
       const bindings = [{ exchange, routing_key: 'a.#', exchange_kind: 'topic' }];
       const config = { queue, bindings, include_metadata: true };
       await read({ ...config, idle_timeout_secs: 0.1 });
-      client().publish(exchange, 'a.b', Buffer.from('{"id":1}'), {
+      (await client()).publish(exchange, 'a.b', Buffer.from('{"id":1}'), {
         headers: { kind: 'new', count: 2, bytes: Buffer.from('x'), nested: { a: [true] } },
         contentType: 'application/json',
         messageId: 'm1',
         timestamp: 1_700_000_000,
       });
-      client().publish(exchange, 'other', Buffer.from('{"id":2}'));
-      await client().waitForConfirms();
+      (await client()).publish(exchange, 'other', Buffer.from('{"id":2}'));
+      await (await client()).waitForConfirms();
       const { records } = await read({ ...config, max_messages: 1 });
       expect(records).toEqual([
         {
@@ -223,8 +223,10 @@ describe.skipIf(missing !== undefined)(`rabbitmq ${missing ?? ''}`, { timeout: L
     it('that is deleted while it is read ends the run', async () => {
       const queue = await makeQueue();
       const reading = read({ queue, idle_timeout_secs: 60 });
-      await expect.poll(async () => (await client().checkQueue(queue)).consumerCount).toBe(1);
-      await client().deleteQueue(queue);
+      await expect
+        .poll(async () => (await (await client()).checkQueue(queue)).consumerCount)
+        .toBe(1);
+      await (await client()).deleteQueue(queue);
       await expect(reading).rejects.toThrow(/was deleted/);
     });
 
@@ -249,8 +251,8 @@ describe.skipIf(missing !== undefined)(`rabbitmq ${missing ?? ''}`, { timeout: L
 
     it('makes its exchange, and takes keys of fields and paths', async () => {
       const [exchange, queue] = [unique('x'), await makeQueue()];
-      await client().assertExchange(exchange, 'topic', { durable: true });
-      await client().bindQueue(queue, exchange, 'k.*');
+      await (await client()).assertExchange(exchange, 'topic', { durable: true });
+      await (await client()).bindQueue(queue, exchange, 'k.*');
       const made = { exchange, exchange_kind: 'topic' };
       await write({ ...made, routing_key_field: 'to' }, [{ id: 1, to: 'k.1' }]);
       await write({ ...made, routing_key_jsonpath: '$.a.b' }, [{ id: 2, a: { b: 'k.2' } }]);
@@ -271,7 +273,7 @@ describe.skipIf(missing !== undefined)(`rabbitmq ${missing ?? ''}`, { timeout: L
       await write({ routing_key: queue, value_format: 'bytes' }, ['/wA=']);
       const found = [];
       for (let count = 0; count < 3; count += 1) {
-        const message = await client().get(queue, { noAck: true });
+        const message = await (await client()).get(queue, { noAck: true });
         if (message === false) break;
         const { contentType, deliveryMode } = message.properties;
         found.push([message.content.toString('latin1'), contentType, deliveryMode]);
