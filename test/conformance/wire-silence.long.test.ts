@@ -44,8 +44,8 @@ const FASTER = 40;
 const GIVES_UP_MS = 75_000;
 /** A cancelled row has 2 seconds, and its parts a moment for cleaning up; the rest is for slow machines. */
 const CANCEL_MS = 10_000;
-/** After which a run ends where nothing comes; longer than a connection may take. */
-const IDLE_SECS = 60;
+/** After which a run ends where nothing comes; sooner than a silent connection fails. */
+const IDLE_SECS = 5;
 const SLOW_PIECES = 250;
 const SLOW_MS = 4;
 

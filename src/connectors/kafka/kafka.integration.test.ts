@@ -9,6 +9,7 @@ import {
   stop,
   unique,
 } from '../../../test/conformance/fixtures/kafka.ts';
+import { FaultyWire } from '../../../test/conformance/wire/faulty-wire.ts';
 import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
 import { sinkContext, sourceContext, testEnv, type TestEnv } from '../../../test/fakes/env.ts';
 import { Page, RECORDS_LANE } from '../../kit/page.ts';
@@ -30,10 +31,16 @@ interface ReadResult {
   readonly env: TestEnv;
 }
 
+interface ReadOptions {
+  readonly bookmark?: JsonValue;
+  readonly acknowledges?: boolean;
+  readonly onPage?: () => Promise<void>;
+}
+
 async function read(
   topic: string,
   more: JsonObject = {},
-  { bookmark, acknowledges = false }: { bookmark?: JsonValue; acknowledges?: boolean } = {},
+  { bookmark, acknowledges = false, onPage }: ReadOptions = {},
 ): Promise<ReadResult> {
   const config = {
     brokers: brokers(),
@@ -57,6 +64,7 @@ async function read(
   try {
     for await (const page of source.pages(request)) {
       pages.push(page);
+      await onPage?.();
       if (acknowledges) await source.acknowledge?.(page.bookmark ?? null);
     }
   } finally {
@@ -155,6 +163,27 @@ describe.skipIf(missing !== undefined)(`kafka ${missing ?? ''}`, { timeout: LONG
     expect(result.env.lines.map(({ line }) => line).join()).toMatch(
       /deleted before they were read/,
     );
+  });
+
+  it('ends when all brokers say that there is nothing, at once where no time is given', async () => {
+    const topic = await makeTopic(unique('t'), 3);
+    await send(topic, [message(1), message(2)]);
+    const idle = { idle_timeout: 0, poll_timeout: 60, session_timeout: 60 };
+    const { bookmark = null, ...first } = await read(topic, idle);
+    expect(values({ ...first, bookmark })).toEqual([1, 2]);
+    expect(values(await read(topic, idle, { bookmark }))).toEqual([]);
+  });
+
+  it('fails when the brokers fall silent, however short the time is after which it ends', async () => {
+    const topic = await makeTopic(unique('t'), 2);
+    await using wire = await FaultyWire.to(Number(brokers().split(':')[1]));
+    const more = { brokers: `127.0.0.1:${wire.port}`, idle_timeout: 0.5, session_timeout: 1 };
+    await send(topic, [message(1)]);
+    const onPage = async (): Promise<void> => {
+      wire.arm({ direction: 'down', after: 0, how: 'silence', lasts: 'for good' });
+      await send(topic, [message(2)]);
+    };
+    await expect(read(topic, more, { onPage })).rejects.toMatchObject({ kind: 'timeout' });
   });
 
   it('leaves out what cannot be decoded, or ends with its place', async () => {

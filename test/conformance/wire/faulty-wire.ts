@@ -108,6 +108,7 @@ export class FaultyWire implements AsyncDisposable {
     let passing = Promise.resolve();
     from.on('data', (bytes) => {
       if (this.#isSilent || this.#ending.has(from)) return;
+      if (direction === 'down') this.#tellOfWire(bytes);
       if (this.#pace === undefined) {
         this.#let(bytes, direction, from, to);
         return;
@@ -119,6 +120,13 @@ export class FaultyWire implements AsyncDisposable {
     // A silent network tells of no end, either.
     from.on('end', () => this.#isSilent || void passing.then(() => to.end()));
     from.on('close', () => this.#isSilent || void passing.then(() => to.destroy()));
+  }
+
+  /** A broker of Kafka tells its clients where it is; they would then go by no wire. */
+  #tellOfWire(bytes: Buffer): void {
+    const told = addressOf(this.#target);
+    for (let at = bytes.indexOf(told); at !== -1; at = bytes.indexOf(told, at + told.length))
+      addressOf(this.port).copy(bytes, at);
   }
 
   async #slowly(pace: Pace, bytes: Buffer, pass: (piece: Buffer) => void): Promise<void> {
@@ -153,6 +161,12 @@ export class FaultyWire implements AsyncDisposable {
   #breakAll(): void {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
+}
+
+function addressOf(port: number): Buffer {
+  const number = Buffer.alloc(4);
+  number.writeInt32BE(port);
+  return Buffer.concat([Buffer.from('127.0.0.1'), number]);
 }
 
 /** Wires to all servers that a config names, and the config that goes by them. */

@@ -29,12 +29,15 @@ const DEFAULTS = {
 } as const;
 
 export function sourceSettings(config: KafkaSourceConfig): ClientSettings {
-  const { poll_timeout: poll, session_timeout: session } = config;
+  const { session_timeout: session, idle_timeout: idle = Infinity } = config;
+  const poll = Math.min(config.poll_timeout, idle);
   return withProperties(config, {
     ...DEFAULTS,
     ...loginOf(config.auth),
     brokers: brokerList(config.brokers),
     requestMs: session * 1000 + poll * 1000,
+    // The source itself asks again, for as long as `session_timeout` says.
+    retries: 0,
     fetch: { ...DEFAULTS.fetch, maxWaitMs: Math.round(poll * 1000) },
   });
 }

@@ -82,6 +82,8 @@ export class LogReader {
   #failure: unknown;
   #topicNames = new Map<string, string>();
   #isStale = false;
+  /** Answers behind which there may be more: something was read, or the broker held it back. */
+  #unfinished = 0;
 
   constructor(options: LogReaderOptions, positions: readonly Position[]) {
     this.#options = options;
@@ -97,14 +99,17 @@ export class LogReader {
     options.consumer.topics.trackAll(...new Set(positions.map(({ topic }) => topic)));
   }
 
-  /** The next message, or `undefined` when none has come within the time. */
-  async next(waitMs: number): Promise<LogMessage | undefined> {
+  /**
+   * The next message, or `undefined` when none has come within the time. Brokers that are asked now
+   * answer after `answerMs` at the latest.
+   */
+  async next(waitMs: number, answerMs = Infinity): Promise<LogMessage | undefined> {
     const { env, signal } = this.#options.context;
     for (let left = waitMs; ;) {
       const message = this.take();
       if (message !== undefined) return message;
       signal.throwIfAborted();
-      await this.#startFetches();
+      await this.#startFetches(answerMs);
       if (left <= 0) return undefined;
       const from = env.clock.elapsedMs();
       const enough = new AbortController();
@@ -114,6 +119,23 @@ export class LogReader {
       if (this.#failure !== undefined) throw this.#takeFailure();
       left -= Math.max(1, env.clock.elapsedMs() - from);
       if (left <= 0) return this.take();
+    }
+  }
+
+  /**
+   * The next message, or `undefined` once every broker has answered that it has none. Brokers are
+   * waited for, and not partitions: an answer leaves out those that are as in the one before.
+   */
+  async nextByAll(): Promise<LogMessage | undefined> {
+    for (;;) {
+      const message = this.take();
+      if (message !== undefined) return message;
+      this.#options.context.signal.throwIfAborted();
+      const before = this.#unfinished;
+      await this.#startFetches(0);
+      await Promise.all(this.#fetching.values());
+      if (this.#failure !== undefined) throw this.#takeFailure();
+      if (this.#unfinished === before) return this.take();
     }
   }
 
@@ -180,7 +202,7 @@ export class LogReader {
   }
 
   /** Called when there is little or nothing left to take: that bounds the memory. */
-  async #startFetches(): Promise<void> {
+  async #startFetches(answerMs = Infinity): Promise<void> {
     const { consumer, settings } = this.#options;
     const metadata = await this.#metadata();
     const byNode = new Map<number, Log[]>();
@@ -208,7 +230,7 @@ export class LogReader {
         node,
         minBytes,
         maxBytes,
-        maxWaitTime: maxWaitMs,
+        maxWaitTime: Math.min(maxWaitMs, answerMs),
         isolationLevel: settings.readsUncommitted ? READ_UNCOMMITTED : READ_COMMITTED,
         topics: [...topics.values()] as Parameters<Consumer['fetch']>[0]['topics'],
       };
@@ -233,7 +255,8 @@ export class LogReader {
     return found;
   }
 
-  #add({ responses }: Fetched): void {
+  #add({ responses, throttleTimeMs }: Fetched): void {
+    if (throttleTimeMs > 0) this.#unfinished += 1;
     this.#messages = this.#messages.slice(this.#at);
     this.#at = 0;
     for (const { topicId, partitions } of responses) {
@@ -273,6 +296,7 @@ export class LogReader {
         log.waiting += 1;
       }
       log.next = last + 1n;
+      this.#unfinished += 1;
     }
     if (log.waiting === 0) log.taken = log.next;
   }
@@ -287,6 +311,7 @@ export class LogReader {
       if (log.next >= range.start && log.next <= range.end) continue;
       const at = { topic: log.topic, partition: log.partition, offset: log.next };
       log.next = this.#options.outOfRange(at, range);
+      this.#unfinished += 1;
       if (log.waiting === 0) log.taken = log.next;
     }
   }

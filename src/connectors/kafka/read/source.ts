@@ -140,7 +140,7 @@ class KafkaSource implements Source {
 
   /**
    * The next message. `pause`: none has come for as long as a page may wait; `end`: none for as long
-   * as the run may.
+   * as the run may, and the brokers say that there is none. Brokers that are silent fail the read.
    */
   async #next(reader: LogReader, isFilling: boolean): Promise<LogMessage | 'pause' | 'end'> {
     const { config, context } = this.#setup;
@@ -148,12 +148,15 @@ class KafkaSource implements Source {
     const restMs = idleSeconds * 1000 - this.#idleMs;
     const waitMs = Math.min(isFilling ? IDLE_FLUSH_MS / 2 : IDLE_FLUSH_MS, Math.max(restMs, 1));
     const from = context.env.clock.elapsedMs();
-    const message = await this.#again(() =>
-      this.#asked('messages cannot be read', reader.next(waitMs)),
-    );
+    const message = await this.#read(() => reader.next(waitMs, Math.max(0, Math.ceil(restMs))));
     if (message !== undefined) return message;
     this.#idleMs += Math.max(waitMs, context.env.clock.elapsedMs() - from);
-    return this.#idleMs >= idleSeconds * 1000 ? 'end' : 'pause';
+    if (this.#idleMs < idleSeconds * 1000) return 'pause';
+    return (await this.#read(() => reader.nextByAll())) ?? 'end';
+  }
+
+  #read(read: () => Promise<LogMessage | undefined>): Promise<LogMessage | undefined> {
+    return this.#again(() => this.#asked('messages cannot be read', read()));
   }
 
   /** `undefined` is a message that is left out; a promise only where a schema is asked for. */
