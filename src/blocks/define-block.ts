@@ -157,6 +157,8 @@ export interface Cut {
   readonly name: string;
   readonly per: string;
   readonly example?: string;
+  /** Each reads a share of what the source divides. */
+  readonly isInShares?: boolean;
 }
 
 /** The issue when the column is not added. */

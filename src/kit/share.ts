@@ -19,3 +19,8 @@ export function isInShare(name: string, share: Share | undefined): boolean {
 export function isNumberInShare(number: number, share: Share | undefined): boolean {
   return share === undefined || number % share.count === share.index;
 }
+
+/** Whether a row reads shares of what its source divides, and not ranges, by its plan. */
+export function readsShares(shard: { count: number; readonly of?: string } | undefined): boolean {
+  return shard?.of !== undefined;
+}

@@ -288,12 +288,26 @@ export interface SourceDefinition<C = any> {
   /**
    * What this config, as it is written, reads many of; `undefined` where there is only one. They can
    * be divided among several invocations: each reads those of its `context.share`, objects and files
-   * by their names, segments by their numbers.
+   * by their names, segments by their numbers. Partitions are divided by the other side, while they
+   * are read: whoever reads less or ends leaves more to the others.
    */
-  divides?(config: JsonObject): 'objects' | 'files' | 'segments' | undefined;
+  divides?(config: JsonObject): 'objects' | 'files' | 'segments' | 'partitions' | undefined;
+  /** How many can read a share at the most, asked when the row starts; absent: any number. */
+  mostShares?(config: C, context: SourceContext): Promise<number>;
+  /** What it can do where it reads a share; absent: the same. */
+  shareCapabilities?(config: C): SourceCapabilities;
   /** For change logs, so that `replication` can read a table before its changes. */
   readonly anchors?: Anchors<C>;
   discover?(config: C, context: SourceContext): Promise<Discovered[]>;
+}
+
+export function capabilitiesOf(
+  definition: SourceDefinition,
+  config: unknown,
+  isShare: boolean,
+): SourceCapabilities {
+  const ofShare = isShare ? definition.shareCapabilities?.(config) : undefined;
+  return ofShare ?? definition.capabilities(config);
 }
 
 export function defineSource<C>(

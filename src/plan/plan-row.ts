@@ -1,6 +1,6 @@
 /** One row: its parts are found and parsed, the rules judge them, and the lane is chosen. */
 import type { SinkDefinition } from '../kit/sink.ts';
-import type { SourceDefinition } from '../kit/source.ts';
+import { capabilitiesOf, type SourceDefinition } from '../kit/source.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
 import { checkAuthRef } from './rules/auth.ts';
 import { checkTokens, checkTokensAt, collectedOf, parentLinkOf } from './rules/row-tokens.ts';
@@ -41,6 +41,7 @@ export function planRowParts(
   const members = context.blockPlanner.assemble(resolved);
   if (source === undefined || sink === undefined) return undefined;
   const isCut = resolved.cuts.length > 0;
+  const isShared = resolved.cuts.some(({ isInShares }) => isInShares === true);
   return context.blockPlanner.conclude({
     ...members,
     resolved,
@@ -49,7 +50,7 @@ export function planRowParts(
     source,
     sink,
     transforms: transforms.filter((transform) => transform !== undefined),
-    reads: judge(source, (config) => source.plan.definition.capabilities(config)),
+    reads: judge(source, (config) => capabilitiesOf(source.plan.definition, config, isShared)),
     writes: judge(sink, (config) => sink.plan.definition.capabilities(config)),
     isCut,
     runsOnce: resolved.parent === undefined && resolved.forEach.length === 0 && !isCut,

@@ -1,8 +1,11 @@
+import assert from 'node:assert/strict';
 import { describe, expect, test } from 'vitest';
 import { issuesOf, load } from '../../../test/fakes/documents.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
 import { planDocument } from '../../plan/plan-document.ts';
+import { explainState } from '../state/explain.ts';
+import { explainShard } from './plan.ts';
 
 const SOURCE: JsonObject = {
   type: 'postgres',
@@ -55,6 +58,44 @@ describe('shards', () => {
     expect(plan.warnings.map(({ code }) => code)).toEqual(
       shard === undefined ? ['without_effect'] : [],
     );
+  });
+
+  const KAFKA: JsonObject = {
+    type: 'kafka',
+    config: { brokers: 'b', topics: ['t'], group_id: 'g', idle_timeout: 1 },
+  };
+
+  test('of partitions are members of the group, which remembers what was moved', () => {
+    const [row] = planned({ shard: { count: 4 } }, { source: KAFKA }).rows;
+    assert(row !== undefined);
+    expect(row.shard).toEqual({ count: 4, of: 'partitions' });
+    expect(row.guarantee).toBe('at-least-once');
+    expect(explainShard(row)[0]?.short).toBe(
+      'up to 4 members of its group, each with a share of the partitions',
+    );
+    expect(explainState(row)[0]?.words).toMatch(/goes on where this one stops/);
+    const whole = planned({}, { source: KAFKA }).rows[0];
+    assert(whole !== undefined);
+    expect(explainState(whole)[0]?.words).toMatch(/starts from the beginning/);
+  });
+
+  test('of partitions deliver exactly once only where a key makes repeats harmless', () => {
+    const sink = { type: 'kafka', config: { brokers: 'b', topic: 'copy' } };
+    const state = { type: 'file', config: { path: 's' } };
+    const exact = { delivery: 'exactly_once', pipeline: { source: KAFKA, sink, state } };
+    expect(planned(exact).rows[0]?.guarantee).toMatch(/watermark/);
+    expect(issuesOf(() => planned({ ...exact, shard: { count: 2 } }))).toEqual([
+      'exactly_once_unreachable delivery',
+    ]);
+    const config = {
+      connection_url: 'postgres://h/d',
+      table_name: 't',
+      column_mapping: 'auto_map',
+      write_mode: 'upsert',
+      key: ['offset'],
+    };
+    const keyed = { source: KAFKA, sink: { type: 'postgres', config } };
+    expect(planned({ shard: { count: 2 } }, keyed).rows[0]?.guarantee).toMatch(/keyed upsert/);
   });
 
   test('of objects exclude positions', () => {

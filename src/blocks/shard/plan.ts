@@ -23,8 +23,11 @@ export interface RangePlan {
 
 export interface SharePlan {
   readonly count: number;
-  /** What falls into the parts: objects and files by the hash of their names, segments in turn. */
-  readonly of: 'objects' | 'files' | 'segments';
+  /**
+   * What falls into the parts: objects and files by the hash of their names, segments in turn,
+   * partitions as the brokers give them to members of a group.
+   */
+  readonly of: NonNullable<ReturnType<NonNullable<SourceDefinition['divides']>>>;
 }
 
 export interface ShardOfRow {
@@ -68,7 +71,7 @@ export function checkShard(
       'is cut into chunks already',
       'use `partition` or `shard`, or set `partition: null` in the row',
     );
-  if (reads?.bookmarks === true) {
+  if (reads?.bookmarks === true && reads.unbounded?.redelivery !== 'upstream') {
     refuse(
       'continues where it stopped, and parts that differ in every run have no such place',
       'read everything in each run, or remove `shard`',
@@ -90,15 +93,18 @@ export function warnAboutUnusedShard(
     'without_effect',
     path,
     message,
-    'set `shard: {key: <integer column>}` in the `config` of a `postgres`, `mysql` or `sqlite` source, or read many objects or files, or a `dynamodb` table in `segments`',
+    'set `shard: {key: <integer column>}` in the `config` of a `postgres`, `mysql` or `sqlite` source, or read many objects or files, topics of `kafka`, or a `dynamodb` table in `segments`',
   );
 }
 
 export function explainShard({ shard }: ShardOfRow): readonly Fact[] {
   if (shard === undefined) return [];
   if ('of' in shard) {
-    const by = shard.of === 'segments' ? 'in turn' : 'by the hash of their names';
-    const short = `${shard.count} shares of its ${shard.of}, ${by}`;
+    const { of, count } = shard;
+    const short =
+      of === 'partitions'
+        ? `up to ${count} members of its group, each with a share of the partitions`
+        : `${count} shares of its ${of}, ${of === 'segments' ? 'in turn' : 'by the hash of their names'}`;
     return [{ topic: 'shards', short, words: `The source is read in ${short}.` }];
   }
   const ranges = `up to ${shard.count} ranges of \`${shard.key}\`, known when the row starts`;

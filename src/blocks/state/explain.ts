@@ -1,3 +1,5 @@
+import { readsShares } from '../../kit/share.ts';
+import { capabilitiesOf } from '../../kit/source.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
 import type { Fact } from '../define-block.ts';
 
@@ -9,15 +11,18 @@ export function explainState(row: PlannedRow): readonly Fact[] {
   return [{ topic: 'state', short, words: resumes(row) }];
 }
 
-function resumes({ source, state, stateKey }: PlannedRow): string {
-  if (state === undefined) return 'Every run starts from the beginning: there is no state store.';
-  const bookmarks =
+function resumes(row: PlannedRow): string {
+  const { source, state, stateKey } = row;
+  const reads =
     source.judged === undefined
       ? undefined
-      : source.definition.capabilities(source.judged).bookmarks;
-  if (bookmarks === undefined)
+      : capabilitiesOf(source.definition, source.judged, readsShares(row.shard));
+  if (reads?.unbounded?.redelivery === 'upstream')
+    return 'The next run goes on where this one stops: the other side delivers again what was not acknowledged.';
+  if (state === undefined) return 'Every run starts from the beginning: there is no state store.';
+  if (reads === undefined)
     return `If the source keeps a bookmark, ${state.type} stores it under ${stateKey}, and the next run goes on there.`;
-  if (bookmarks)
+  if (reads.bookmarks)
     return `The next run goes on where this one stops; ${state.type} keeps the bookmark under ${stateKey}.`;
   return `Every run starts from the beginning: the source keeps no bookmark, although there is a state store (${state.type}).`;
 }

@@ -1,7 +1,7 @@
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { APPEND_ONLY, defineSink } from '../../kit/sink.ts';
-import { defineSource } from '../../kit/source.ts';
-import { discoverTopics, probeKafka } from './client/probe.ts';
+import { defineSource, type SourceCapabilities, type Unbounded } from '../../kit/source.ts';
+import { countPartitions, discoverTopics, probeKafka } from './client/probe.ts';
 import { brokerList } from '../../lib/kafka/kafka.ts';
 import {
   kafkaSinkConfig,
@@ -45,12 +45,11 @@ export const kafkaSource = defineSource<KafkaSourceConfig>({
       max_messages: 100_000,
     },
   ],
-  capabilities: (config) => ({
-    replay: 'positional',
-    bookmarks: true,
-    encodings: keyFormOf(config) === undefined ? [] : [JSON_LINES.name],
-    unbounded: { redelivery: 'bookmark', idleFlushMs: IDLE_FLUSH_MS },
-  }),
+  capabilities: (config) => capabilities(config, 'bookmark'),
+  divides: () => 'partitions',
+  mostShares: countPartitions,
+  // The group has one position for all of its members, which is committed after records are written.
+  shareCapabilities: (config) => ({ ...capabilities(config, 'upstream'), replay: 'none' }),
   datasetUri: ({ brokers, topics }) => kafkaUri(brokers, topics.join(',')),
   open: openKafkaSource,
   probe: probeKafka,
@@ -78,6 +77,18 @@ export const kafkaSink = defineSink<KafkaSinkConfig>({
   open: openKafkaSink,
   probe: probeKafka,
 });
+
+function capabilities(
+  config: KafkaSourceConfig,
+  redelivery: Unbounded['redelivery'],
+): SourceCapabilities {
+  return {
+    replay: 'positional',
+    bookmarks: true,
+    encodings: keyFormOf(config) === undefined ? [] : [JSON_LINES.name],
+    unbounded: { redelivery, idleFlushMs: IDLE_FLUSH_MS },
+  };
+}
 
 function kafkaUri(brokers: string, topic: string): string {
   return `kafka://${brokerList(brokers)[0]}?topic=${topic}`;

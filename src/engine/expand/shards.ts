@@ -6,6 +6,7 @@ import { RunError } from '../../lib/errors.ts';
 import type { RangePlan, ShardPlan } from '../../blocks/shard/plan.ts';
 import type { PlannedSource } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
+import { wrapConnectorError } from '../failure.ts';
 import { firstRecord } from '../first-record.ts';
 import type { Expansion } from './expansion.ts';
 import { SINGLE_ITERATION, type RangeShard, type Shard } from './iteration.ts';
@@ -39,11 +40,21 @@ export async function shardsOf(
   asking: Asking,
 ): Promise<readonly Shard[]> {
   if ('key' in plan) return rangesOf(plan, source, asking);
-  const { count } = plan;
+  const count = Math.min(plan.count, await mostSharesOf(source, asking));
   return Array.from({ length: count }, (_, index) => ({
     id: String(index),
     share: { index, count },
   }));
+}
+
+async function mostSharesOf(source: PlannedSource, { context, tokens }: Asking): Promise<number> {
+  const { type, definition } = source;
+  try {
+    return (await definition.mostShares?.(resolvePart(source, tokens), context)) ?? Infinity;
+  } catch (error) {
+    context.signal.throwIfAborted();
+    throw wrapConnectorError('Source', type, error);
+  }
 }
 
 /** Asks the source between which values its result lies. */

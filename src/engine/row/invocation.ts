@@ -47,6 +47,8 @@ export interface OpenedInvocation {
   readonly pool: StagePool;
   readonly state: StateStore | undefined;
   readonly stateKey: string;
+  /** Under which the position is that the read begins after, if the other side knows no later one. */
+  readonly startKey: string;
   /** Present when no other run may use the state key. */
   readonly lease?: StateLease | undefined;
   /** Present where another server may take the run over and there is something to write. */

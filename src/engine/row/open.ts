@@ -13,6 +13,7 @@ import {
   type Sink,
   type SinkCapabilities,
 } from '../../kit/sink.ts';
+import { capabilitiesOf } from '../../kit/source.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import type { DlqPlan } from '../../blocks/dlq/plan.ts';
 import type { PlannedRow, PlannedSink } from '../../plan/plan.ts';
@@ -96,6 +97,7 @@ export async function openInvocation(
     pool,
     state,
     stateKey,
+    startKey: startKeyOf(request, stateKey, input),
     lease,
     storesPositions: storesPositions(request),
     fence: request.dryRun === true ? undefined : request.fence,
@@ -123,6 +125,17 @@ async function openState(
   const open = async (): Promise<StateStore> =>
     state.definition.open(resolve(request, state), context);
   return openPart('State', state, open, closers);
+}
+
+/** Where the other side remembers what its shares moved, only the row as a whole has a position. */
+function startKeyOf(
+  { row, iteration }: InvocationRequest,
+  stateKey: string,
+  { unbounded }: Pick<OpenedInvocation, 'unbounded'>,
+): string {
+  return iteration.shard !== undefined && unbounded?.redelivery === 'upstream'
+    ? row.stateKey
+    : stateKey;
 }
 
 /** Only runs that store positions need the state for themselves. */
@@ -165,7 +178,8 @@ async function openInput(
   closers.defer(leave);
   const labels = { pipeline: context.pipeline, row: row.id, connector: row.source.type };
   countOpen(metrics.sourceInFlight, labels, request, closers);
-  const { replay, unbounded, bookmarks } = row.source.definition.capabilities(config);
+  const isShare = iteration.shard?.share !== undefined;
+  const { replay, unbounded, bookmarks } = capabilitiesOf(row.source.definition, config, isShare);
   return { source, replay, unbounded, bookmarks, leave };
 }
 

@@ -76,11 +76,11 @@ function tokensOf({
 }
 
 async function lastBookmark(invocation: OpenedInvocation): Promise<JsonValue | undefined> {
-  const { state, stateKey, env, labels, row } = invocation;
+  const { state, startKey, env, labels, row } = invocation;
   if (state === undefined || row.readsAnew === true) return undefined;
   const from = env.clock.elapsedMs();
   try {
-    const value = await state.get(stateKey);
+    const value = await state.get(startKey);
     env.metrics.inc(metrics.stateGets, {
       ...labels,
       outcome: value === undefined ? 'miss' : 'hit',

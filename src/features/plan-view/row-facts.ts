@@ -1,3 +1,5 @@
+import { readsShares } from '../../kit/share.ts';
+import { capabilitiesOf } from '../../kit/source.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
 
 /** What is known of a row before a record moves; what depends on run-time tokens is absent. */
@@ -14,7 +16,10 @@ export interface RowFacts {
 
 export function factsOf(row: PlannedRow): RowFacts {
   const { source: from, sink: to } = row;
-  const source = from.judged === undefined ? undefined : from.definition.capabilities(from.judged);
+  const source =
+    from.judged === undefined
+      ? undefined
+      : capabilitiesOf(from.definition, from.judged, readsShares(row.shard));
   const sink = to.judged === undefined ? undefined : to.definition.capabilities(to.judged);
   return {
     sourceUri: from.deferred ? undefined : from.definition.datasetUri(from.parsed),

@@ -1,12 +1,14 @@
 /** What is there, asked of the brokers without reading or writing a message. */
 import type { Admin } from '@platformatic/kafka';
-import type { PartContext } from '../../../kit/context.ts';
+import type { PartContext, SourceContext } from '../../../kit/context.ts';
 import type { ProbeFinding } from '../../../kit/probe.ts';
 import type { Discovered } from '../../../kit/source.ts';
 import { AppError } from '../../../lib/errors.ts';
 import { kafkaError, kafkaLibrary } from '../../../lib/kafka/kafka.ts';
 import { untilAborted } from '../../../lib/until-aborted.ts';
+import { readAgain } from '../../_brokers/read-again.ts';
 import type { KafkaSinkConfig, KafkaSourceConfig } from '../config.ts';
+import { partitionsOf } from '../read/start.ts';
 import { clientOptions, sinkSettings, sourceSettings } from './settings.ts';
 
 type Config = KafkaSourceConfig | KafkaSinkConfig;
@@ -53,6 +55,17 @@ async function withAdmin<T>(
   } finally {
     void admin.close().catch(() => {});
   }
+}
+
+/** How many members of a group can have something to read. */
+export async function countPartitions(
+  config: KafkaSourceConfig,
+  context: SourceContext,
+): Promise<number> {
+  const again = readAgain(context, { forMs: config.session_timeout * 1000 });
+  return again(() =>
+    withAdmin(config, context, async (admin) => (await partitionsOf(admin, config.topics)).length),
+  );
 }
 
 /** The topics that are not the brokers' own, each with the number of its messages. */

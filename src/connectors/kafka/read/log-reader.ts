@@ -204,6 +204,7 @@ export class LogReader {
   /** Called when there is little or nothing left to take: that bounds the memory. */
   async #startFetches(answerMs = Infinity): Promise<void> {
     const { consumer, settings } = this.#options;
+    if (this.#logs.size === 0) return;
     const metadata = await this.#metadata();
     const byNode = new Map<number, Log[]>();
     for (const log of this.#logs.values()) {

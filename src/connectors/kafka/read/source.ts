@@ -1,20 +1,22 @@
 import type { Admin, Consumer } from '@platformatic/kafka';
 import type { SourceContext } from '../../../kit/context.ts';
-import { Page } from '../../../kit/page.ts';
+import { Page, type Lane } from '../../../kit/page.ts';
 import { PageFill, pageBounds } from '../../../kit/page-bounds.ts';
+import type { Share } from '../../../kit/share.ts';
 import type { ReadRequest, Source, SourceLag } from '../../../kit/source.ts';
 import { AppError, ConnectorError } from '../../../lib/errors.ts';
 import { kafkaError, kafkaLibrary } from '../../../lib/kafka/kafka.ts';
-import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
+import { stringifyJson, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { untilAborted } from '../../../lib/until-aborted.ts';
 import { readAgain } from '../../_brokers/read-again.ts';
 import { clientOptions, sourceSettings } from '../client/settings.ts';
 import type { KafkaSourceConfig } from '../config.ts';
 import { decoderOf, registryOf } from '../formats/decode.ts';
+import { GroupMember, groupTimes } from './group-member.ts';
 import { LogReader, type LogMessage, type OffsetRange, type Position } from './log-reader.ts';
 import { pageMakerOf } from './page-maker.ts';
 import { recordOf, sizeOf, type Decoders } from './record.ts';
-import { bookmarkOf, positionsIn, startOf } from './start.ts';
+import { bookmarkOf, generationIn, positionsIn, startOf, startOfMember } from './start.ts';
 
 /** How long a message waits until its page is given. */
 export const IDLE_FLUSH_MS = 200;
@@ -28,8 +30,8 @@ export async function openKafkaSource(
   return new KafkaSource({
     config,
     context,
-    openConsumer: () =>
-      new ConsumerClient({ ...options, groupId: config.group_id, autocommit: false }),
+    openConsumer: (more = {}) =>
+      new ConsumerClient({ ...options, groupId: config.group_id, autocommit: false, ...more }),
     openAdmin: () => new AdminClient(options),
   });
 }
@@ -37,8 +39,21 @@ export async function openKafkaSource(
 interface Setup {
   readonly config: KafkaSourceConfig;
   readonly context: SourceContext;
-  readonly openConsumer: () => Consumer;
+  readonly openConsumer: (more?: { requestTimeout?: number; retries?: number }) => Consumer;
   readonly openAdmin: () => Admin;
+}
+
+/** What a page belongs to that a member of the group gives. */
+interface PartOfGroup {
+  readonly generation: number;
+  /** Whether the group takes the partitions back. */
+  isOver(): boolean;
+}
+
+/** Members give as many together as one reader would. */
+function mostOf({ max_messages: most = Infinity }: KafkaSourceConfig, share?: Share): number {
+  if (share === undefined || most === Infinity) return most;
+  return Math.floor(most / share.count) + (share.index < most % share.count ? 1 : 0);
 }
 
 class KafkaSource implements Source {
@@ -54,6 +69,13 @@ class KafkaSource implements Source {
   /** Milliseconds without a message. */
   #idleMs = 0;
   #skipped = 0;
+  /** Messages that may still be given. */
+  #left = Infinity;
+  #member: GroupMember | undefined;
+  /** The bookmark of the last page that was given and is not committed; of members only. */
+  #uncommitted: string | undefined;
+  /** A member gives no more pages until the group has agreed anew. */
+  #isGiving = false;
 
   constructor(setup: Setup) {
     const { config, context } = setup;
@@ -64,25 +86,78 @@ class KafkaSource implements Source {
       key: decoderOf(config.key_format, registry),
       value: decoderOf(config.value_format, registry),
     };
-    if (config.commit_offsets) this.acknowledge = (bookmark) => this.#commit(bookmark);
+    if (context.share !== undefined)
+      this.acknowledge = (bookmark) => this.#commitAsMember(bookmark);
+    else if (config.commit_offsets) this.acknowledge = (bookmark) => this.#commit(bookmark);
   }
 
-  async *pages({ bookmark: from, lane, limit = Infinity }: ReadRequest): AsyncGenerator<Page> {
+  async *pages(request: ReadRequest): AsyncGenerator<Page> {
     const { config, context } = this.#setup;
-    const { isAnchor, reader } = await this.#start(from);
-    // What comes from now on must not be lost when this run ends before any of it does.
-    if (isAnchor) yield Page.ofRecords([], { bookmark: bookmarkOf(reader.positions()) });
+    const { bookmark, limit = Infinity } = request;
+    this.#left = Math.min(limit, mostOf(config, context.share));
+    if (context.share !== undefined && this.#left > 0) yield* this.#pagesAsMember(request);
+    else {
+      const { isAnchor, reader } = await this.#start(bookmark);
+      // What comes from now on must not be lost when this run ends before any of it does.
+      if (isAnchor) yield Page.ofRecords([], { bookmark: bookmarkOf(reader.positions()) });
+      yield* this.#pagesOf(reader, request.lane);
+    }
+    this.#tellSkipped();
+  }
+
+  /** What the brokers give to this member, until it is idle; they give more when others leave. */
+  async *#pagesAsMember({ bookmark, lane }: ReadRequest): AsyncGenerator<Page> {
+    const { config, context, openConsumer } = this.#setup;
+    const { topics, session_timeout } = config;
+    const consumer = (this.#consumer ??= openConsumer());
+    const member = (this.#member = new GroupMember({
+      topics,
+      times: groupTimes(session_timeout),
+      context,
+      openMember: openConsumer,
+      openCommitter: openConsumer,
+    }));
+    await this.#again(() => this.#asked('the group cannot be joined', member.join()));
+    try {
+      for (;;) {
+        this.#handOver();
+        const assignment = await member.assignment();
+        const { partitions, generation } = assignment;
+        const start = startOfMember(consumer, config, { partitions, bookmark });
+        const { positions, isAnchor } = await this.#again(() =>
+          this.#asked('the position cannot be found', start),
+        );
+        this.#isGiving = true;
+        this.#idleMs = 0;
+        const reader = this.#readerAt(consumer, positions);
+        if (isAnchor) yield this.#givenByMember(bookmarkOf(positions, generation));
+        const isOver = (): boolean => !member.has(assignment);
+        yield* this.#pagesOf(reader, lane, { generation, isOver });
+        if (!isOver()) return;
+      }
+    } finally {
+      this.#handOver();
+    }
+  }
+
+  #givenByMember(bookmark: JsonObject): Page {
+    this.#uncommitted = stringifyJson(bookmark);
+    return Page.ofRecords([], { bookmark });
+  }
+
+  async *#pagesOf(reader: LogReader, lane: Lane, part?: PartOfGroup): AsyncGenerator<Page> {
+    const { config, context } = this.#setup;
     const fill = new PageFill(pageBounds(config.batch_size, context.pageBytes));
     const maker = pageMakerOf(lane, config);
-    let left = Math.min(limit, config.max_messages ?? Infinity);
     const cut = (before?: LogMessage): Page => {
       this.#given = reader.positions(before);
-      const bookmark = bookmarkOf(this.#given);
+      const bookmark = bookmarkOf(this.#given, part?.generation);
+      if (part !== undefined) this.#uncommitted = stringifyJson(bookmark);
       const page = maker.take({ bookmark, bytes: fill.bytes });
       fill.clear();
       return page;
     };
-    while (left > 0) {
+    while (this.#left > 0 && part?.isOver() !== true) {
       const isFilling = maker.count > 0 && config.batch_size !== 0;
       const message = reader.take() ?? (await this.#next(reader, isFilling));
       if (message === 'pause' && maker.count > 0) yield cut();
@@ -96,14 +171,14 @@ class KafkaSource implements Source {
         const size = sizeOf(message);
         if (!fill.add(size)) {
           yield cut(message);
+          context.signal.throwIfAborted();
           fill.add(size);
         }
         maker.add(message, record);
-        left -= 1;
+        this.#left -= 1;
       }
     }
     if (maker.count > 0) yield cut();
-    this.#tellSkipped();
   }
 
   lag(): SourceLag | undefined {
@@ -112,30 +187,32 @@ class KafkaSource implements Source {
   }
 
   async close(): Promise<void> {
-    const [consumer, admin] = [this.#consumer, this.#admin];
+    const [consumer, admin, member] = [this.#consumer, this.#admin, this.#member];
     this.#consumer = undefined;
     this.#admin = undefined;
+    this.#member = undefined;
+    await member?.leave();
     await consumer?.close().catch(() => {});
     await admin?.close().catch(() => {});
   }
 
   async #start(bookmark: JsonValue | undefined) {
     const { config, context, openConsumer } = this.#setup;
-    const { signal, env } = context;
-    signal.throwIfAborted();
-    const settings = sourceSettings(config);
+    context.signal.throwIfAborted();
     const consumer = (this.#consumer ??= openConsumer());
     const { positions, isAnchor } = await this.#again(() =>
       this.#asked('the position cannot be found', startOf(consumer, config, bookmark)),
     );
+    return { reader: this.#readerAt(consumer, positions), isAnchor };
+  }
+
+  #readerAt(consumer: Consumer, positions: readonly Position[]): LogReader {
+    const { config, context } = this.#setup;
+    const settings = sourceSettings(config);
     const outOfRange = (at: Position, range: OffsetRange): bigint => this.#moved(at, range);
-    const reader = new LogReader(
-      { consumer, settings, context: { env, signal }, outOfRange },
-      positions,
-    );
-    this.#reader = reader;
+    this.#reader = new LogReader({ consumer, settings, context, outOfRange }, positions);
     this.#given = positions;
-    return { reader, isAnchor };
+    return this.#reader;
   }
 
   /**
@@ -216,6 +293,28 @@ class KafkaSource implements Source {
         admin.alterConsumerGroupOffsets({ groupId: config.group_id, topics }),
       ),
     );
+  }
+
+  async #commitAsMember(bookmark: JsonValue): Promise<void> {
+    const positions = positionsIn(bookmark);
+    const isTaken = await this.#again(() =>
+      this.#asked(
+        'the position cannot be committed to the group',
+        this.#member?.commit(generationIn(bookmark), positions) ?? Promise.resolve(false),
+      ),
+    );
+    if (!isTaken)
+      this.#setup.context.env.log.warn(
+        'the group gave partitions to others before they were committed: some of their messages are written a second time',
+      );
+    if (stringifyJson(bookmark) === this.#uncommitted) this.#uncommitted = undefined;
+    if (!this.#isGiving) this.#handOver();
+  }
+
+  /** No page is given until the group has agreed anew, which it can when all are committed. */
+  #handOver(): void {
+    this.#isGiving = false;
+    if (this.#uncommitted === undefined) this.#member?.handOver();
   }
 
   async #asked<T>(doing: string, work: Promise<T>): Promise<T> {

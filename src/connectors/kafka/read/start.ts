@@ -19,12 +19,7 @@ export async function startOf(
   { topics, auto_offset_reset: reset }: KafkaSourceConfig,
   bookmark: JsonValue | undefined,
 ): Promise<Start> {
-  const metadata = await consumer.metadata({ topics, forceUpdate: true });
-  const partitions = topics.flatMap((topic) => {
-    const { partitionsCount: count = 0 } = metadata.topics.get(topic) ?? {};
-    if (count === 0) throw new ConnectorError('missing', `Kafka has no topic \`${topic}\``);
-    return Array.from({ length: count }, (_, partition) => ({ topic, partition }));
-  });
+  const partitions = await partitionsOf(consumer, topics);
   const marked = markedOffsets(bookmark);
   const open = partitions.filter(({ topic, partition }) => !marked.has(keyOf(topic, partition)));
   // A partition that the bookmark does not have was added since: all of it is new.
@@ -44,13 +39,55 @@ export async function startOf(
   return { positions, isAnchor };
 }
 
+/**
+ * Where a member of the group begins with partitions that it was given: at what the group has
+ * committed, or behind the bookmark of a run without members where that is farther.
+ */
+export async function startOfMember(
+  consumer: Consumer,
+  { auto_offset_reset: reset }: KafkaSourceConfig,
+  { partitions, bookmark }: { partitions: readonly Partition[]; bookmark: JsonValue | undefined },
+): Promise<Start> {
+  if (partitions.length === 0) return { positions: [], isAnchor: false };
+  const marked = markedOffsets(bookmark);
+  const topics = [...new Set(partitions.map(({ topic }) => topic))];
+  const [committed, ends] = await Promise.all([
+    committedOffsets(consumer, partitions),
+    offsetsAt(consumer, topics, reset === 'earliest' ? EARLIEST : LATEST),
+  ]);
+  let isAnchor = false;
+  const positions = partitions.map(({ topic, partition }): Position => {
+    const key = keyOf(topic, partition);
+    const [first = -1n, second = -1n] = [marked.get(key), committed.get(key)];
+    const known = first > second ? first : second;
+    if (known < 0n) isAnchor = true;
+    return { topic, partition, offset: known < 0n ? (ends.get(topic)?.[partition] ?? 0n) : known };
+  });
+  return { positions, isAnchor };
+}
+
+export type Partition = Pick<Position, 'topic' | 'partition'>;
+
+/** Of all topics; one that is not there is an error. */
+export async function partitionsOf(
+  client: Pick<Consumer, 'metadata'>,
+  topics: readonly string[],
+): Promise<Partition[]> {
+  const metadata = await client.metadata({ topics: [...topics], forceUpdate: true });
+  return topics.flatMap((topic) => {
+    const { partitionsCount: count = 0 } = metadata.topics.get(topic) ?? {};
+    if (count === 0) throw new ConnectorError('missing', `Kafka has no topic \`${topic}\``);
+    return Array.from({ length: count }, (_, partition) => ({ topic, partition }));
+  });
+}
+
 export function offsetsAt(consumer: Consumer, topics: readonly string[], timestamp: bigint) {
   return consumer.listOffsets({ topics: [...topics], timestamp });
 }
 
 async function committedOffsets(
   consumer: Consumer,
-  open: readonly { readonly topic: string; readonly partition: number }[],
+  open: readonly Partition[],
 ): Promise<ReadonlyMap<string, bigint>> {
   const topics = [...new Set(open.map(({ topic }) => topic))].map((topic) => ({
     topic,
@@ -66,8 +103,10 @@ async function committedOffsets(
   return offsets;
 }
 
-export function bookmarkOf(positions: readonly Position[]): JsonObject {
+/** `generation`: that of the group in which a member was given the partitions. */
+export function bookmarkOf(positions: readonly Position[], generation?: number): JsonObject {
   return {
+    ...(generation === undefined ? {} : { generation }),
     partition_offsets: positions.map(({ topic, partition, offset }) => ({
       topic,
       partition,
@@ -95,6 +134,11 @@ export function positionsIn(bookmark: JsonValue | undefined): Position[] {
     if (typeof topic !== 'string' || typeof partition !== 'number' || !isOffset) throw unreadable();
     return { topic, partition, offset: BigInt(offset as number | bigint) };
   });
+}
+
+export function generationIn(bookmark: JsonValue): number | undefined {
+  const generation = isObject(bookmark) ? bookmark['generation'] : undefined;
+  return typeof generation === 'number' ? generation : undefined;
 }
 
 function unreadable(): ConnectorError {
