@@ -4,7 +4,7 @@ import { Gate } from '../../lib/gate.ts';
 import { connectPostgres, openPostgresPool } from '../../lib/sql/postgres.ts';
 import { HistoryError } from '../history.ts';
 import { query } from './connection.ts';
-import { isUnreachable, Presence, refusedError, unreachableError } from './presence.ts';
+import { isOutdated, isUnreachable, Presence, refusedError, unreachableError } from './presence.ts';
 import { PostgresWriter } from './writer.ts';
 import type {
   Row,
@@ -136,7 +136,7 @@ export class PostgresStore implements SqlStore {
   async read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
     if (this.#deferred.size > 0) await Promise.allSettled(this.#deferred);
     const leave = await this.#readers.enter();
-    const reading = this.#readTwice(sql, values).finally(leave);
+    const reading = this.#readAgain(sql, values).finally(leave);
     const { rows } = await this.#inTime(reading, this.#presence.waitMs);
     return rows;
   }
@@ -176,12 +176,17 @@ export class PostgresStore implements SqlStore {
     await this.#pool.end();
   }
 
-  /** A connection that broke while nobody used it is found by the next query. */
-  async #readTwice(sql: string, values: readonly SqlValue[]): Promise<SqlResult> {
-    const read = (): Promise<SqlResult> => this.#useTables((client) => query(client, sql, values));
-    return this.#ask(() =>
-      read().catch((error: unknown) => (isUnreachable(error) ? read() : Promise.reject(error))),
-    );
+  /** A connection that broke, or is outdated, while nobody used it is found by the next query. */
+  async #readAgain(sql: string, values: readonly SqlValue[]): Promise<SqlResult> {
+    return this.#ask(async () => {
+      for (let tries = 1; ; tries += 1)
+        try {
+          return await this.#useTables((client) => query(client, sql, values));
+        } catch (error) {
+          if (tries > (isOutdated(error) ? CONNECTIONS : 1)) throw error;
+          if (!isOutdated(error) && !isUnreachable(error)) throw error;
+        }
+    });
   }
 
   async #ask<T>(work: () => Promise<T>): Promise<T> {

@@ -60,6 +60,11 @@ export function isPassing(error: unknown): boolean {
   return isUnreachable(error) && !WRONG_ADDRESS.some((start) => code.startsWith(start));
 }
 
+/** A newer server added a column: what a connection prepared before gives other rows now. */
+export function isOutdated(error: unknown): boolean {
+  return stateOf(error) === '0A000';
+}
+
 /** Two transactions were in each other's way; one of them was rolled back. */
 export function isConflict(error: unknown): boolean {
   return ['40001', '40P01'].includes(stateOf(error) ?? '');

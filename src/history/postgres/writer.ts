@@ -10,6 +10,7 @@ import { HistoryError } from '../history.ts';
 import { queryAll } from './connection.ts';
 import {
   isConflict,
+  isOutdated,
   isUnreachable,
   refusedError,
   unreachableError,
@@ -144,7 +145,8 @@ export class PostgresWriter {
         continue;
       }
       this.#presence.noteAnswer();
-      if (isConflict(outcome.error) && (conflicts += 1) < CONFLICT_TRIES) continue;
+      const passes = isConflict(outcome.error) || isOutdated(outcome.error);
+      if (passes && (conflicts += 1) < CONFLICT_TRIES) continue;
       if (waiting.length > 1) return this.#commitEach(waiting);
       for (const write of waiting) settle(write, () => write.reject(refusedError(outcome.error)));
     }
