@@ -2,6 +2,7 @@
  * What servers need that work on one queue. Times are those of the database: the clocks of the
  * machines may differ.
  */
+import type { RunPriority } from '../wire/run-priority.ts';
 import type { ShardProgress } from '../wire/shards.ts';
 import type { AdoptedRun, History, Instance, RunEnding, RunFence } from './history.ts';
 import type { CancelledShards, EndOfShard, NewShard } from './shards.ts';
@@ -19,8 +20,8 @@ export interface ClaimRequest {
   readonly owner: string;
   readonly leaseMs: number;
   readonly limit: number;
-  /** Pipelines take turns: begins with the one behind this name. */
-  readonly behind: string;
+  /** The pipelines of a priority take turns: begins with the one behind this name. */
+  readonly behind: Readonly<Partial<Record<RunPriority, string>>>;
 }
 
 /** A run of this instance whose lease was extended. */
@@ -61,7 +62,8 @@ export interface Member extends Instance {
 export interface ShardStore {
   /** Puts the shards of a run into the queue in place of the run. False when the fence is stale. */
   splitRun(fence: RunFence, shards: readonly NewShard[]): Promise<boolean>;
-  /** Takes shards that no server holds, of the oldest runs first, and starts them. */
+  /** Takes shards that no server holds, of runs of a higher priority first, then of the oldest, and starts
+   * them. */
   claimShards(
     request: Pick<ClaimRequest, 'owner' | 'leaseMs' | 'limit'>,
   ): Promise<readonly ClaimedRun[]>;
@@ -81,8 +83,8 @@ export interface ShardStore {
 export interface ClusterStore {
   /**
    * Takes queued runs that no server holds and starts them; one whose end was asked for stays
-   * queued, for its new owner to end it. Of one pipeline the oldest come first. Each run goes to
-   * one server only.
+   * queued, for its new owner to end it. Those of a higher priority come first, and of one pipeline
+   * the oldest. Each run goes to one server only.
    */
   claimRuns(request: ClaimRequest): Promise<readonly ClaimedRun[]>;
   /** One run, if it is queued and no server holds it; it is not started. */

@@ -91,7 +91,7 @@ export interface Adoption {
   readonly owner: string;
   readonly leaseUntil: string;
   readonly now: string;
-  /** At most so many runs, the oldest first. */
+  /** At most so many runs, in the order of `byTurn` (`turns.ts`). */
   readonly limit: number;
 }
 

@@ -1,5 +1,6 @@
 /** Backfills as the HTTP API shows them. */
 import { z } from 'zod';
+import { submissionSchema } from './run.ts';
 
 export const backfillRequestSchema = z
   .strictObject({
@@ -33,6 +34,7 @@ export const backfillRequestSchema = z
       .nullish()
       .meta({ description: 'Metadata stored on every run.' }),
     timeout_secs: z.int().positive().nullish().meta({ description: 'Wall-clock cap of each run.' }),
+    priority: submissionSchema.shape.priority,
     callback: z
       .unknown()
       .optional()

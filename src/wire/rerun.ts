@@ -25,6 +25,7 @@ export const rerunRequestSchema = z
     labels: settings.labels.meta({ description: 'Labels, over those of the run.' }),
     timeout_secs: settings.timeout_secs.meta({ description: 'In place of that of the run.' }),
     concurrency: settings.concurrency.meta({ description: 'In place of that of the run.' }),
+    priority: settings.priority.meta({ description: 'In place of that of the run.' }),
     doctor_first: settings.doctor_first,
     idempotency_key: settings.idempotency_key,
     callback: settings.callback,

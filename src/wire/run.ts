@@ -1,5 +1,6 @@
 /** Runs as the HTTP API shows them. */
 import { z } from 'zod';
+import { RUN_PRIORITIES } from './run-priority.ts';
 import { MAX_CONCURRENCY, RUN_STATUSES } from './run-status.ts';
 import { shardCountsSchema } from './shards.ts';
 
@@ -81,6 +82,10 @@ export const submissionSchema = z
         'Overrides the concurrency setting of every connector of this run that has one; `headgate plan` names them.',
       minimum: 1,
       maximum: MAX_CONCURRENCY,
+    }),
+    priority: z.enum(RUN_PRIORITIES).nullish().meta({
+      description:
+        'Of runs that wait, those of a higher priority begin first; `normal` when absent. It never stops a run that executes.',
     }),
     callback: callbackSchema.nullish(),
   })
@@ -171,6 +176,10 @@ export const runRecordSchema = z
       description:
         'Present when servers of a cluster execute the run in shards: how many of them are in which state.',
     }),
+    priority: z
+      .enum(RUN_PRIORITIES)
+      .optional()
+      .meta({ description: 'As submitted; absent where that is `normal`.' }),
     attempt: z.int().meta({ description: '0 for the first owner, one more for every requeue.' }),
     callback: z
       .unknown()

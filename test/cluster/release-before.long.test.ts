@@ -75,6 +75,12 @@ describe.skipIf(release === undefined)(title, () => {
       expect((await first.call('POST', `/v1/runs/${waiting}/cancel`)).status).toBe(202);
       expect((await second.ended(waiting)).status).toBe('cancelled');
 
+      // The earlier build executes what has a priority, which it does not know.
+      const [mine, other] = earlier === undefined ? [first, second] : [second, first];
+      const high = await mine.submit(await database.document('high'), { priority: 'high' });
+      expect(await mine.ended(high)).toMatchObject({ status: 'completed', priority: 'high' });
+      expect(await other.get(high)).toMatchObject({ status: 'completed', attempt: 0 });
+
       // One is killed: the other goes on after its bookmarks.
       ids.set('killed', await submit(second, 'killed'));
       await eventually(async () => expect(await database.count('killed')).toBeGreaterThan(200));

@@ -430,6 +430,21 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
 
       const adoption = { owner: 'new', leaseUntil: at(99), now: at(30), limit: 9 };
 
+      it('gives abandoned queued runs of a higher priority first', async () => {
+        const history = await open();
+        const levels = ['low', 'normal', 'high', 'normal'] as const;
+        for (const [n, priority] of levels.entries())
+          await history.admit(aRun(`${priority}-${n}`, { priority, submitted_at: at(n) }), {
+            submission: { content: 'c' },
+          });
+        const ids = async (limit: number): Promise<string[]> =>
+          (await history.adoptQueued({ ...adoption, limit })).map(({ run }) => run.run_id);
+        expect(await ids(2)).toEqual(['high-2', 'normal-1']);
+        await history.putInstance(instance('new'));
+        expect(await ids(9)).toEqual(['normal-3', 'low-0']);
+        expect((await history.getRun('low-0'))?.priority).toBe('low');
+      });
+
       it('gives abandoned queued runs to one new owner, the oldest first, with all that was stored', async () => {
         const history = await open();
         await history.putInstance(instance('alive'));

@@ -51,7 +51,10 @@ function headgate(
 }
 
 test('a document is run on the server and watched from here', { timeout: 60_000 }, async () => {
-  const submitted = await headgate(['submit', 'orders.yaml', '--follow', '--label', 'team=a']);
+  const submitted = await headgate([
+    ...['submit', 'orders.yaml', '--follow'],
+    ...['--label', 'team=a', '--priority', 'high'],
+  ]);
   expect(submitted.code, submitted.err).toBe(0);
   const id = submitted.out.trim();
   expect(submitted.err).toContain('completed');
@@ -59,7 +62,11 @@ test('a document is run on the server and watched from here', { timeout: 60_000 
   expect(readFileSync(shop.path('out.jsonl'), 'utf8').split('\n')).toHaveLength(4);
 
   const shown = await headgate(['runs', id, '--json']);
-  expect(JSON.parse(shown.out)).toMatchObject({ run_id: id, labels: { team: 'a' } });
+  expect(JSON.parse(shown.out)).toMatchObject({
+    run_id: id,
+    labels: { team: 'a' },
+    priority: 'high',
+  });
   const listed = await headgate(['runs', '--status', 'completed']);
   expect(listed.out).toMatch(new RegExp(`^run .*\\n${id} +orders +completed .* 3$`, 'm'));
   const stored = await headgate(['logs', id]);

@@ -56,7 +56,8 @@ const refusal = async (body: Body): Promise<[number, string]> => {
 
 describe('a backfill', () => {
   test('is one run for each window, with a name, labels, clock and output of its own; posted again it is the same runs', async () => {
-    const receipt = receiptOf(await post({ config: daily(), ...twoDays, labels: { team: 'a' } }));
+    const settings = { labels: { team: 'a' }, priority: 'low' };
+    const receipt = receiptOf(await post({ config: daily(), ...twoDays, ...settings }));
     expect(receipt).toEqual({
       backfill: expect.stringMatching(/^[0-9a-f]{16}$/),
       descriptor: 'time|2026-01-01T00:00:00+00:00|2026-01-03T00:00:00+00:00|1d|orders',
@@ -81,12 +82,19 @@ describe('a backfill', () => {
     });
     const runs = await Promise.all(idsOf(receipt).map((id) => program.ended(id)));
     expect(
-      runs.map(({ name, status, labels, idempotency_key: key }) => ({ name, status, labels, key })),
+      runs.map(({ name, status, labels, idempotency_key: key, priority }) => ({
+        name,
+        status,
+        labels,
+        key,
+        priority,
+      })),
     ).toEqual(
       ['20260101T000000Z', '20260102T000000Z'].map((unit) => ({
         name: `orders-backfill-${unit}`,
         status: 'completed',
         labels: { team: 'a', backfill: receipt.backfill, backfill_unit: unit },
+        priority: 'low',
         key: `backfill:${receipt.backfill}:${unit}`,
       })),
     );

@@ -31,7 +31,9 @@ const hook = (name: string, more: Body = {}): Body => ({
   ...more,
 });
 const HOOKS: readonly Body[] = [
-  hook('plain', { run: { labels: { team: 'a', 'svc.trigger.method': 'mine' }, timeout_secs: 60 } }),
+  hook('plain', {
+    run: { labels: { team: 'a', 'svc.trigger.method': 'mine' }, timeout_secs: 60, priority: 'low' },
+  }),
   hook('both', { methods: ['POST', 'PUT'], run: { name: 'run-of-{name}' } }),
   hook('deduped', { dedupe_header: 'X-Delivery' }),
   hook('debounced', { debounce_secs: 3600 }),
@@ -111,6 +113,7 @@ describe('a request to a webhook', () => {
     expect(run).toMatchObject({
       status: 'completed',
       name: 'plain',
+      priority: 'low',
       labels: {
         'svc.trigger.name': 'plain',
         'svc.trigger.type': 'webhook',

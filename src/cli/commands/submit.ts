@@ -6,11 +6,18 @@ import type {
   TemplateRunAnswer,
 } from '../../client/index.ts';
 import { AppError, messageOf } from '../../lib/errors.ts';
+import { RUN_PRIORITIES } from '../../wire/run-priority.ts';
 import { configFile } from '../framework/config-file.ts';
 import { defineCommand } from '../framework/command.ts';
 import type { CliContext } from '../framework/context.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
-import { integerOption, listOption, switchOption, textOption } from '../framework/option.ts';
+import {
+  choiceOption,
+  integerOption,
+  listOption,
+  switchOption,
+  textOption,
+} from '../framework/option.ts';
 import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 import { REMOTE_OPTIONS, withServer } from '../remote/connect.ts';
 import { exitWithRun } from '../remote/watch-run.ts';
@@ -50,6 +57,12 @@ export const submitCommand = defineCommand({
       min: 1,
       description: 'Requests or readers at the same time, for connectors that have several.',
     }),
+    priority: choiceOption({
+      value: 'LEVEL',
+      choices: RUN_PRIORITIES,
+      default: 'normal',
+      description: 'Of runs that wait, those of a higher priority begin first.',
+    }),
     doctorFirst: switchOption({
       description: 'Check connections first; nothing runs if one fails.',
     }),
@@ -77,6 +90,7 @@ export const submitCommand = defineCommand({
       ...(options.clock === undefined ? {} : { clock: options.clock }),
       ...(options.timeoutSecs === undefined ? {} : { timeout_secs: options.timeoutSecs }),
       ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+      ...(options.priority === 'normal' ? {} : { priority: options.priority }),
       ...(options.doctorFirst ? { doctor_first: true } : {}),
     };
     const submit = submissionOf(context, config, options);

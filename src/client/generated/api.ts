@@ -41,6 +41,10 @@ export interface RunSubmitBody {
    * Overrides the concurrency setting of every connector of this run that has one; `headgate plan` names them.
    */
   concurrency?: number | null;
+  /**
+   * Of runs that wait, those of a higher priority begin first; `normal` when absent. It never stops a run that executes.
+   */
+  priority?: ('high' | 'normal' | 'low') | null;
   callback?: {
     /**
      * Destination; http or https only.
@@ -243,6 +247,10 @@ export interface RunListAnswer {
       [k: string]: unknown;
     };
     /**
+     * As submitted; absent where that is `normal`.
+     */
+    priority?: 'high' | 'normal' | 'low';
+    /**
      * 0 for the first owner, one more for every requeue.
      */
     attempt: number;
@@ -389,6 +397,10 @@ export interface RunGetAnswer {
     [k: string]: unknown;
   };
   /**
+   * As submitted; absent where that is `normal`.
+   */
+  priority?: 'high' | 'normal' | 'low';
+  /**
    * 0 for the first owner, one more for every requeue.
    */
   attempt: number;
@@ -482,6 +494,10 @@ export interface RunRerunBody {
    * In place of that of the run.
    */
   concurrency?: number | null;
+  /**
+   * In place of that of the run.
+   */
+  priority?: ('high' | 'normal' | 'low') | null;
   /**
    * Run the preflight probes first; on any failure answer 422.
    */
@@ -815,6 +831,10 @@ export interface BackfillSubmitBody {
    * Wall-clock cap of each run.
    */
   timeout_secs?: number | null;
+  /**
+   * Of runs that wait, those of a higher priority begin first; `normal` when absent. It never stops a run that executes.
+   */
+  priority?: ('high' | 'normal' | 'low') | null;
   /**
    * Always refused: there is one run for each window.
    */
@@ -3387,6 +3407,10 @@ export interface TemplateRunBody {
    * Overrides the concurrency setting of every connector of this run that has one; `headgate plan` names them.
    */
   concurrency?: number | null;
+  /**
+   * Of runs that wait, those of a higher priority begin first; `normal` when absent. It never stops a run that executes.
+   */
+  priority?: ('high' | 'normal' | 'low') | null;
   callback?: {
     /**
      * Destination; http or https only.

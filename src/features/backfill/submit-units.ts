@@ -140,6 +140,7 @@ function submissionOf(
     name: `${name}-backfill-${unit.id}`,
     labels: { ...request.labels, backfill: hash, backfill_unit: unit.id },
     timeout_secs: request.timeout_secs,
+    priority: request.priority,
     idempotency_key: `backfill:${hash}:${unit.id}`,
     clock: unit.start,
   };

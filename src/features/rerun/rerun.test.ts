@@ -52,6 +52,14 @@ test('a run is run again as it was: document, settings, labels, clock, default d
   ]);
 });
 
+test('a run is run again with its priority, or another one', async () => {
+  const made = await world();
+  const id = await made.ended(made.runs.submit(submission({ priority: 'low' }), CALLER));
+  const [same, other] = [await made.rerun(id), await made.rerun(id, { priority: 'high' })];
+  expect((await made.record(same.run_id)).priority).toBe('low');
+  expect((await made.record(other.run_id)).priority).toBe('high');
+});
+
 test('without a default document of its own a run takes none later', async () => {
   const made = await world();
   const id = await made.ended(made.runs.submit(submission(), CALLER));

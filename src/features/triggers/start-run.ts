@@ -84,6 +84,7 @@ function submit(
     name: nameOf(trigger, event),
     labels: labelsOf(trigger, event),
     timeout_secs: trigger.run.timeout_secs,
+    priority: trigger.run.priority,
     idempotency_key: event.key,
   };
   if (what.kind === 'template')

@@ -6,6 +6,7 @@ import { ConfigError, type Issue } from '../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
+import { RUN_PRIORITIES } from '../../wire/run-priority.ts';
 import { parseText } from '../../document/parse/parse.ts';
 import { stepsOf } from '../../document/parse/steps.ts';
 import { extensionFault, formatOf, readFileText } from '../../document/text/file-text.ts';
@@ -56,6 +57,10 @@ const runSchema = () =>
     }),
     timeout_secs: optional(integer({ min: 1 })).meta({
       description: 'Time limit of a run in seconds; none when absent.',
+    }),
+    priority: optional(z.enum(RUN_PRIORITIES)).meta({
+      description:
+        'Of runs that wait, those of a higher priority begin first; `normal` when absent.',
     }),
   });
 

@@ -24,6 +24,7 @@ import type {
   StoredRunQuery,
   StoredSubmission,
 } from '../history.ts';
+import { byTurn } from '../turns.ts';
 import { MemoryCatalog } from './memory-catalog.ts';
 import { MemoryOutputs } from './memory-outputs.ts';
 import { MemorySchedules } from './memory-schedules.ts';
@@ -187,7 +188,7 @@ export class MemoryHistory implements History {
     const abandoned = this.#unfinishedRuns()
       .filter((run) => this.#isStored(run))
       .filter((run) => run.lease_until < now || !this.#instances.has(run.owner))
-      .sort((a, b) => newestFirst(b, a))
+      .sort(byTurn)
       .slice(0, limit);
     return abandoned.flatMap((found) => {
       const run = { ...found, owner, lease_until: leaseUntil };

@@ -1,21 +1,27 @@
 /** Statements of the cluster: who executes a run, and for how long it is trusted to do so. */
 
+import type { RunPriority } from '../../wire/run-priority.ts';
+import type { ClaimRequest } from '../cluster.ts';
 import { UNCLAIMED_SHARD } from '../shards.ts';
+import { RANKS } from '../sql/priority-rank.ts';
+import type { SqlValue } from '../sql/sql-store.ts';
 
 /** Times as `Date.toISOString` writes them, so many milliseconds from now. */
 export const TIME_IN = `to_char(clock_timestamp() AT TIME ZONE 'UTC' + ?::float8 * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 export const NOW = TIME_IN.replace('?', '0');
 
 const UNCLAIMED = `status = 'queued' AND owner = ''`;
+/** The same, as the index of these runs has it (`0017-unclaimed-by-priority.ts`). */
+const IN_QUEUE = `owner || status = 'queued'`;
 /**
- * The same, written so that no index answers it. A planner that takes the queue for short, because
- * nobody has analyzed the table since it grew, would otherwise read all of it for each run.
+ * The same once more, written so that no index answers it. A planner that takes the queue for short,
+ * because nobody has analyzed the table since it grew, would otherwise read all of it for each run.
  */
 const STILL_UNCLAIMED = `status || owner = 'queued'`;
-const NAME = `COALESCE(name, '')`;
+const NAME = `COALESCE(r.name, '')`;
 /** Of the first run in the order of names that fulfils the condition; none where there is none. */
-const firstName = (lap: 1 | 2, condition: string): string =>
-  `(SELECT ${NAME} AS name, ${lap} AS lap FROM svc_serve_runs WHERE ${UNCLAIMED} AND ${condition} ORDER BY ${NAME} LIMIT 1)`;
+const firstName = (lap: 1 | 2, priority: string, condition: string): string =>
+  `(SELECT ${NAME} AS name, ${lap} AS lap FROM svc_serve_runs r WHERE ${IN_QUEUE} AND r.priority = ${priority} AND ${condition} ORDER BY ${NAME} LIMIT 1)`;
 /** Its end was asked for: it never starts. */
 const STARTS = 'CASE WHEN r.cancel_requested = 0 THEN';
 /** What the server that took a run needs of it; the shards of a run are given its submission. */
@@ -23,37 +29,50 @@ export const WITH_SUBMISSIONS = `SELECT c.*, s.content, s.document_hash, d.conte
   FROM claimed c LEFT JOIN svc_serve_submissions s ON s.run_id = COALESCE(c.parent_id, c.run_id)
   LEFT JOIN svc_serve_texts d ON d.hash = s.document_hash LEFT JOIN svc_serve_texts b ON b.hash = s.base_hash`;
 
+const EACH_PRIORITY = Object.values(RANKS)
+  .map((rank) => `(${rank}, ?::text)`)
+  .join(', ');
+
 /**
- * The names are found by jumping from one to the next in the index, however many runs each has: in
- * the first lap from the one behind the name that had the last turn to the end, in the second from
- * the beginning to that name. More are looked at than taken, because other servers may be taking the
- * first ones. What it reads grows with the runs that are asked for, never with the queue.
+ * The names of each priority are found by jumping from one to the next in the index, however many
+ * runs each has: in the first lap from the one behind the name that had the last turn to the end, in
+ * the second from the beginning to that name. More are looked at than taken, because other servers
+ * may be taking the first ones. What it reads grows with the runs that are asked for, never with the
+ * queue.
  */
-export const CLAIM = `WITH RECURSIVE asked (behind, most) AS (SELECT ?::text, ?::integer), names (name, lap, n) AS (
-    SELECT f.name, f.lap, 1 FROM asked, LATERAL (
-      ${firstName(1, `${NAME} > asked.behind`)} UNION ALL ${firstName(2, `${NAME} <= asked.behind`)}
+export const CLAIM = `WITH RECURSIVE turns (priority, behind) AS (VALUES ${EACH_PRIORITY}), asked (most) AS (SELECT ?::integer),
+  names (priority, behind, name, lap, n) AS (
+    SELECT turns.priority, turns.behind, f.name, f.lap, 1 FROM turns, LATERAL (
+      ${firstName(1, 'turns.priority', `${NAME} > turns.behind`)}
+      UNION ALL ${firstName(2, 'turns.priority', `${NAME} <= turns.behind`)}
       ORDER BY lap LIMIT 1) AS f
     UNION ALL
-    SELECT f.name, f.lap, names.n + 1 FROM names, asked, LATERAL (
-      ${firstName(1, `names.lap = 1 AND ${NAME} > names.name`)}
-      UNION ALL ${firstName(2, `names.lap = 1 AND ${NAME} <= asked.behind`)}
-      UNION ALL ${firstName(2, `names.lap = 2 AND ${NAME} > names.name AND ${NAME} <= asked.behind`)}
+    SELECT names.priority, names.behind, f.name, f.lap, names.n + 1 FROM names, asked, LATERAL (
+      ${firstName(1, 'names.priority', `names.lap = 1 AND ${NAME} > names.name`)}
+      UNION ALL ${firstName(2, 'names.priority', `names.lap = 1 AND ${NAME} <= names.behind`)}
+      UNION ALL ${firstName(2, 'names.priority', `names.lap = 2 AND ${NAME} > names.name AND ${NAME} <= names.behind`)}
       ORDER BY lap LIMIT 1) AS f
     WHERE names.n < asked.most * 2
   ), candidates AS MATERIALIZED (
-    SELECT c.run_id, c.turn, names.n FROM names CROSS JOIN LATERAL (
+    SELECT c.run_id, c.turn, names.priority, names.n FROM names CROSS JOIN LATERAL (
       SELECT run_id, row_number() OVER (ORDER BY submitted_at, run_id) AS turn FROM (
-        SELECT run_id, submitted_at FROM svc_serve_runs WHERE ${UNCLAIMED} AND COALESCE(svc_serve_runs.name, '') = names.name
+        SELECT run_id, submitted_at FROM svc_serve_runs r WHERE ${IN_QUEUE} AND r.priority = names.priority AND ${NAME} = names.name
         ORDER BY submitted_at, run_id LIMIT (SELECT most * 2 FROM asked)) AS oldest) AS c
   ), taken AS MATERIALIZED (
-    SELECT held.run_id, c.turn, c.n FROM (SELECT * FROM candidates ORDER BY turn, n) AS c CROSS JOIN LATERAL (
+    SELECT held.run_id, c.priority, c.turn, c.n FROM (SELECT * FROM candidates ORDER BY priority DESC, turn, n) AS c CROSS JOIN LATERAL (
       SELECT run_id FROM svc_serve_runs WHERE run_id = c.run_id AND ${STILL_UNCLAIMED} FOR UPDATE SKIP LOCKED) AS held
     LIMIT (SELECT most FROM asked)
   ), claimed AS (
     UPDATE svc_serve_runs r SET owner = ?, claims = r.claims + 1, lease_until = ${TIME_IN},
       status = ${STARTS} 'running' ELSE r.status END, started_at = ${STARTS} ${NOW} ELSE r.started_at END
     FROM taken WHERE r.run_id = taken.run_id RETURNING r.*, taken.turn, taken.n
-  ) ${WITH_SUBMISSIONS} ORDER BY c.turn, c.n`;
+  ) ${WITH_SUBMISSIONS} ORDER BY c.priority DESC, c.turn, c.n`;
+
+/** The values of `CLAIM`. */
+export function claimValues({ owner, leaseMs, limit, behind }: ClaimRequest): SqlValue[] {
+  const priorities = Object.keys(RANKS) as RunPriority[];
+  return [...priorities.map((one) => behind[one] ?? ''), limit, owner, leaseMs];
+}
 
 export const CLAIM_ONE = `WITH claimed AS (
     UPDATE svc_serve_runs SET owner = ?, claims = claims + 1, lease_until = ${TIME_IN}

@@ -7,7 +7,7 @@ import { freshDatabase } from '../../../test/servers/postgres.ts';
 import type { ClaimRequest, ClusterStore, OpenedHistory } from '../cluster.ts';
 import { NOBODY, type Instance, type RunEnding, type StoredRun } from '../history.ts';
 import { openHistory } from '../open.ts';
-import { CLAIM } from './claim-statements.ts';
+import { CLAIM, claimValues } from './claim-statements.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 
 const database = await freshDatabase();
@@ -58,7 +58,7 @@ const by = (owner: string, over: Partial<ClaimRequest> = {}): ClaimRequest => ({
   owner,
   leaseMs: 60_000,
   limit: 9,
-  behind: '',
+  behind: {},
   ...over,
 });
 const idsOf = (claimed: readonly { readonly run: StoredRun }[]): string[] =>
@@ -82,7 +82,7 @@ async function blocksReadBy(client: Client): Promise<number> {
   await client.query('BEGIN');
   const { rows } = await client.query<{ 'QUERY PLAN': readonly Explained[] }>(
     `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${claim}`,
-    ['p2', 4, 'me', 1000],
+    claimValues({ owner: 'me', leaseMs: 1000, limit: 4, behind: { normal: 'p2' } }),
   );
   await client.query('ROLLBACK');
   const plan = rows[0]?.['QUERY PLAN'][0]?.Plan;
@@ -139,13 +139,41 @@ describe('the queue of a cluster', () => {
     ]);
     await queue(one, 'some-2', { name: 'some' });
     await queue(one, 'few-2', { name: 'few' });
-    const next = await one.cluster.claimRuns(by('me', { limit: 1, behind: 'few' }));
+    const next = await one.cluster.claimRuns(by('me', { limit: 1, behind: { normal: 'few' } }));
     expect(idsOf(next)).toEqual(['many-11']);
-    const wrapped = await one.cluster.claimRuns(by('me', { limit: 1, behind: 'some' }));
+    const wrapped = await one.cluster.claimRuns(by('me', { limit: 1, behind: { normal: 'some' } }));
     expect(idsOf(wrapped)).toEqual(['few-2']);
   });
 
-  it('reads no more of a long queue than of a short one', async () => {
+  it('gives those of a higher priority first, and in each the pipelines their turns', async () => {
+    const one = await openOne();
+    const levels = ['low', 'normal', 'high'] as const;
+    for (const priority of levels)
+      for (const name of ['a', 'b'])
+        for (const n of [1, 2]) await queue(one, `${priority}-${name}${n}`, { name, priority });
+    const take = async (limit: number, behind: ClaimRequest['behind']): Promise<string[]> =>
+      (await one.cluster.claimRuns(by('me', { limit, behind }))).map(({ run }) => run.run_id);
+    expect(await take(3, { high: 'a', normal: 'b' })).toEqual(['high-b1', 'high-a1', 'high-b2']);
+    expect(await take(3, { high: 'b', normal: 'a' })).toEqual([
+      'high-a2',
+      'normal-b1',
+      'normal-a1',
+    ]);
+    // One that was lost, or given back, is in the queue as it was.
+    const fence = { run_id: 'high-a2', owner: 'me', attempt: 0 };
+    expect(await one.cluster.releaseRun(fence)).toBe(true);
+    expect(await take(9, {})).toEqual([
+      'high-a2',
+      'normal-a2',
+      'normal-b2',
+      'low-a1',
+      'low-b1',
+      'low-a2',
+      'low-b2',
+    ]);
+  });
+
+  it('reads no more of a long queue than of a short one, whatever its priorities', async () => {
     const one = await openOne();
     const client = new Client({ connectionString: database.url });
     await client.connect();
@@ -157,8 +185,8 @@ describe('the queue of a cluster', () => {
       for (let n = 10; n < 15; n += 1) await queue(one, `few-${n}`, { name: `p${n % 5}` });
       const short = await blocksReadBy(client);
       await client.query(
-        `INSERT INTO svc_serve_runs (run_id, name, labels, status, submitted_at, records_written, invocations, attempt, owner, lease_until, cancel_requested)
-         SELECT 'many-' || n, 'p' || n % 5, '{}', 'queued', '2026-08-01T00:00:00.000Z', 0, '[]', 0, '', '', 0 FROM generate_series(1, 3000) AS n`,
+        `INSERT INTO svc_serve_runs (run_id, name, labels, status, submitted_at, records_written, invocations, attempt, owner, lease_until, cancel_requested, priority)
+         SELECT 'many-' || n, 'p' || n % 5, '{}', 'queued', '2026-08-01T00:00:00.000Z', 0, '[]', 0, '', '', 0, n % 2 - 1 FROM generate_series(1, 3000) AS n`,
       );
       const long = await blocksReadBy(client);
       // It finds twice as many candidates as it may take of each name.
@@ -187,6 +215,24 @@ describe('the queue of a cluster', () => {
     expect(await one.cluster.claimQueued('a', request)).toBeUndefined();
     expect(await one.cluster.claimRuns(by('other'))).toEqual([]);
   });
+});
+
+it('goes on when a newer server adds a column', async () => {
+  const one = await openOne();
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  try {
+    await client.query(`SET search_path TO cluster_${schemas}`);
+    await queue(one, 'a');
+    await queue(one, 'b');
+    const known = await one.history.getRun('a');
+    expect(idsOf(await one.cluster.claimRuns(by('me', { limit: 1 })))).toEqual(['a']);
+    await client.query('ALTER TABLE svc_serve_runs ADD COLUMN later INTEGER NOT NULL DEFAULT 0');
+    expect(await one.history.getRun('b')).toEqual({ ...known, run_id: 'b' });
+    expect(idsOf(await one.cluster.claimRuns(by('me', { limit: 1 })))).toEqual(['b']);
+  } finally {
+    await client.end();
+  }
 });
 
 describe('a run whose server is lost', () => {

@@ -35,9 +35,9 @@ export class PostgresCluster implements ClusterStore {
     this.shards = new PostgresShards(store);
   }
 
-  claimRuns({ owner, leaseMs, limit, behind }: ClaimRequest): Promise<readonly ClaimedRun[]> {
-    const most = Math.min(limit, MOST_CLAIMED);
-    const claim = returning(statements.CLAIM, [behind, most, owner, leaseMs]);
+  claimRuns(request: ClaimRequest): Promise<readonly ClaimedRun[]> {
+    const limit = Math.min(request.limit, MOST_CLAIMED);
+    const claim = returning(statements.CLAIM, statements.claimValues({ ...request, limit }));
     const script = function* (): SqlScript<readonly ClaimedRun[]> {
       return claimedRuns(yield [claim]);
     };

@@ -40,7 +40,8 @@ describe('a history in PostgreSQL', () => {
     const { rows } = await withClient((client) =>
       client.query('SELECT version FROM together.svc_serve_migrations ORDER BY version'),
     );
-    expect(rows).toEqual(MIGRATIONS.map(({ version }) => ({ version })));
+    const released = MIGRATIONS.filter(({ isAddition }) => isAddition !== true);
+    expect(rows).toEqual(released.map(({ version }) => ({ version })));
   });
 
   it('has its tables in the schema that the address names', async () => {

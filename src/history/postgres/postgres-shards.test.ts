@@ -50,7 +50,7 @@ async function split(count: number) {
   const stores = await openTwo();
   const { history, one } = stores;
   await history.admit(aRun('run', { owner: NOBODY }), { submission: { content: 'document' } });
-  const [claimed] = await one.claimRuns({ ...request('one'), behind: '' });
+  const [claimed] = await one.claimRuns({ ...request('one'), behind: {} });
   if (claimed === undefined) throw new Error('not claimed');
   const shards = Array.from({ length: count }, (_, index) => shard(index));
   expect(await one.shards.splitRun(fenceOf(claimed.run), shards)).toBe(true);
@@ -62,7 +62,7 @@ const statusOf = async (history: OpenedHistory, id = 'run') => (await history.ge
 it('is put into the queue once, by whoever has it', async () => {
   const { one, two, history, claimed } = await split(2);
   expect(await one.shards.splitRun(fenceOf(claimed.run), [shard(7)])).toBe(false);
-  expect(await two.claimRuns({ ...request('two'), behind: '' })).toEqual([]);
+  expect(await two.claimRuns({ ...request('two'), behind: {} })).toEqual([]);
   expect(await history.finishRun(fenceOf(claimed.run), ending())).toBe(false);
   expect(await history.listRuns({ limit: 9 })).toMatchObject({ runs: [{ run_id: 'run' }] });
 });
@@ -197,6 +197,6 @@ it('gives a shard back to the others', async () => {
   const [held] = await one.shards.claimShards(request('one'));
   if (held === undefined) throw new Error('not claimed');
   expect(await one.releaseRun(fenceOf(held.run))).toBe(true);
-  expect(await two.claimRuns({ ...request('two'), behind: '' })).toEqual([]);
+  expect(await two.claimRuns({ ...request('two'), behind: {} })).toEqual([]);
   expect(await two.shards.claimShards(request('two'))).toMatchObject([{ claim: 2 }]);
 });

@@ -9,6 +9,7 @@ import {
 } from '../shards.ts';
 import type { ShardProgress } from '../../wire/shards.ts';
 import { finishRun } from '../sql/run-statements.ts';
+import { rankOf } from '../sql/priority-rank.ts';
 import { runOf, text, toJson } from '../sql/rows.ts';
 import type { Row, SqlDialect, SqlScript, SqlStatement, SqlValue } from '../sql/sql-store.ts';
 import { eraseSubmissions } from '../sql/sql-submissions.ts';
@@ -96,8 +97,10 @@ function* split(fence: RunFence, shards: readonly NewShard[]): SqlScript<boolean
   const [held] = yield [returning(statements.SPLIT, [run_id, owner, attempt])];
   const row = held?.rows[0];
   if (row === undefined) return false;
-  const { name, labels, submitted_at } = runOf(row);
-  const rest = [name, toJson(labels), 'queued', submitted_at, 0, '[]', 0, UNCLAIMED_SHARD, '', 0];
+  const run = runOf(row);
+  const { name, labels, submitted_at } = run;
+  const place = [UNCLAIMED_SHARD, '', 0, rankOf(run)];
+  const rest = [name, toJson(labels), 'queued', submitted_at, 0, '[]', 0, ...place];
   yield shards.map((one) =>
     statements.insertShard([one.run_id, run_id, toJson(one.shard), ...rest]),
   );

@@ -23,11 +23,12 @@ export const insertShard = insertInto('svc_serve_runs', {
   owner: 'text',
   lease_until: 'text',
   cancel_requested: 'integer',
+  priority: 'integer',
 });
 
 export const CLAIM_SHARDS = `WITH taken AS MATERIALIZED (
     SELECT run_id FROM svc_serve_runs WHERE status = 'queued' AND owner = '${UNCLAIMED_SHARD}'
-    ORDER BY submitted_at, run_id LIMIT ?::integer FOR UPDATE SKIP LOCKED
+    ORDER BY priority DESC, submitted_at, run_id LIMIT ?::integer FOR UPDATE SKIP LOCKED
   ), claimed AS (
     UPDATE svc_serve_runs r SET owner = ?, claims = r.claims + 1, lease_until = ${TIME_IN}, status = 'running', started_at = ${NOW}
     FROM taken WHERE r.run_id = taken.run_id RETURNING r.*

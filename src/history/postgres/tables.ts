@@ -1,7 +1,14 @@
 /** Makes and changes the tables of a history in PostgreSQL; several instances may start at once. */
 import type { ClientBase } from 'pg';
 import { inPostgresTransaction } from '../../lib/sql/postgres.ts';
-import { LEDGER, pendingOf, type Migration } from '../sql/migrations/migration.ts';
+import {
+  ADDITIONS,
+  ledgerOf,
+  LEDGERS,
+  pendingOf,
+  VERSION,
+  type Migration,
+} from '../sql/migrations/migration.ts';
 import { isUnreachable, refusedError, unreachableError } from './presence.ts';
 import type { PostgresStore } from './postgres-store.ts';
 
@@ -18,14 +25,13 @@ export async function migratePostgres(
 ): Promise<void> {
   await changeTables(store, async (run) => {
     if (schema !== undefined) await run(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
-    await run(LEDGER);
-    const [{ version } = { version: 0 }] = await run<{ version: number }>(
-      'SELECT COALESCE(MAX(version), 0) AS version FROM svc_serve_migrations',
-    );
-    for (const migration of pendingOf(migrations, version)) {
+    await run(LEDGERS);
+    const [{ version } = { version: 0 }] = await run<{ version: number }>(VERSION);
+    const additions = (await run<{ version: number }>(ADDITIONS)).map((row) => row.version);
+    for (const migration of pendingOf(migrations, { version, additions })) {
       if (migration.database !== 'sqlite') await run(postgresText(migration.sql));
       await run(
-        'INSERT INTO svc_serve_migrations (version, name, applied_at) VALUES ($1, $2, $3)',
+        `INSERT INTO ${ledgerOf(migration)} (version, name, applied_at) VALUES ($1, $2, $3)`,
         [migration.version, migration.name, now.toISOString()],
       );
     }

@@ -9,6 +9,7 @@ import type { RunStatus } from '../../wire/run-status.ts';
 import type { Shard } from '../../wire/shards.ts';
 import type { InvocationRecord } from '../../wire/run.ts';
 import type { Instance, StoredRun } from '../history.ts';
+import { priorityOfRank, rankOf } from './priority-rank.ts';
 import type { Row, SqlValue } from './sql-store.ts';
 
 export const RUN_COLUMNS = {
@@ -29,6 +30,7 @@ export const RUN_COLUMNS = {
   owner: 'text',
   lease_until: 'text',
   cancel_requested: 'integer',
+  priority: 'integer',
 } as const;
 
 export function runValues(run: StoredRun): SqlValue[] {
@@ -50,6 +52,7 @@ export function runValues(run: StoredRun): SqlValue[] {
     run.owner,
     run.lease_until,
     run.cancel_requested ? 1 : 0,
+    rankOf(run),
   ];
 }
 
@@ -73,6 +76,7 @@ export function runOf(row: Row): StoredRun {
     owner: text(row['owner']),
     lease_until: text(row['lease_until']),
     cancel_requested: row['cancel_requested'] === 1,
+    ...priorityOfRank(Number(row['priority'])),
     ...shardOf(row),
   };
 }

@@ -1,5 +1,6 @@
 /** Whose runs are whose, and what becomes of those whose owner is gone. */
 import type { AdoptedRun, Adoption } from '../history.ts';
+import { byTurn } from '../turns.ts';
 import { NOT_COMPLETED, UNFINISHED } from './run-statements.ts';
 import { runOf, text } from './rows.ts';
 import type { SqlDialect, SqlScript, SqlValue } from './sql-store.ts';
@@ -37,11 +38,9 @@ export function* adoption(
   { owner, leaseUntil, now, limit }: Adoption,
 ): SqlScript<readonly AdoptedRun[]> {
   const sql = `UPDATE svc_serve_runs SET owner = ?, lease_until = ? WHERE run_id IN
-    (SELECT run_id FROM svc_serve_runs WHERE ${ABANDONED} ORDER BY submitted_at, run_id LIMIT ? ${lockRows}) RETURNING *`;
+    (SELECT run_id FROM svc_serve_runs WHERE ${ABANDONED} ORDER BY priority DESC, submitted_at, run_id LIMIT ? ${lockRows}) RETURNING *`;
   const [adopted] = yield [{ sql, values: [owner, leaseUntil, now, limit], returns: true }];
-  const runs = (adopted?.rows ?? [])
-    .map(runOf)
-    .sort((a, b) => (a.submitted_at + a.run_id < b.submitted_at + b.run_id ? -1 : 1));
+  const runs = (adopted?.rows ?? []).map(runOf).sort(byTurn);
   const submissions = yield runs.map(({ run_id }) => ({
     sql: SELECT_SUBMISSION,
     values: [run_id],

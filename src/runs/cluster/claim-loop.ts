@@ -1,6 +1,7 @@
 import { MOST_CLAIMED, type ClaimedRun, type ClusterStore } from '../../history/cluster.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
+import { priorityOf, type RunPriority } from '../../wire/run-priority.ts';
 import { runsClaimed, shardsClaimed } from './metrics.ts';
 import { trustedMs } from './trust.ts';
 
@@ -39,8 +40,8 @@ export class ClaimLoop {
   #wantsShards = true;
   /** Runs were put into the queue here, and others were not told of them. */
   #hasNews = false;
-  /** The pipeline that had the last turn. */
-  #behind = '';
+  /** Of each priority the pipeline that had the last turn. */
+  readonly #behind: Partial<Record<RunPriority, string>> = {};
   /** As `clock.elapsedMs()`. */
   #toldAt = Number.NEGATIVE_INFINITY;
   #isTelling = false;
@@ -131,8 +132,7 @@ export class ClaimLoop {
       const claimed = await store.claimRuns({ owner, leaseMs, limit, behind: this.#behind });
       // Fewer than were asked for: the others are being taken.
       if (claimed.length === limit) this.#mayBeRuns = true;
-      const last = claimed.at(-1);
-      if (last !== undefined) this.#behind = last.run.name ?? '';
+      for (const { run } of claimed) this.#behind[priorityOf(run)] = run.name ?? '';
       env.metrics.inc(runsClaimed, {}, claimed.length);
       return claimed;
     } catch (error) {

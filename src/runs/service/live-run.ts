@@ -5,6 +5,7 @@ import { messageOf } from '../../lib/errors.ts';
 import { JOB_VERSION, type Job, type JobEnd, type StopCause } from '../../wire/job.ts';
 import type { Progress, RunOutcome } from '../../wire/outcome.ts';
 import type { Callback } from '../../wire/run.ts';
+import { priorityOf, type RunPriority } from '../../wire/run-priority.ts';
 import type { RunEvent, RunIdentity } from '../../wire/run-event.ts';
 import type { Shard } from '../../wire/shards.ts';
 import type { StoredSubmissionContent } from '../../wire/submission.ts';
@@ -114,6 +115,10 @@ export class LiveRun {
     // Whoever claims a run starts it in the same step.
     if (options.run.status === 'running') this.#startedAt = options.run.started_at;
     this.#services = services;
+  }
+
+  get priority(): RunPriority {
+    return priorityOf(this.#run);
   }
 
   /** It is one of the parts of a run. */

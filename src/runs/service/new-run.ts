@@ -47,6 +47,7 @@ export interface NewRun {
 export function newRun(preparation: Preparation, options: NewRunOptions): NewRun {
   const { submission, summary, base, report } = preparation;
   const { env, owner } = options;
+  const { priority } = submission;
   const now = env.clock.now();
   const run: StoredRun = {
     run_id: env.ids.next(),
@@ -62,6 +63,7 @@ export function newRun(preparation: Preparation, options: NewRunOptions): NewRun
     idempotency_key: submission.idempotency_key ?? null,
     doctor_report: report,
     attempt: 0,
+    ...(priority == null || priority === 'normal' ? {} : { priority }),
     ...(submission.callback == null ? {} : { callback: maskCallback(submission.callback) }),
     owner,
     lease_until: new Date(now.getTime() + options.leaseTtlSecs * 1000).toISOString(),

@@ -1,4 +1,5 @@
-import { RefusedError } from '../../lib/errors.ts';
+import { assert, RefusedError } from '../../lib/errors.ts';
+import { RUN_PRIORITIES, type RunPriority } from '../../wire/run-priority.ts';
 
 export interface QueueOptions {
   /** Executing at the same time. */
@@ -6,6 +7,11 @@ export interface QueueOptions {
   /** Waiting beyond those that can start at once. */
   readonly capacity: number;
   readonly onChange: (queued: number, inFlight: number) => void;
+}
+
+/** Something that waits. */
+export interface Queued {
+  readonly priority: RunPriority;
 }
 
 /**
@@ -16,11 +22,12 @@ export interface Reservation<T> {
   release(): void;
 }
 
-/** First come, first served, for a bounded number of slots. */
-export class RunQueue<T> {
+/** Those of a higher priority first, then first come, first served; for a bounded number of slots. */
+export class RunQueue<T extends Queued> {
   readonly #options: QueueOptions;
   readonly #begin: (item: T) => Promise<void>;
-  readonly #waiting = new Set<T>();
+  /** In the order of their priorities. */
+  readonly #waiting = new Map(RUN_PRIORITIES.map((priority) => [priority, new Set<T>()]));
   #reserved = 0;
   #inFlight = 0;
   #idle: (() => void)[] = [];
@@ -33,17 +40,17 @@ export class RunQueue<T> {
 
   get full(): boolean {
     const { capacity, slots } = this.#options;
-    return this.#waiting.size + this.#reserved >= capacity + slots - this.#inFlight;
+    return this.#waitingCount + this.#reserved >= capacity + slots - this.#inFlight;
   }
 
   /** Whether it waits for a slot. */
   holds(item: T): boolean {
-    return this.#waiting.has(item);
+    return this.#setOf(item).has(item);
   }
 
   /** Slots that nothing executes in or waits for. */
   get free(): number {
-    return Math.max(0, this.#options.slots - this.#inFlight - this.#waiting.size);
+    return Math.max(0, this.#options.slots - this.#inFlight - this.#waitingCount);
   }
 
   get inFlight(): number {
@@ -72,7 +79,7 @@ export class RunQueue<T> {
     return {
       enter: (item) => {
         giveUp();
-        this.#waiting.add(item);
+        this.#setOf(item).add(item);
         this.#pump();
       },
       release: () => {
@@ -91,15 +98,15 @@ export class RunQueue<T> {
 
   /** Takes all waiting items out. */
   takeWaiting(): T[] {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
+    const waiting = [...this.#waiting.values()].flatMap((some) => [...some]);
+    for (const some of this.#waiting.values()) some.clear();
     this.#pump();
     return waiting;
   }
 
   /** Takes a waiting item out. False when it does not wait. */
   remove(item: T): boolean {
-    if (!this.#waiting.delete(item)) return false;
+    if (!this.#setOf(item).delete(item)) return false;
     this.#pump();
     return true;
   }
@@ -112,19 +119,36 @@ export class RunQueue<T> {
     });
   }
 
+  get #waitingCount(): number {
+    let count = 0;
+    for (const some of this.#waiting.values()) count += some.size;
+    return count;
+  }
+
+  #setOf({ priority }: T): Set<T> {
+    const some = this.#waiting.get(priority);
+    assert(some !== undefined, 'every priority has its runs');
+    return some;
+  }
+
+  #next(): T | undefined {
+    for (const some of this.#waiting.values()) for (const item of some) return item;
+    return undefined;
+  }
+
   #pump(): void {
     while (this.#inFlight < this.#options.slots) {
-      const [item] = this.#waiting;
+      const item = this.#next();
       if (item === undefined) break;
-      this.#waiting.delete(item);
+      this.#setOf(item).delete(item);
       this.#inFlight += 1;
       void this.#begin(item).finally(() => {
         this.#inFlight -= 1;
         this.#pump();
       });
     }
-    this.#options.onChange(this.#waiting.size, this.#inFlight);
-    if (this.#waiting.size + this.#reserved + this.#inFlight > 0) return;
+    this.#options.onChange(this.#waitingCount, this.#inFlight);
+    if (this.#waitingCount + this.#reserved + this.#inFlight > 0) return;
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 }

@@ -14,6 +14,8 @@ import { claimsInOneTree } from './0012-claims-in-one-tree.ts';
 import { notCompletedByName } from './0013-not-completed-by-name.ts';
 import { cluster } from './0014-cluster.ts';
 import { shards } from './0015-shards.ts';
+import { priority } from './0016-priority.ts';
+import { unclaimedByPriority } from './0017-unclaimed-by-priority.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -32,4 +34,6 @@ export const MIGRATIONS: readonly Migration[] = [
   notCompletedByName,
   cluster,
   shards,
+  priority,
+  unclaimedByPriority,
 ];
