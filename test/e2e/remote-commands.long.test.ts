@@ -51,10 +51,8 @@ function headgate(
 }
 
 test('a document is run on the server and watched from here', { timeout: 60_000 }, async () => {
-  const submitted = await headgate([
-    ...['submit', 'orders.yaml', '--follow'],
-    ...['--label', 'team=a', '--priority', 'high'],
-  ]);
+  const settings = ['--label', 'team=a', '--priority', 'high'];
+  const submitted = await headgate(['submit', 'orders.yaml', '--follow', ...settings]);
   expect(submitted.code, submitted.err).toBe(0);
   const id = submitted.out.trim();
   expect(submitted.err).toContain('completed');

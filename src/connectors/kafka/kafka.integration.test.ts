@@ -14,6 +14,7 @@ import { startHttpServer, type HttpServer } from '../../../test/fakes/http-serve
 import { sinkContext, sourceContext, testEnv, type TestEnv } from '../../../test/fakes/env.ts';
 import { Page, RECORDS_LANE } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
+import type { Sink, TokenWriter } from '../../kit/sink.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { kafkaSink, kafkaSource } from './index.ts';
 
@@ -253,6 +254,49 @@ describe.skipIf(missing !== undefined)(`kafka ${missing ?? ''}`, { timeout: LONG
     await expect(open.commit()).rejects.toThrow();
     await killed.close(true).catch(() => {});
     expect(values(await read(topic))).toEqual(['whole']);
+  });
+
+  it('commits nothing for an execution when a later one has begun, which goes on', async () => {
+    const [topic, tokens] = [await makeTopic(unique('t')), unique('tokens')];
+    const checked = check(kafkaSink.config, {
+      brokers: brokers(),
+      topic,
+      commit_token_topic: tokens,
+    });
+    if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+    const execution = async (runId: string, claim: number): Promise<TokenWriter> => {
+      const sink = await kafkaSink.open(checked.value, sinkContext({ runId, claim }));
+      opened.push(sink);
+      if (sink.tokens === undefined) throw new Error('it commits tokens');
+      return sink.tokens;
+    };
+    const opened: Sink[] = [];
+    const scope = 'a::row';
+    const page = (value: string): Page => Page.ofRecords([value]);
+    const refused = /another server took over the run/;
+    try {
+      // Frozen before it committed anything.
+      const first = await execution('run', 1);
+      expect(await first.last(scope)).toBeUndefined();
+      const second = await execution('run', 2);
+      expect(await second.last(scope)).toBeUndefined();
+      await expect(first.write(page('stale'), scope, 'one')).rejects.toThrow(refused);
+      await second.write(page('a'), scope, 'one');
+      // Frozen before it took the row over.
+      await expect((await execution('run', 1)).last(scope)).rejects.toThrow(refused);
+      await second.write(page('b'), scope, 'two');
+      // Frozen between two pages.
+      const third = await execution('run', 3);
+      expect(await third.last(scope)).toBe('two');
+      await expect(second.write(page('stale'), scope, 'three')).rejects.toThrow(refused);
+      await third.write(page('c'), scope, 'three');
+      const next = await execution('next', 1);
+      expect(await next.last(scope)).toBe('three');
+      await next.write(page('d'), scope, 'four');
+    } finally {
+      for (const sink of opened) await sink.close();
+    }
+    expect(values(await read(topic))).toEqual(['a', 'b', 'c', 'd']);
   });
 
   it('takes it that another row makes the topic of the commit tokens meanwhile', async () => {

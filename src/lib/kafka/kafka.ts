@@ -22,13 +22,15 @@ function withPort(broker: string): string {
   return /:\d+$/.test(address) ? address : `${address}:${PORT}`;
 }
 
+/** Another producer of the same transactional id has begun. */
+const FENCED = /PRODUCER_FENCED|INVALID_PRODUCER_EPOCH/;
 const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
   // The second are the words of the client.
   [/UNKNOWN_TOPIC_OR_PARTITION|Unknown topic /, 'missing'],
   [/AUTHENTICATION|SASL/, 'auth'],
   [/AUTHORIZATION_FAILED/, 'refused'],
   [/MESSAGE_TOO_LARGE|RECORD_LIST_TOO_LARGE|INVALID_RECORD|CORRUPT_MESSAGE/, 'data'],
-  [/PRODUCER_FENCED|INVALID_PRODUCER_EPOCH/, 'refused'],
+  [FENCED, 'refused'],
   [/timed? ?out/i, 'timeout'],
 ];
 
@@ -44,6 +46,10 @@ export function kafkaError(error: unknown, doing: string): ConnectorError {
     cause: error,
     ...(hint === undefined ? {} : { hint }),
   });
+}
+
+export function isFenced(error: unknown): boolean {
+  return [...messagesOf(error)].some((text) => FENCED.test(text));
 }
 
 /** The client wraps errors of the connection and of the broker in others, the innermost says most. */

@@ -3,6 +3,14 @@
  * the row as its key: the last one of a row is the one that counts.
  */
 import type { Admin, Consumer, Producer } from '@platformatic/kafka';
+import {
+  executionOf,
+  executionScope,
+  executionText,
+  isLater,
+  takenOverError,
+  type Execution,
+} from '../../../kit/execution.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { retriesWithin } from '../client/settings.ts';
 import { LogReader, type Position } from '../read/log-reader.ts';
@@ -10,7 +18,7 @@ import { offsetsAt } from '../read/start.ts';
 import type { OutMessage } from './messages.ts';
 import { sendChunks, withinTime } from './send.ts';
 import type { SinkSetup } from './setup.ts';
-import { kafkaError, kafkaLibrary } from '../../../lib/kafka/kafka.ts';
+import { isFenced, kafkaError, kafkaLibrary } from '../../../lib/kafka/kafka.ts';
 
 const EARLIEST = -2n;
 const LATEST = -1n;
@@ -19,6 +27,8 @@ const POLL_MS = 500;
 const ANY_EPOCH = { producerId: -1n, producerEpoch: -1 };
 /** At least: a coordinator that is being made is not there for some seconds. */
 const RETRIES = 30;
+/** How often executions that were lost may wake up while one page is committed. */
+const FENCED_TRIES = 5;
 
 /** Groups are not joined; the client wants a name all the same. */
 const GROUP = 'headgate-commit-tokens';
@@ -30,20 +40,33 @@ interface OwnProducer {
   isAlone: boolean;
 }
 
+/** What the topic says of a row. */
+interface Stored {
+  readonly token: string | undefined;
+  /** The execution that took the row over last, where servers share their runs. */
+  readonly holder: string | undefined;
+}
+
 export class Transactions {
   readonly #setup: SinkSetup;
+  /** Absent where no other server takes the run over. */
+  readonly #execution: Execution | undefined;
   readonly #seen = new Map<string, string | undefined>();
   #producer: OwnProducer | undefined;
 
   constructor(setup: SinkSetup) {
     this.#setup = setup;
+    this.#execution = executionOf(setup.context);
   }
 
   async last(scope: string): Promise<string | undefined> {
     const { settings, context } = this.#setup;
     const finding = async (): Promise<string | undefined> => {
       await this.#makeTopic();
-      return this.#readToken(scope);
+      const execution = this.#execution;
+      return execution === undefined
+        ? (await this.#read(scope)).token
+        : this.#takeOver(scope, execution);
     };
     // As long as a transaction of another row may stay open.
     const ms = settings.transactionMs + settings.messageMs;
@@ -67,21 +90,20 @@ export class Transactions {
     scope: string,
     token: string | undefined,
   ): Promise<void> {
-    const { settings, context, config } = this.#setup;
+    const { settings, context } = this.#setup;
     const committing = async (): Promise<void> => {
-      const client = await this.#aloneFor(scope);
-      const transaction = await client.beginTransaction();
-      await sendChunks(transaction, messages, this.#setup);
-      const topic = config.commit_token_topic;
-      const key = Buffer.from(scope);
-      const value = token === undefined ? undefined : Buffer.from(token);
-      await transaction.send({
-        messages: [value === undefined ? { topic, key } : { topic, key, value }],
-      });
-      await transaction.commit();
-      this.#seen.set(scope, token);
+      for (let tries = 1; ; tries += 1)
+        try {
+          return await this.#commitOnce(messages, scope, token);
+        } catch (error) {
+          // An execution that was lost has woken up, and fences this one before it sees the mark.
+          if (this.#execution === undefined || tries === FENCED_TRIES || !isFenced(error))
+            throw error;
+          this.#drop();
+        }
     };
-    const ms = settings.messageMs + (this.#producer?.isAlone === true ? 0 : settings.transactionMs);
+    const mayWait = this.#execution !== undefined || this.#producer?.isAlone !== true;
+    const ms = settings.messageMs + (mayWait ? settings.transactionMs : 0);
     try {
       await withinTime(committing(), { ms, signal: context.signal });
     } catch (error) {
@@ -102,21 +124,73 @@ export class Transactions {
     void client?.close(true).catch(() => {});
   }
 
+  async #commitOnce(
+    messages: readonly OutMessage[],
+    scope: string,
+    token: string | undefined,
+  ): Promise<void> {
+    const own = await this.#producerOf(scope);
+    const isThere = !own.isAlone && (await this.#makeAlone(own, token));
+    if (!isThere) await this.#send(own, messages, { name: scope, value: token });
+    this.#seen.set(scope, token);
+  }
+
+  /** The messages and a mark in one transaction; a mark without a value is removed. */
+  async #send(
+    { client }: OwnProducer,
+    messages: readonly OutMessage[],
+    { name, value }: { readonly name: string; readonly value: string | undefined },
+  ): Promise<void> {
+    const transaction = await client.beginTransaction();
+    await sendChunks(transaction, messages, this.#setup);
+    const topic = this.#setup.config.commit_token_topic;
+    const key = Buffer.from(name);
+    const mark = value === undefined ? { topic, key } : { topic, key, value: Buffer.from(value) };
+    await transaction.send({ messages: [mark] });
+    await transaction.commit();
+  }
+
+  /**
+   * From now on only this execution commits for the row. It has fenced those before it when it
+   * writes its mark; one that was frozen may fence it later, and finds the mark then.
+   */
+  async #takeOver(scope: string, execution: Execution): Promise<string | undefined> {
+    const own = await this.#producerOf(scope);
+    if (own.isAlone) return (await this.#read(scope)).token;
+    try {
+      await fence(own.client);
+      const { token, holder } = await this.#read(scope);
+      if (isLater(holder, execution)) throw takenOverError(scope);
+      const mark = { name: executionScope(scope), value: executionText(execution) };
+      if (holder !== mark.value) await this.#send(own, [], mark);
+      own.isAlone = true;
+      return token;
+    } catch (error) {
+      this.#drop();
+      throw error;
+    }
+  }
+
   /**
    * A process that was killed may still have had a commit on its way when the last token was read.
-   * From here on the brokers refuse it; if it came through before, this run goes no further.
+   * From here on the brokers refuse it; if it came through before, this run goes no further. True
+   * when the token was committed by this execution, and the answer was lost.
    */
-  async #aloneFor(scope: string): Promise<Producer> {
-    const own = await this.#producerOf(scope);
-    if (own.isAlone) return own.client;
+  async #makeAlone(own: OwnProducer, token: string | undefined): Promise<boolean> {
+    const { scope } = own;
     await fence(own.client);
-    const token = await this.#readToken(scope);
-    if (this.#seen.has(scope) && token !== this.#seen.get(scope))
+    const stored = await this.#read(scope);
+    const execution = this.#execution;
+    if (execution !== undefined && stored.holder !== executionText(execution))
+      throw takenOverError(scope);
+    const isChanged = this.#seen.has(scope) && stored.token !== this.#seen.get(scope);
+    const isThere = isChanged && execution !== undefined && stored.token === token;
+    if (isChanged && !isThere)
       throw new ConnectorError('refused', 'another run of the row has committed meanwhile', {
         hint: 'run it again: it continues behind what was committed',
       });
     own.isAlone = true;
-    return own.client;
+    return isThere;
   }
 
   async #producerOf(scope: string): Promise<OwnProducer> {
@@ -163,7 +237,7 @@ export class Transactions {
    * Everything that stands in the topic now, also what is hidden by transactions of others that are
    * still open: they end, or the brokers end them.
    */
-  async #readToken(scope: string): Promise<string | undefined> {
+  async #read(scope: string): Promise<Stored> {
     const { config, options, context, settings } = this.#setup;
     const { Consumer: Client } = await kafkaLibrary();
     const consumer: Consumer = new Client({ ...options, groupId: GROUP, autocommit: false });
@@ -180,17 +254,20 @@ export class Transactions {
         },
         positions,
       );
-      let last: string | undefined;
+      const mark = executionScope(scope);
+      const found = new Map<string, string | undefined>();
       for (let waits = 0; !reader.hasReached(ends);) {
         const message = await reader.next(POLL_MS);
-        if (message?.key?.toString() === scope) last = message.value?.toString();
+        const key = message?.key?.toString();
+        if (key === scope || key === mark) found.set(key, message?.value?.toString());
         // It may be the row's own, of a process that was killed; that one can be ended at once.
         if (message === undefined && (waits += 1) === 3)
           await fence((await this.#producerOf(scope)).client);
       }
-      return last;
+      return { token: found.get(scope), holder: found.get(mark) };
     } catch (error) {
-      if (error instanceof ConnectorError && error.kind === 'missing') return undefined;
+      if (error instanceof ConnectorError && error.kind === 'missing')
+        return { token: undefined, holder: undefined };
       throw error;
     } finally {
       void consumer.close().catch(() => {});
