@@ -29,6 +29,7 @@ import {
   vectorFromArray,
   type Vector,
 } from 'apache-arrow';
+import { nullsOf, wordsOf } from '../arrow-data.ts';
 import type { Column } from './rows.ts';
 
 type Values = readonly DuckDBValue[];
@@ -66,9 +67,7 @@ function vectorOf({ type_text: type, type_precision, type_scale }: Column, value
       return stored(
         values,
         new Decimal(type_scale ?? 0, type_precision ?? 38, 128),
-        Uint32Array.from(
-          values.flatMap((one) => wordsOf(one instanceof DuckDBDecimalValue ? one.value : one)),
-        ),
+        wordsOf(values.map((one) => (one instanceof DuckDBDecimalValue ? one.value : 0n))),
       );
     case 'DATE':
       return stored(
@@ -95,28 +94,16 @@ function vectorOf({ type_text: type, type_precision, type_scale }: Column, value
   }
 }
 
-/** Of values as Arrow stores them. */
 function stored(
   values: Values,
   type: Decimal | DateDay | TimestampMicrosecond,
   data: Uint32Array | Int32Array | BigInt64Array,
 ): Vector {
-  const bits = new Uint8Array(Math.ceil(values.length / 8));
-  for (const [at, value] of values.entries())
-    if (value !== null) bits[at >> 3] = (bits[at >> 3] ?? 0) | (1 << (at & 7));
-  const nullCount = values.filter((value) => value === null).length;
-  const length = values.length;
-  return makeVector(makeData({ type, data, length, nullCount, nullBitmap: bits } as never));
+  return makeVector(makeData({ type, data, ...nullsOf(values) } as never));
 }
 
 function micros(values: Values): BigInt64Array {
   return BigInt64Array.from(values, (one) =>
     one instanceof DuckDBTimestampTZValue || one instanceof DuckDBTimestampValue ? one.micros : 0n,
   );
-}
-
-/** 128 bits, the least significant word first. */
-function wordsOf(value: DuckDBValue): number[] {
-  const bits = BigInt.asUintN(128, typeof value === 'bigint' ? value : 0n);
-  return [0n, 32n, 64n, 96n].map((shift) => Number((bits >> shift) & 0xff_ff_ff_ffn));
 }

@@ -8,6 +8,7 @@ import {
   type JsonValue,
 } from '../../../lib/text/json.ts';
 import { document, float, wholeNumber } from '../../_google/cells.ts';
+import { instantText } from '../../_sql/micros.ts';
 import type { TableField } from './fields.ts';
 import { isoInterval } from './intervals.ts';
 
@@ -71,21 +72,15 @@ function itemReader(field: TableField): Read {
   }
 }
 
-const MICROS_PER_SECOND = 1_000_000n;
-const MS = 1000;
-
 /** Microseconds since 1970. */
 function instant(text: string): string {
   if (!/^-?\d+$/.test(text))
     throw new ConnectorError('data', `${text} is no TIMESTAMP of BigQuery`);
-  const micros = BigInt(text);
-  const rest = ((micros % MICROS_PER_SECOND) + MICROS_PER_SECOND) % MICROS_PER_SECOND;
-  const seconds = (micros - rest) / MICROS_PER_SECOND;
-  const whole = new Date(Number(seconds) * MS).toISOString().slice(0, 19);
-  return `${withoutZeros(`${whole}.${String(rest).padStart(6, '0')}`)}Z`;
+  return instantText(BigInt(text));
 }
 
-function withoutZeros(text: string): string {
+/** A number, or a time, without zeros behind its digits. */
+export function withoutZeros(text: string): string {
   return text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
 }
 

@@ -23,7 +23,8 @@ import {
   withoutRows,
   type Query,
 } from './query.ts';
-import { arrowRows, loadArrow, type ArrowRow } from './arrow.ts';
+import { loadArrow } from '../../_arrow/batches.ts';
+import { arrowRows, type ArrowRow } from './arrow.ts';
 import {
   arrowList,
   asExact,

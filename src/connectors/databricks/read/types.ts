@@ -2,6 +2,7 @@
 import type { RecordField, RecordSchema, RecordType } from '../../../kit/record-schema.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
+import { instantText } from '../../_sql/micros.ts';
 import { float, integer, jsonDecoder } from '../../_sql/value-decoders.ts';
 import { backticked } from '../names.ts';
 import type { ColumnInfo } from '../session/result.ts';
@@ -194,19 +195,4 @@ function instant(text: string): string {
   const moment = new Date(`${date}T${time}${hours}:${minutes}`);
   const digits = fraction.replace(/\.?0+$/, '');
   return `${moment.toISOString().slice(0, 'yyyy-mm-ddThh:mm:ss'.length)}${digits}Z`;
-}
-
-const MICROS = 1_000_000n;
-
-/** Of microseconds since 1970. */
-export function instantText(micros: bigint): string {
-  return `${wallClockText(micros)}Z`;
-}
-
-export function wallClockText(micros: bigint): string {
-  const inSecond = ((micros % MICROS) + MICROS) % MICROS;
-  const seconds = (micros - inSecond) / MICROS;
-  const moment = new Date(Number(seconds) * 1000).toISOString().replace(/\.\d+Z$/, '');
-  const digits = String(inSecond).padStart(6, '0').replace(/0+$/, '');
-  return `${moment}${digits === '' ? '' : `.${digits}`}`;
 }

@@ -6,7 +6,7 @@ import { pageBounds } from '../../../kit/page-bounds.ts';
 import { PageCutter } from '../../_files/lines/cut-pages.ts';
 import { NOTHING_BOUND, place, type Placed } from '../incremental/bind.ts';
 import type { Chunk } from './single-answer.ts';
-import { merge } from './merge.ts';
+import { mergedSequences } from '../../../lib/merged-sequences.ts';
 import { warnForgetful, warnIncomparable, warnMany } from '../../_http/position-notes.ts';
 import { Progress } from '../../_http/positions.ts';
 import { keepsPosition } from '../config/config.ts';
@@ -171,7 +171,7 @@ export class RestSource implements Source {
         notes,
       );
     });
-    return merge(results, config.partition_concurrency ?? 1, () =>
+    return mergedSequences(results, config.partition_concurrency ?? 1, () =>
       stop.abort(new Error('another result ended the reading')),
     );
   }

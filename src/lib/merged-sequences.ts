@@ -3,7 +3,7 @@
  * `width` is 1. `abandon` is called when the others are no longer needed; it must end their items in
  * flight soon.
  */
-export async function* merge<T>(
+export async function* mergedSequences<T>(
   sequences: Iterable<() => AsyncGenerator<T>>,
   width: number,
   abandon: () => void,
