@@ -5,7 +5,8 @@ import { googleAuth, type GoogleAuth } from '../_google/account.ts';
 import { endpointUrl } from '../_http/fields.ts';
 import { gcsAuth } from '../_objects/gcs-place.ts';
 import { nonNull, scalar } from '../_sql/source-fields.ts';
-import { queryFaults } from './read/query.ts';
+import { queryFaults, restrictionFaults } from './read/query.ts';
+import { TABLE_NAME } from './table-name.ts';
 
 const connectionFields = () => ({
   project_id: text()
@@ -49,21 +50,13 @@ function checkConnection(config: Connection, ctx: z.RefinementCtx): void {
   ctx.addIssue(finding('invalid_value', message, { path: ['auth', 'type'], hint }));
 }
 
-/** Settings of the Storage Read API. */
-const READ_API_FIELDS = [
-  'read_table',
-  'row_restriction',
-  'selected_fields',
-  'max_streams',
-] as const;
-
 export const bigquerySourceConfig = z.lazy(() =>
   z
     .strictObject({
       ...connectionFields(),
-      query: text().meta({
+      query: optional(text()).meta({
         description:
-          'Statement whose rows are the records; `?` stands for the next of `params`, `{field}` for a value of the parent record, `${row.field}` for one of that row. All are bound as parameters.',
+          'Needed unless `read_table` is given. Statement whose rows are the records; `?` stands for the next of `params`, `{field}` for a value of the parent record, `${row.field}` for one of that row. All are bound as parameters.',
         examples: ['SELECT id, name FROM `shop.customers` WHERE region = ?'],
       }),
       params: z
@@ -79,55 +72,93 @@ export const bigquerySourceConfig = z.lazy(() =>
       batch_size: batchSize(),
       read_api: boolean().default(false).meta({
         description:
-          'The Storage Read API is not supported: `true` is refused. Results of queries are read by pages.',
-        advanced: true,
+          'Whether rows are read by the Storage Read API (gRPC): those of the result of the query, or of `read_table`. It needs the packages `apache-arrow`, `@grpc/grpc-js` and `@bufbuild/protobuf`.',
       }),
-      read_table: optional(text()).meta({
-        description: 'Only for `read_api`.',
-        advanced: true,
+      read_table: optional(
+        text().regex(
+          TABLE_NAME,
+          'is no name of a table: write `dataset.table`, or `project.dataset.table`',
+        ),
+      ).meta({
+        description:
+          'With `read_api`: the table whose rows are read as they are stored, in place of a query; one that is there is then not run.',
+        examples: ['shop.orders'],
       }),
       row_restriction: optional(text()).meta({
-        description: 'Only for `read_api`.',
-        advanced: true,
+        description:
+          'With `read_table`: only rows of which this expression is true. `{field}` and `${row.field}` become literals.',
+        examples: ["day >= '2026-01-01' AND region = 'eu'"],
       }),
-      selected_fields: optional(z.array(text())).meta({
-        description: 'Only for `read_api`.',
-        advanced: true,
+      selected_fields: optional(z.array(text()).min(1)).meta({
+        description:
+          'With `read_table`: only these columns, or fields of a STRUCT (`place.city`); their order stays that of the table.',
+        examples: [['id', 'place.city']],
       }),
-      max_streams: integer({ min: 1 }).default(1).meta({
-        description: 'Only for `read_api`.',
-        advanced: true,
+      max_streams: integer({ min: 1, max: 1000 }).default(1).meta({
+        description:
+          'With `read_api`: how many parts of the rows are read at the same time, at most. With more than one their order is lost.',
       }),
+      read_api_endpoint: endpointUrl(
+        'With `read_api`: another way to the Storage Read API: a regional or private endpoint; or, with `http`, an emulator, which is asked without a login.',
+        'https://bigquerystorage.europe-west3.rep.googleapis.com',
+      ),
     })
     .superRefine((config, ctx) => {
       checkConnection(config, ctx);
       checkReadApi(config, ctx);
-      const { query, params, use_legacy_sql: isLegacy } = config;
-      for (const { message, hint } of queryFaults(query, { params: params.length, isLegacy }))
-        ctx.addIssue(finding('invalid_value', message, { path: ['query'], hint }));
+      const { query, params, use_legacy_sql: isLegacy, row_restriction: restriction } = config;
+      if (query !== undefined)
+        for (const { message, hint } of queryFaults(query, { params: params.length, isLegacy }))
+          ctx.addIssue(finding('invalid_value', message, { path: ['query'], hint }));
+      for (const { message, hint } of restrictionFaults(restriction ?? ''))
+        ctx.addIssue(finding('invalid_value', message, { path: ['row_restriction'], hint }));
     }),
 );
 export type BigquerySourceConfig = z.output<typeof bigquerySourceConfig>;
 
+/** Each with what it needs. */
+const NEEDS = {
+  read_table: 'read_api',
+  row_restriction: 'read_table',
+  selected_fields: 'read_table',
+  max_streams: 'read_api',
+  read_api_endpoint: 'read_api',
+} as const;
+
 function checkReadApi(
-  config: { readonly read_api: boolean; readonly max_streams: number } & Readonly<
-    Partial<Record<'read_table' | 'row_restriction' | 'selected_fields', unknown>>
-  >,
+  config: Pick<Connection, 'api_endpoint' | 'auth'> &
+    Readonly<Partial<Record<keyof typeof NEEDS, unknown>>> & {
+      readonly read_api: boolean;
+      readonly query?: string | undefined;
+    },
   ctx: z.RefinementCtx,
 ): void {
-  if (config.read_api) {
-    const message = 'the Storage Read API of BigQuery (gRPC) is not supported';
-    const hint = 'remove `read_api` and what belongs to it, and select columns and rows in `query`';
-    ctx.addIssue(finding('invalid_value', message, { path: ['read_api'], hint }));
-    return;
+  const { query, read_api: isRead, read_table: table, read_api_endpoint: endpoint } = config;
+  if (query === undefined && table === undefined)
+    ctx.addIssue(
+      finding('missing_key', 'there is neither a query nor a table to read', {
+        path: ['query'],
+        hint: 'write `query`, or `read_api: true` with `read_table`',
+      }),
+    );
+  for (const [field, needed] of Object.entries(NEEDS) as [keyof typeof NEEDS, string][]) {
+    const isSet = config[field] !== undefined && !(field === 'max_streams' && config[field] === 1);
+    if (!isSet || (needed === 'read_api' ? isRead : table !== undefined)) continue;
+    const hint =
+      needed === 'read_api'
+        ? 'set `read_api: true`, or remove it'
+        : 'write `read_table`; columns and rows of a query are selected in it';
+    ctx.addIssue(
+      finding('missing_key', `\`${field}\` needs \`${needed}\``, { path: [field], hint }),
+    );
   }
-  for (const field of READ_API_FIELDS) {
-    const isSet = field === 'max_streams' ? config.max_streams !== 1 : config[field] !== undefined;
-    if (!isSet) continue;
-    const message = `\`${field}\` belongs to the Storage Read API, which is not supported`;
-    const hint = 'remove it, and select columns and rows in `query`';
-    ctx.addIssue(finding('invalid_value', message, { path: [field], hint }));
-  }
+  if (!isRead || endpoint !== undefined || config.api_endpoint === undefined) return;
+  ctx.addIssue(
+    finding('missing_key', '`api_endpoint` is the way to the REST API only', {
+      path: ['read_api_endpoint'],
+      hint: 'write the way to the Storage Read API too',
+    }),
+  );
 }
 
 const bulkLoad = () =>

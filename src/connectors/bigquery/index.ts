@@ -2,6 +2,7 @@ import { defineSink, type SinkCapabilities } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { isKeyed } from '../../kit/write-spec.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
+import { placeIn } from './table-name.ts';
 import {
   bigquerySinkConfig,
   bigquerySourceConfig,
@@ -14,7 +15,7 @@ export const bigquerySource = defineSource<BigquerySourceConfig>({
   type: 'bigquery',
   description: 'Rows of a query on Google BigQuery.',
   config: bigquerySourceConfig,
-  boundKeys: ['query'],
+  boundKeys: ['query', 'row_restriction'],
   examples: [
     {
       project_id: 'my-project',
@@ -29,9 +30,22 @@ export const bigquerySource = defineSource<BigquerySourceConfig>({
       query: 'SELECT * FROM `shop.orders`',
       max_results_per_page: 10_000,
     },
+    {
+      project_id: 'my-project',
+      auth: { type: 'application_default' },
+      read_api: true,
+      read_table: 'shop.orders',
+      selected_fields: ['id', 'day', 'price'],
+      row_restriction: "day >= '2026-01-01'",
+      max_streams: 4,
+    },
   ],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
-  datasetUri: ({ project_id, query }) => `bigquery://${project_id}?query=${query}`,
+  datasetUri: ({ project_id, query, read_table: table }) => {
+    if (table === undefined) return `bigquery://${project_id}?query=${query}`;
+    const { project, dataset, table: name } = placeIn(table, project_id);
+    return `bigquery://${project}.${dataset}.${name}`;
+  },
   open: async (config, context) =>
     (await import('./read/source.ts')).openBigquerySource(config, context),
   describe: async (config, context) =>

@@ -7,6 +7,7 @@ import { runRequests } from '../_http/run-requests.ts';
 import { BigqueryError, errorProto, isDuplicate } from './errors.ts';
 import { toldOf, unlessRepeated, type Link } from './link.ts';
 import type { QueryParameter } from './query-parameter.ts';
+import type { TablePlace } from './table-name.ts';
 
 const MS = 1000;
 const CANCEL_MS = 2000;
@@ -25,11 +26,12 @@ export interface ResultPart {
   readonly rows: readonly JsonValue[];
   /** How many rows a statement has changed. */
   readonly changed: number;
+  readonly job: JobPlace;
   /** Where the next part is; absent after the last. */
   readonly next?: { readonly job: JobPlace; readonly pageToken: string };
 }
 
-interface JobPlace {
+export interface JobPlace {
   readonly jobId: string;
   readonly location?: string | undefined;
 }
@@ -184,6 +186,23 @@ async function cancelJob(link: Link, { jobId, location }: JobPlace): Promise<voi
   }
 }
 
+/** The table in which BigQuery keeps the result of a query that has ended. */
+export async function destinationOf(link: Link, job: JobPlace): Promise<TablePlace> {
+  const { configuration } = await lookAtJob(link, 'looking for the result', job);
+  const { query } = isObject(configuration) ? configuration : {};
+  const { destinationTable } = isObject(query) ? query : {};
+  if (!isObject(destinationTable))
+    throw new ConnectorError('refused', 'the statement has no result that is kept in a table', {
+      hint: 'write one SELECT, or set `read_api: false`',
+    });
+  const { projectId, datasetId, tableId } = destinationTable;
+  return {
+    project: jsonText(projectId ?? ''),
+    dataset: jsonText(datasetId ?? ''),
+    table: jsonText(tableId ?? ''),
+  };
+}
+
 /** The part of the result that follows. */
 export async function nextPart(
   link: Link,
@@ -284,6 +303,7 @@ function partOf(answer: JsonObject, job: JobPlace): ResultPart {
     fields: fieldsOf(answer),
     rows: Array.isArray(rows) ? rows : [],
     changed: Number(changed ?? 0),
+    job,
     ...(typeof pageToken === 'string' && pageToken !== '' ? { next: { job, pageToken } } : {}),
   };
 }

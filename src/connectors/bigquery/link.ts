@@ -21,6 +21,8 @@ export type LinkContext = Pick<PartContext, 'env' | 'signal'> & { readonly retry
 
 export interface Call {
   readonly method?: 'GET' | 'POST' | 'DELETE';
+  /** That of the config when absent. */
+  readonly project?: string;
   /** Behind `/bigquery/v2/projects/PROJECT/`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
@@ -37,7 +39,7 @@ export class Link {
     this.config = config;
     this.context = context;
     this.#client = client;
-    this.#base = `${endpointOf(config)}/bigquery/v2/projects/${encodeURIComponent(config.project_id)}/`;
+    this.#base = `${endpointOf(config)}/bigquery/v2/projects/`;
   }
 
   static async open(config: Connection, context: LinkContext): Promise<Link> {
@@ -72,12 +74,12 @@ export class Link {
 
   async #send(
     client: HttpClient,
-    { method = 'GET', path, query = {}, body }: Call,
+    { method = 'GET', project = this.config.project_id, path, query = {}, body }: Call,
   ): Promise<JsonObject> {
     const words = Object.entries(query).filter(([, value]) => value !== undefined);
     const answer = await client.send({
       method,
-      url: this.#base + path,
+      url: `${this.#base}${encodeURIComponent(project)}/${path}`,
       query: words.map(([name, value]) => [name, String(value)] as const),
       body: body === undefined ? undefined : { json: body },
     });

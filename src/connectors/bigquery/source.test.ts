@@ -82,18 +82,12 @@ it('reads the ends of each type', async () => {
   ]);
 });
 
-it('refuses what cannot be bound, and the Storage Read API, before anything is asked', () => {
+it('refuses what cannot be bound before anything is asked', () => {
   const config = { project_id: 'p', auth: { type: 'application_default' }, query: 'SELECT 1' };
   const issues = (more: JsonObject): string[] => issuesOf(bigquerySource, { ...config, ...more });
   expect(issues({ query: 'SELECT ?' })[0]).toContain('1 placeholders `?`, and `params` has 0');
   expect(issues({ use_legacy_sql: true, query: 'SELECT {a}' })[0]).toContain('no parameters');
   expect(issues({ query: "SELECT 'x ${day.at}'" })[0]).toContain('inside a longer text');
-  expect(issues({ read_api: true, read_table: 'a.b' })).toEqual([
-    'read_api: the Storage Read API of BigQuery (gRPC) is not supported',
-  ]);
-  expect(
-    issues({ max_streams: 2, selected_fields: ['a'] }).map((one) => one.split(':')[0]),
-  ).toEqual(['selected_fields', 'max_streams']);
   expect(issues({ auth: { type: 'anonymous' } })[0]).toContain('nobody without a login');
   expect(issues({})).toEqual([]);
 });

@@ -52,7 +52,9 @@ function textIn(literal: string): string {
   const quotes = /^("""|'''|"|')/.exec(literal)?.[1] ?? "'";
   return literal
     .slice(quotes.length, -quotes.length)
-    .replaceAll(/\\([^])/g, (_, char: string) => ESCAPES[char] ?? char);
+    .replaceAll(/\\(?:x([0-9a-f]{2})|([^]))/g, (_, hex: string | undefined, char: string) =>
+      hex === undefined ? (ESCAPES[char] ?? char) : String.fromCharCode(Number.parseInt(hex, 16)),
+    );
 }
 
 export function quotedText(text: string): string {

@@ -17,7 +17,7 @@ import { apiRow } from './values.ts';
 export interface Table {
   readonly dataset: string;
   name: string;
-  kind: 'TABLE' | 'VIEW';
+  kind: 'TABLE' | 'VIEW' | 'SNAPSHOT';
   fields: Field[];
   primaryKey: readonly string[];
   options: string;
@@ -29,7 +29,10 @@ export interface Table {
 
 export interface Outcome {
   readonly fields: readonly Field[];
+  /** As the API gives them. */
   readonly rows: readonly unknown[];
+  /** As the engine gives them. */
+  readonly values: readonly (readonly DuckDBValue[])[];
   readonly changed: number | undefined;
 }
 
@@ -40,7 +43,7 @@ interface Transaction {
   readonly mutated: Set<Table>;
 }
 
-const NOTHING: Outcome = { fields: [], rows: [], changed: undefined };
+export const NOTHING: Outcome = { fields: [], rows: [], values: [], changed: undefined };
 const SETUP = [
   "SET TimeZone = 'UTC'",
   `CREATE OR REPLACE TEMP MACRO svc_int64(x) AS CASE WHEN x IS NULL THEN NULL WHEN regexp_full_match(x, '-?[0-9]+') THEN CAST(x AS BIGINT) ELSE error('Bad int64 value: ' || x) END`,
@@ -170,11 +173,8 @@ export class Engine {
         translate(statement),
         bound(statement, parameters),
       );
-      return {
-        fields,
-        rows: result.getRows().map((row) => apiRow(fields, row)),
-        changed: undefined,
-      };
+      const values = result.getRows();
+      return { ...NOTHING, fields, values, rows: values.map((row) => apiRow(fields, row)) };
     }
     return this.#change(connection, statement, { parameters, transaction });
   }

@@ -5,8 +5,9 @@
  */
 import { createVerify, generateKeyPairSync } from 'node:crypto';
 import { startHttpServer, type HttpServer, type Reply, type SeenRequest } from '../http-server.ts';
-import { Engine, type Outcome, type Parameters, type Table } from './engine.ts';
+import { Engine, NOTHING, type Outcome, type Parameters, type Table } from './engine.ts';
 import { BigqueryFault } from './fault.ts';
+import { FakeReadService, type Stored } from './read-service.ts';
 import { faultsOf, type RowFault } from './rows.ts';
 import { apiField } from './types.ts';
 
@@ -42,6 +43,8 @@ export interface Asked {
 }
 
 const NEVER = /never ends/;
+/** Of the tables that hold results. */
+const RESULTS = '_results';
 const ANSWER_MS = 30;
 export const PROJECT = 'the-project';
 const REQUEST_BYTES = 10_000_000;
@@ -56,6 +59,10 @@ export class FakeBigquery {
   unknowing = 0;
   objects: (bucket: string, key: string) => Uint8Array | undefined = () => undefined;
   fault: (asked: Asked) => Fault | undefined = () => undefined;
+  /** The Storage Read API. */
+  readonly reading = new FakeReadService((dataset, table, restriction) =>
+    this.#stored(dataset, table, restriction),
+  );
   readonly #keys = generateKeyPairSync('rsa', { modulusLength: 2048 });
   readonly #jobs = new Map<string, Job>();
   readonly #requests = new Map<string, Job>();
@@ -69,6 +76,7 @@ export class FakeBigquery {
 
   static async start(): Promise<FakeBigquery> {
     const fake = new FakeBigquery(await Engine.start());
+    await fake.reading.start();
     fake.#server = await startHttpServer((request) => fake.#answer(request));
     return fake;
   }
@@ -95,7 +103,14 @@ export class FakeBigquery {
     return { project_id: PROJECT, auth: auth as never, api_endpoint: this.url };
   }
 
+  /** For rows that are read by the Storage Read API. */
+  readingConfig(more: object = {}) {
+    const reading = { read_api: true, read_api_endpoint: this.reading.url };
+    return { ...this.config(), ...reading, ...more };
+  }
+
   async close(): Promise<void> {
+    this.reading.close();
     await this.#server?.close();
     this.engine.close();
   }
@@ -188,6 +203,18 @@ export class FakeBigquery {
     if (!this.engine.datasets.has(name))
       throw new BigqueryFault(404, 'notFound', `Not found: Dataset ${PROJECT}:${name}`);
     return { datasetReference: { datasetId: name } };
+  }
+
+  /** Rows of a table, or those of the job whose result it holds. */
+  async #stored(dataset: string, name: string, restriction: string): Promise<Stored> {
+    if (dataset === RESULTS) {
+      const { outcome } = this.#job(name);
+      if (outcome !== undefined) return outcome;
+    }
+    const table = this.#table(dataset, name);
+    const where = restriction === '' ? '' : ` WHERE (${restriction})`;
+    const all = `SELECT * FROM \`${PROJECT}.${dataset}.${name}\`${where}`;
+    return { fields: table.fields, values: (await this.engine.run(all)).values };
   }
 
   #job(id: string): Job {
@@ -340,7 +367,7 @@ export class FakeBigquery {
     const { buffers } = this.engine;
     this.engine.buffers = false;
     await this.engine.add(table, rows).finally(() => (this.engine.buffers = buffers));
-    return { fields: [], rows: [], changed: undefined };
+    return NOTHING;
   }
 
   #jobState(job: Job): unknown {
@@ -354,8 +381,10 @@ export class FakeBigquery {
             errorResult: { reason: fault.reason, message: fault.message },
             errors: [{ reason: fault.reason, message: fault.message }],
           };
+    const destinationTable = { projectId: PROJECT, datasetId: RESULTS, tableId: id };
     return {
       jobReference: { projectId: PROJECT, jobId: id, location: 'US' },
+      configuration: (job.outcome?.fields.length ?? 0) > 0 ? { query: { destinationTable } } : {},
       status: isPending ? { state: 'RUNNING' } : { state: 'DONE', ...proto },
     };
   }

@@ -51,6 +51,6 @@ function withoutZeros(text: string): string {
 }
 
 function numberText(value: number): string {
-  if (Number.isInteger(value)) return `${value}.0`;
-  return String(value);
+  const text = Object.is(value, -0) ? '-0' : String(value);
+  return /^-?\d+$/.test(text) ? `${text}.0` : text;
 }

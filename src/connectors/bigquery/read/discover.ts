@@ -24,7 +24,7 @@ export async function discoverTables(
       context.env.log.warn('the project has more tables than are listed', { most: MOST_TABLES });
       break;
     }
-    found.push(await described(link, one, found.length < MOST_SCHEMAS));
+    found.push(await described({ link, config }, one, found.length < MOST_SCHEMAS));
   }
   return found;
 }
@@ -34,16 +34,24 @@ async function* allTables(link: Link): AsyncGenerator<ListedTable> {
     for await (const one of tablesOf(link, dataset)) if (one.kind === 'TABLE') yield one;
 }
 
+interface Discovering {
+  readonly link: Link;
+  readonly config: BigquerySourceConfig;
+}
+
 async function described(
-  link: Link,
+  { link, config: { project_id, read_api: isRead } }: Discovering,
   { dataset, table }: ListedTable,
   withSchema: boolean,
 ): Promise<Discovered> {
-  const from = backticked(`${link.config.project_id}.${dataset}.${table}`);
+  const path = `${project_id}.${dataset}.${table}`;
+  const query = { query: `SELECT * FROM ${backticked(path)}`, params: [], use_legacy_sql: false };
   const base = {
     name: `${dataset}.${table}`,
     kind: 'table',
-    config_patch: { query: `SELECT * FROM ${from}`, params: [], use_legacy_sql: false },
+    config_patch: isRead
+      ? { read_table: path, query: null, selected_fields: null, row_restriction: null }
+      : query,
   };
   const found = withSchema ? await lookAtTable(link, dataset, table) : undefined;
   if (found === undefined) return base;

@@ -82,31 +82,75 @@ export function compileQuery({ query, params, isLegacy, context }: QueryInput): 
   if (isLegacy) return { sql: query, parameters: [] };
   const parameters: QueryParameter[] = [];
   const open = [...params];
-  const valueOf = (token: string): JsonValue => {
-    if (token === '?') return open.shift() ?? null;
-    return token.startsWith('$')
-      ? rowValue(token.slice(2, -1), context)
-      : parentField(token, context);
-  };
-  const bind = (token: string): string => {
-    const parameter = parameterOf(valueOf(token));
+  const sql = filled(query, (token) => {
+    const parameter = parameterOf(
+      token === '?' ? (open.shift() ?? null) : recordValue(token, context),
+    );
     // A parameter has a type, and null has all of them.
     if (parameter === undefined) return 'NULL';
     parameters.push(parameter);
     return '?';
-  };
-  const sql = sqlPieces(query, WRITING)
+  });
+  return { sql, parameters };
+}
+
+function filled(sql: string, put: (token: string) => string): string {
+  return sqlPieces(sql, WRITING)
     .map(({ kind, text }) => {
-      if (kind === 'code') return text.replaceAll(IN_CODE, (token) => bind(token));
-      return isToken(kind, text) ? bind(text.slice(1, -1)) : text;
+      if (kind === 'code') return text.replaceAll(IN_CODE, put);
+      return isToken(kind, text) ? put(text.slice(1, -1)) : text;
     })
     .join('');
-  return { sql, parameters };
+}
+
+function recordValue(token: string, context: QueryInput['context']): JsonValue {
+  return token.startsWith('$')
+    ? rowValue(token.slice(2, -1), context)
+    : parentField(token, context);
+}
+
+/** Errors in a restriction of rows, which knows no parameters. */
+export function restrictionFaults(restriction: string): Fault[] {
+  return sqlPieces(restriction, WRITING).flatMap(({ kind, text }) => {
+    if (kind !== 'code') return isToken(kind, text) ? [] : misplaced(text);
+    return text.includes('?') ? [WITHOUT_PARAMETERS] : [];
+  });
+}
+
+const WITHOUT_PARAMETERS: Fault = {
+  message: 'the restriction has a placeholder `?`, and knows no parameters',
+  hint: 'write the value, or `{field}` or `${row.field}` for one of a record',
+};
+
+/** With the values of its tokens as literals. */
+export function restrictionOf(restriction: string, context: QueryInput['context']): string {
+  return filled(restriction, (token) => literalOf(recordValue(token, context)));
+}
+
+function literalOf(value: JsonValue): string {
+  const parameter = parameterOf(value);
+  if (parameter === undefined) return 'NULL';
+  const { type, value: text } = parameter;
+  if (type === 'STRING') return quoted(text);
+  return type === 'BIGNUMERIC' ? `BIGNUMERIC ${quoted(text)}` : text;
+}
+
+/** What is not plain is written by its number. */
+function quoted(text: string): string {
+  const escaped = text.replaceAll(
+    /[\\'\p{Cc}]/gu,
+    (letter) => `\\x${letter.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  );
+  return `'${escaped}'`;
 }
 
 const INT64_MAX = 2n ** 63n - 1n;
 
-function parameterOf(written: JsonValue): QueryParameter | undefined {
+interface TextParameter extends QueryParameter {
+  readonly value: string;
+}
+
+function parameterOf(written: JsonValue): TextParameter | undefined {
   const value = isLiteral(written) ? literalValue(written) : written;
   switch (typeof value) {
     case 'boolean':

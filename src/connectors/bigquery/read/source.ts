@@ -1,9 +1,9 @@
 import type { SourceContext } from '../../../kit/context.ts';
 import type { Page } from '../../../kit/page.ts';
 import { isFull, pageBounds } from '../../../kit/page-bounds.ts';
+import { encodedSize } from '../../../kit/rough-size.ts';
 import type { ReadRequest, ResultShape, Source } from '../../../kit/source.ts';
 import { holdsFor } from '../../../kit/typed-values.ts';
-import { stringifyJson } from '../../../lib/text/json.ts';
 import { refuseEqualNames } from '../../_sql/equal-names.ts';
 import { createPager } from '../../_sql/pager.ts';
 import type { BigquerySourceConfig } from '../config.ts';
@@ -12,12 +12,17 @@ import { Link } from '../link.ts';
 import { fieldsIn, recordFieldOf, sqlType } from '../types/fields.ts';
 import { rowReader } from '../types/read-values.ts';
 import { compileQuery } from './query.ts';
+import type { RowsOfResult } from './rows-of-result.ts';
 
 export async function openBigquerySource(
   config: BigquerySourceConfig,
   context: SourceContext,
 ): Promise<Source> {
   const link = await Link.open(config, context);
+  if (config.read_table !== undefined && config.query !== undefined)
+    context.env.log.warn('the table is read, and the query is not run', {
+      read_table: config.read_table,
+    });
   return {
     pages: (request) => readPages({ link, config, context, request }),
     close: () => Promise.resolve(),
@@ -31,22 +36,21 @@ interface Reading {
   readonly request: Pick<ReadRequest, 'limit'>;
 }
 
-async function* readPages({ link, config, context, request }: Reading): AsyncGenerator<Page, void> {
+async function* readPages(reading: Reading): AsyncGenerator<Page, void> {
+  const { config, context, request } = reading;
   const { limit = Infinity } = request;
   if (limit <= 0) return;
-  const pageRows = Math.min(config.max_results_per_page, limit);
-  let part = await runQuery(link, 'the query', { ...queryOf(config, context), pageRows });
-  const fields = fieldsIn(part.fields);
+  const { fields, parts } = config.read_api
+    ? await (await import('../storage/result.ts')).readResult(reading)
+    : await pagedResult(reading);
   refuseEqualNames(fields.map(({ name }) => name));
   const schema = { fields: fields.map(recordFieldOf) };
-  const read = rowReader(fields);
   const bounds = pageBounds(config.batch_size, context.pageBytes);
   const pager = createPager({ bounds, limit, schema: () => schema });
   let bytes = 0;
-  for (;;) {
-    for (const row of part.rows) {
-      const record = read(row);
-      const size = stringifyJson(record).length;
+  for await (const records of parts())
+    for (const record of records) {
+      const size = encodedSize(record);
       if (
         pager.count > 0 &&
         (isFull(bounds, pager.count, bytes) || bytes + size > context.pageBytes)
@@ -61,16 +65,33 @@ async function* readPages({ link, config, context, request }: Reading): AsyncGen
       yield pager.take();
       return;
     }
-    const next: ResultPart['next'] = part.next;
-    if (next === undefined) break;
-    context.signal.throwIfAborted();
-    part = await nextPart(link, next, pageRows);
-  }
   if (pager.count > 0) yield pager.take();
 }
 
+/** By the REST API: the next part is asked for when the one before it is taken. */
+async function pagedResult({ link, config, context, request }: Reading): Promise<RowsOfResult> {
+  const pageRows = Math.min(config.max_results_per_page, request.limit ?? Infinity);
+  const query = { ...queryOf(config, context), pageRows };
+  const first = await runQuery(link, 'the query', query);
+  const fields = fieldsIn(first.fields);
+  const read = rowReader(fields);
+  return {
+    fields,
+    async *parts() {
+      let part = first;
+      for (;;) {
+        yield part.rows.map(read);
+        const next: ResultPart['next'] = part.next;
+        if (next === undefined) return;
+        context.signal.throwIfAborted();
+        part = await nextPart(link, next, pageRows);
+      }
+    },
+  };
+}
+
 function queryOf(config: BigquerySourceConfig, context: SourceContext): Query {
-  const { query, params, use_legacy_sql: isLegacy } = config;
+  const { query = '', params, use_legacy_sql: isLegacy } = config;
   return { ...compileQuery({ query, params, isLegacy, context }), isLegacy };
 }
 
@@ -80,7 +101,10 @@ export async function describeResult(
   context: SourceContext,
 ): Promise<ResultShape> {
   const link = await Link.open(config, context);
-  const fields = fieldsIn(await dryRun(link, 'the query', queryOf(config, context)));
+  const fields =
+    config.read_table === undefined
+      ? fieldsIn(await dryRun(link, 'the query', queryOf(config, context)))
+      : await (await import('../storage/result.ts')).describeTable({ link, config, context });
   return {
     columns: fields.map((field) => {
       const known = recordFieldOf(field);

@@ -55,9 +55,27 @@ export function canonicalInterval(text: string): string | undefined {
   if (/[1-9]/.test(fraction.slice(MICRO_DIGITS))) return undefined;
   const micros = BigInt(fraction.slice(0, MICRO_DIGITS).padEnd(MICRO_DIGITS, '0'));
   const below = found[8]?.startsWith('-') === true ? -micros : micros;
-  const date = sign * (years * MONTHS + months);
-  const clock = sign * (((hours * MINUTES + minutes) * SECONDS + seconds) * MICROS + below);
-  return `${monthText(date)} ${sign * (weeks * DAYS + days)} ${clockText(clock)}`;
+  const clock = ((hours * MINUTES + minutes) * SECONDS + seconds) * MICROS + below;
+  return canonicalText({
+    months: sign * (years * MONTHS + months),
+    days: sign * (weeks * DAYS + days),
+    micros: sign * clock,
+  });
+}
+
+export interface Interval {
+  readonly months: bigint;
+  readonly days: bigint;
+  readonly micros: bigint;
+}
+
+/** As an ISO 8601 duration. */
+export function intervalOf({ months, days, micros }: Interval): string {
+  return isoInterval(canonicalText({ months, days, micros }));
+}
+
+function canonicalText({ months, days, micros }: Interval): string {
+  return `${monthText(months)} ${days} ${clockText(micros)}`;
 }
 
 function monthText(months: bigint): string {

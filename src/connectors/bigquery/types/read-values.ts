@@ -66,7 +66,7 @@ function itemReader(field: TableField): Read {
     case 'STRUCT':
       return rowReader(field.fields);
     case 'RANGE':
-      return field.element === 'TIMESTAMP' ? (value) => rangeOfInstants(jsonText(value)) : jsonText;
+      return (value) => rangeText(jsonText(value), field.element);
     default:
       return jsonText;
   }
@@ -84,8 +84,9 @@ export function withoutZeros(text: string): string {
   return text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
 }
 
-function rangeOfInstants(text: string): string {
-  return text.replaceAll(/-?\d+/g, (micros) => instant(micros));
+function rangeText(text: string, element: string | undefined): string {
+  if (element === 'TIMESTAMP') return text.replaceAll(/-?\d+/g, (micros) => instant(micros));
+  return text.replaceAll(/\.\d+/g, (fraction) => withoutZeros(fraction));
 }
 
 /** The only column of a row, which is a text. */
