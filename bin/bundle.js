@@ -8,6 +8,9 @@ const OTHERS = [
   'package.json',
   'package-lock.json',
   path.join('scripts', 'build.ts'),
+  ...['definition-lists.ts', 'program-bundle.ts', 'stand-in.js', 'start-modules.ts'].map((name) =>
+    path.join('scripts', 'bundle', name),
+  ),
   path.join('node_modules', '.package-lock.json'),
 ];
 const LEFT_OUT = /\.(test\.ts|md)$/;

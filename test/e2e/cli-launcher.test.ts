@@ -167,6 +167,8 @@ describe('on a Node that is new enough', () => {
   });
 });
 
+const BUILD = '1a2b3c4d';
+
 describe('a bundled program', () => {
   let cache: string;
 
@@ -174,10 +176,10 @@ describe('a bundled program', () => {
     cache = join(root, 'cache');
     put(
       'dist/main.cjs',
-      `require('../bin/compiled.js').runCompiled(__dirname + '/program-1.cjs', process.argv[2]);`,
+      `require('../bin/compiled.js').runCompiled(__dirname + '/program.cjs', '${BUILD}', process.argv[2]);`,
     );
     put(
-      'dist/program-1.cjs',
+      'dist/program.cjs',
       'const word = () => "ran"; exports.word = word; process.exitCode = process.argv[2] === "fail" ? 1 : 0; console.log(word());',
     );
   });
@@ -186,7 +188,7 @@ describe('a bundled program', () => {
   function kept(): string[] {
     return readdirSync(cache, { recursive: true, encoding: 'utf8' })
       .map((file) => basename(file))
-      .filter((file) => file.startsWith('program-1'))
+      .filter((file) => file.startsWith('program-'))
       .sort();
   }
 
@@ -203,42 +205,47 @@ describe('a bundled program', () => {
       'ran\n',
       'ran\n',
     ]);
-    expect(kept()).toEqual(['program-1.cjs-list', 'program-1.cjs-run']);
+    expect(kept()).toEqual([`program-${BUILD}-list`, `program-${BUILD}-run`]);
   });
 
   it('removes what builds of other days kept for the same purpose', () => {
     run('run');
-    const folder = dirname(join(cache, fileOf('program-1.cjs-run')));
+    const folder = dirname(join(cache, fileOf(`program-${BUILD}-run`)));
     const others = [
-      'program-0.cjs-run',
-      'program-2.cjs-run',
-      'program-0.cjs-list',
-      'worker-0.cjs-run',
+      'program-00000000-run',
+      'program-22222222-run',
+      'program-00000000-list',
+      'worker-00000000-run',
     ];
     for (const name of others) writeFileSync(join(folder, name), '');
-    for (const name of others.filter((one) => one !== 'program-2.cjs-run'))
+    for (const name of others.filter((one) => one !== 'program-22222222-run'))
       utimesSync(join(folder, name), 1_000_000, 1_000_000);
-    rmSync(join(folder, 'program-1.cjs-run'));
+    rmSync(join(folder, `program-${BUILD}-run`));
     run('run');
     expect(
       readdirSync(folder)
-        .filter((name) => name.includes('.cjs-'))
+        .filter((name) => /-[0-9a-f]{8}-/.test(name))
         .sort(),
-    ).toEqual(['program-0.cjs-list', 'program-1.cjs-run', 'program-2.cjs-run', 'worker-0.cjs-run']);
+    ).toEqual([
+      'program-00000000-list',
+      `program-${BUILD}-run`,
+      'program-22222222-run',
+      'worker-00000000-run',
+    ]);
   });
 
   it('keeps nothing of a run that failed, and makes no file name of what is no word', () => {
     expect(run('fail')).toMatchObject({ status: 1, stdout: 'ran\n' });
     expect(run('../../escape')).toMatchObject({ status: 0 });
-    expect(kept()).toEqual(['program-1.cjs-other']);
+    expect(kept()).toEqual([`program-${BUILD}-other`]);
   });
 
   it('keeps what a worker compiled for its work, which is killed in the end', async () => {
     put(
       'dist/worker.cjs',
-      `require('../bin/compiled.js').runCompiled(__dirname + '/program-1.cjs', process.argv[2], 10);`,
+      `require('../bin/compiled.js').runCompiled(__dirname + '/program.cjs', '${BUILD}', process.argv[2], 10);`,
     );
-    put('dist/program-1.cjs', 'process.on("message", () => process.send("done"));');
+    put('dist/program.cjs', 'process.on("message", () => process.send("done"));');
     const worker = fork(join(home, 'dist', 'worker.cjs'), ['runs'], {
       env: { NODE_COMPILE_CACHE: cache },
     });
@@ -247,7 +254,7 @@ describe('a bundled program', () => {
     await pause(100);
     expect(existsSync(cache) ? kept() : []).toEqual([]);
     worker.send('work');
-    await eventually(() => expect(kept()).toEqual(['program-1.cjs-runs']));
+    await eventually(() => expect(kept()).toEqual([`program-${BUILD}-runs`]));
     worker.kill('SIGKILL');
     await ended;
   });
@@ -262,10 +269,39 @@ describe('a bundled program', () => {
     expect(statSync(join(cache, file ?? '')).size).toBeGreaterThan('broken'.length);
   });
 
+  it('loads what lies beside it when it asks for it, and keeps the code of that, too', () => {
+    put('dist/part.cjs', 'exports.word = () => "part"; exports.from = __filename;');
+    put(
+      'dist/program.cjs',
+      `const part = () => require("./part.cjs");
+       if (process.argv[3] === "whole")
+         console.log(part().word(), part() === part(), part().from === __dirname + "/part.cjs");`,
+    );
+    const size = () => statSync(join(cache, fileOf(`program-${BUILD}-run`))).size;
+    run('run');
+    const small = size();
+    expect(run('run', 'whole')).toMatchObject({ stdout: 'part true true\n', stderr: '' });
+    const whole = size();
+    expect(whole).toBeGreaterThan(small);
+    expect(run('run', 'whole')).toMatchObject({ stdout: 'part true true\n', stderr: '' });
+    // Nothing new was compiled, and nothing that was kept is given up.
+    expect([run('run').status, size()]).toEqual([0, whole]);
+  });
+
+  it('gives the same error to everybody who asks for a file that cannot be loaded', () => {
+    put('dist/part.cjs', 'exports.half = true; throw new Error("broken");');
+    put(
+      'dist/program.cjs',
+      `for (const time of [1, 2])
+         try { console.log(require("./part.cjs")); } catch (error) { console.log(error.message); }`,
+    );
+    expect(run('run')).toMatchObject({ stdout: 'broken\nbroken\n' });
+  });
+
   it('asks for modules as any file does', () => {
     put('dist/other.mjs', 'export const from = import.meta.filename;');
     put(
-      'dist/program-1.cjs',
+      'dist/program.cjs',
       'console.log(require("./other.mjs").from === __dirname + "/other.mjs");',
     );
     expect(run('run')).toMatchObject({ stdout: 'true\n', stderr: '' });

@@ -3,8 +3,8 @@
  * `headgate/kit` and nothing else of the program. What is not in the kit fails when it is loaded.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
-import { build, type Plugin } from 'esbuild';
+import { dirname, join, relative, resolve } from 'node:path';
+import { rolldown, type Plugin } from 'rolldown';
 import { KIT_VERSION } from '../../src/kit/connector.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -15,12 +15,11 @@ const OF_KIT =
 
 const kitOnly: Plugin = {
   name: 'kit-only',
-  setup: (building) => {
-    const kit = { path: 'headgate/kit', external: true };
-    building.onResolve({ filter: /^zod$/ }, () => kit);
-    building.onResolve({ filter: /^\..*\.ts$/ }, ({ resolveDir, path }) =>
-      OF_KIT.test(relative(ROOT, resolve(resolveDir, path))) ? kit : undefined,
-    );
+  resolveId(id, importer = '') {
+    const isOfKit =
+      id === 'zod' ||
+      (id.startsWith('.') && OF_KIT.test(relative(ROOT, resolve(dirname(importer), id))));
+    return isOfKit ? { id: 'headgate/kit', external: true } : undefined;
   },
 };
 
@@ -60,17 +59,21 @@ export async function packConnector(
   );
 }
 
-async function bundle(outfile: string, contents: string): Promise<void> {
-  await build({
-    stdin: { contents, resolveDir: ROOT, loader: 'ts' },
-    outfile,
-    bundle: true,
-    format: 'esm',
+async function bundle(file: string, contents: string): Promise<void> {
+  const entry = join(ROOT, 'packed-connector.ts');
+  const given: Plugin = {
+    name: 'given-entry',
+    resolveId: (id) => (id === entry ? id : undefined),
+    load: (id) => (id === entry ? { code: contents, moduleType: 'ts' } : undefined),
+  };
+  const made = await rolldown({
+    input: entry,
     platform: 'node',
-    target: 'node24',
-    packages: 'external',
-    external: ['headgate/kit'],
-    plugins: [kitOnly],
-    logLevel: 'warning',
+    plugins: [given, kitOnly],
+    // What does not lie beside it is a package, or a part of Node.
+    external: (id) => id !== 'zod' && !/^[./]/.test(id),
+    logLevel: 'warn',
   });
+  await made.write({ file, format: 'esm', codeSplitting: false });
+  await made.close();
 }
