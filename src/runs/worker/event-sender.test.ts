@@ -74,9 +74,21 @@ describe('news of a run', () => {
   it('goes at once where it is no matter of counting: the process may die', () => {
     const { sender: made, sent, awaited } = sender();
     made.log(line(0));
-    made.event({ kind: 'moved', movements: [] });
-    expect(sent.at(-1)).toEqual([{ kind: 'moved', movements: [] }]);
+    made.event({ kind: 'credentials' });
+    expect(sent.at(-1)).toEqual([{ kind: 'credentials' }]);
     expect(awaited).toEqual([false, false]);
+  });
+
+  it('says what was moved with the end, which alone makes it count', () => {
+    const { sender: made, sent } = sender();
+    made.log(line(0));
+    made.event({ kind: 'moved', movements: [] });
+    made.log(line(1));
+    expect(sent).toHaveLength(1);
+    expect(made.end()).toEqual([
+      { kind: 'log', lines: [line(1)] },
+      { kind: 'moved', movements: [] },
+    ]);
   });
 
   it('ends with everything that is left, though nobody acknowledged', () => {

@@ -18,7 +18,8 @@ export interface EventSenderOptions {
 
 /**
  * Gathers log lines, measurements and progress and sends them every 50 ms at most, one batch at a
- * time; the rest goes with the end. Every other event goes at once: the process may die.
+ * time; the rest goes with the end, as does what was moved. Every other event goes at once: the
+ * process may die.
  */
 export class EventSender {
   readonly #options: EventSenderOptions;
@@ -26,6 +27,8 @@ export class EventSender {
   #lost = 0;
   /** The last progress. */
   #progress: RunEvent | undefined;
+  /** Counts only when the job has ended well: no message of its own. */
+  readonly #atEnd: RunEvent[] = [];
   #pending = false;
   #underway = false;
   #begun = false;
@@ -44,9 +47,12 @@ export class EventSender {
   }
 
   event(event: RunEvent): void {
-    if (event.kind !== 'progress') return this.#options.send([event], false);
-    this.#progress = event;
-    this.#arm();
+    if (event.kind === 'moved') this.#atEnd.push(event);
+    else if (event.kind !== 'progress') this.#options.send([event], false);
+    else {
+      this.#progress = event;
+      this.#arm();
+    }
   }
 
   /** Something was measured. */
@@ -68,7 +74,7 @@ export class EventSender {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     while (this.#lines.length > BATCH_LINES) this.#send(false);
-    return this.#take();
+    return [...this.#take(), ...this.#atEnd];
   }
 
   #arm(): void {
