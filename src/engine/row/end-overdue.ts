@@ -25,13 +25,15 @@ export function endOverdue({
   row,
   stop,
 }: Pick<InvocationRequest, 'env' | 'row' | 'stop'>): Overdue {
-  const [overdue, ended] = [new AbortController(), new AbortController()];
+  const overdue = new AbortController();
+  let ended: AbortController | undefined;
   const wait = async (): Promise<void> => {
     const { reason } = stop as { readonly reason: unknown };
     const graceMs = reason instanceof StopReason ? GRACE_MS[reason.why] : undefined;
     if (graceMs === undefined) return;
-    await env.clock.sleep(graceMs, ended.signal);
-    if (ended.signal.aborted) return;
+    const { signal } = (ended = new AbortController());
+    await env.clock.sleep(graceMs, signal);
+    if (signal.aborted) return;
     env.log.warn('the row did not stop in time: what is not durable yet is given up', {
       row: row.id,
       grace_ms: graceMs,
@@ -45,7 +47,7 @@ export function endOverdue({
     signal: overdue.signal,
     [Symbol.dispose]() {
       stop.removeEventListener('abort', onStop);
-      ended.abort();
+      ended?.abort();
     },
   };
 }
