@@ -26,8 +26,8 @@ export interface Usage {
 const SAMPLE_MS = 10;
 /** What `/proc` counts time in; 100 on every Linux that Node runs on. */
 const TICKS_A_SECOND = 100;
-/** Places of the time of waited-for children, user and system, behind the command name. */
-const [CHILDREN_USER, CHILDREN_SYSTEM] = [13, 14];
+/** Places of processor time behind the command name: own and of waited-for children, user and system. */
+const [USER, SYSTEM, CHILDREN_USER, CHILDREN_SYSTEM] = [11, 12, 13, 14];
 const OUTPUT_TAIL = 4000;
 const HAS_PROC = existsSync('/proc/self/stat');
 const SCRIPT = HAS_PROC
@@ -66,11 +66,19 @@ function tail(streams: readonly (Readable | null)[]): () => string {
   return () => text;
 }
 
-function cpuOf(stat: string): number {
+function cpuOf(stat: string, places = [CHILDREN_USER, CHILDREN_SYSTEM]): number {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (
-    ((Number(fields[CHILDREN_USER]) + Number(fields[CHILDREN_SYSTEM])) * 1000) / TICKS_A_SECOND
-  );
+  const ticks = places.reduce((sum, place) => sum + Number(fields[place] ?? 0), 0);
+  return (ticks * 1000) / TICKS_A_SECOND;
+}
+
+/** Of a running process, everything below it, and what has ended below it; not a number without `/proc`. */
+export function cpuMsOfTree(pid: number): number {
+  if (!HAS_PROC) return Number.NaN;
+  const all = [USER, SYSTEM, CHILDREN_USER, CHILDREN_SYSTEM];
+  return [pid, ...descendants(pid)]
+    .map((one) => cpuOf(readProc(`/proc/${one}/stat`), all))
+    .reduce((sum, ms) => sum + ms, 0);
 }
 
 export interface MemoryWatch {

@@ -8,6 +8,7 @@ import { jsonLinesMoves } from './json-lines.ts';
 import { kafkaMoves } from './kafka.ts';
 import { connectorMemoryMoves } from './memory-connectors.ts';
 import { memoryMoves } from './memory.ts';
+import { mixedLoad } from './mixed.ts';
 import { mysqlMoves } from './mysql.ts';
 import { objectMoves } from './objects.ts';
 import { postgresMoves } from './postgres.ts';
@@ -29,6 +30,7 @@ export const MOVES: readonly Move[] = [
   ...sqliteMoves,
   ...startMoves,
   ...serviceMoves,
+  mixedLoad,
   ...historyMoves,
   ...clusterMoves,
   dueTogether,

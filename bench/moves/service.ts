@@ -280,9 +280,7 @@ export async function runMany(bench: Bench, options: readonly string[] = []): Pr
   const folder = join(bench.folder, 'many');
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder);
-  const input = join(folder, 'in.csv');
-  const people = Array.from({ length: SMALL_ROWS }, (_, index) => personAt(index));
-  await writeFile(input, `${PERSON_FIELDS.join(',')}\n${people.map(personLine).join('')}`);
+  const input = await smallInput(folder);
   const server = await startHeadgate(bench.folder, '--max-queued-runs', NO_LIMIT, ...options);
   try {
     const begun = performance.now();
@@ -294,14 +292,23 @@ export async function runMany(bench: Bench, options: readonly string[] = []): Pr
     await Promise.all(Array.from({ length: CONNECTIONS }, submitAll));
     await untilIdle(server.url, 25);
     const seconds = (performance.now() - begun) / 1000;
-    await verifyMany(server.url, folder);
+    await verifySmallRuns(server.url, folder, MANY);
     return MANY / seconds;
   } finally {
     await server.stop();
   }
 }
 
-async function verifyMany(url: string, folder: string): Promise<void> {
+/** Ten rows; returns the path of the file. */
+export async function smallInput(folder: string): Promise<string> {
+  const input = join(folder, 'in.csv');
+  const people = Array.from({ length: SMALL_ROWS }, (_, index) => personAt(index));
+  await writeFile(input, `${PERSON_FIELDS.join(',')}\n${people.map(personLine).join('')}`);
+  return input;
+}
+
+/** Files named by their numbers. */
+export async function verifySmallRuns(url: string, folder: string, count: number): Promise<void> {
   const failed = await countRuns(url, 'failed,cancelled');
   if (failed > 0) throw new Error(`${failed} of the runs did not complete`);
   const expected = Array.from({ length: SMALL_ROWS }, (_, index) => personAt(index))
@@ -317,7 +324,7 @@ async function verifyMany(url: string, folder: string): Promise<void> {
       }),
     )
     .join('\n');
-  for (let index = 0; index < MANY; index++) {
+  for (let index = 0; index < count; index++) {
     const path = join(folder, `${index}.jsonl`);
     if ((await readFile(path, 'utf8')).trim() !== expected)
       throw new Error(`${path} does not hold what it must`);
