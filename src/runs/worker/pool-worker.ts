@@ -3,13 +3,15 @@ import type { Access } from '../../lib/access.ts';
 import type { Env } from '../../lib/env.ts';
 import type { JobEnd, JobKind, StopCause } from '../../wire/job.ts';
 import { CrashReason } from './crash-reason.ts';
-import { Pace } from './pace.ts';
+import { Pace, RunningMean } from './pace.ts';
 import type { JobHolder, PoolJob } from './pool-job.ts';
 import type { Batch, FromWorker, ToWorker } from './protocol.ts';
 import { startProcess, type ProcessEnd, type WorkerProcess } from './worker-process.ts';
 
 /** How long a job that nobody waits for any more may keep its worker from other jobs. */
 const UNWANTED_MS = 1000;
+/** A job whose worker has less time than this to wait in keeps a processor busy. */
+const BUSY_IDLE_MS = 5;
 
 export interface PoolWorkerOptions {
   /** Where relative paths start, and what the process sees of the environment. */
@@ -37,6 +39,8 @@ export class PoolWorker implements JobHolder {
   readonly #gone = Promise.withResolvers<void>();
   readonly #crash: CrashReason;
   readonly #pace: Pace;
+  /** For how long its jobs wait for something else than a processor. */
+  readonly #idle = new RunningMean(0);
   /** Given to it and not answered, in their order: it executes the first. */
   readonly #jobs: PoolJob[] = [];
   /** Of those, the ones that are not sent yet. */
@@ -60,10 +64,11 @@ export class PoolWorker implements JobHolder {
     const { access, entry, heapMb, env } = options;
     this.#crash = new CrashReason(heapMb);
     this.#pace = new Pace(options.aheadMs);
+    const yields = options.purpose === 'runs';
     const words = [String(options.threads), options.purpose, JSON.stringify(access)];
     const variables = withoutCredentials(env.variables, access);
     this.#process = startProcess(
-      { entry, words, heapMb, cwd: env.cwd, variables },
+      { entry, words, heapMb, cwd: env.cwd, variables, yields },
       {
         onMessage: (message) => this.#hear(message),
         onStderr: (text) => this.#crash.wrote(text),
@@ -119,6 +124,17 @@ export class PoolWorker implements JobHolder {
   /** Whether what it executes takes long. */
   get isSlow(): boolean {
     return this.#isSlow;
+  }
+
+  /**
+   * Whether it can take another job in a moment, as far as that can be known: its jobs hardly wait
+   * for anything, and that at hand was begun less than `withinMs` ago.
+   */
+  isFreeSoon(withinMs: number): boolean {
+    const [head] = this.#jobs;
+    if (head === undefined || head.ahead !== undefined || !this.#ready || this.#isSpent)
+      return false;
+    return this.#idle.ms <= BUSY_IDLE_MS && performance.now() - this.#begunAt < withinMs;
   }
 
   /** Whether it takes the job behind those that it has. Many at a time cost less than one by one. */
@@ -193,7 +209,7 @@ export class PoolWorker implements JobHolder {
         return;
       case 'done':
         this.#pass(message.id, message.rest);
-        this.#answered(message.id, message.end);
+        this.#answered(message);
         return;
       case 'dropped':
         this.#isDropping = false;
@@ -216,9 +232,10 @@ export class PoolWorker implements JobHolder {
   }
 
   /** One that was given to another worker is no longer in the list. */
-  #answered(id: string, end: JobEnd): void {
+  #answered({ id, end, idleMs }: Extract<FromWorker, { readonly type: 'done' }>): void {
     if (this.#jobs[0]?.job.id !== id) return;
     this.#pace.done(performance.now() - this.#begunAt);
+    this.#idle.add(idleMs);
     this.#settle(end);
     if (this.#isDropping) this.#killSoon();
     this.#begin();

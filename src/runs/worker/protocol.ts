@@ -35,9 +35,15 @@ export type FromWorker =
     }
   /**
    * Sent before the next job is begun, so that it is always known which job a worker is at; `rest`:
-   * the last events of the job.
+   * the last events of the job; `idleMs`: how long the worker had nothing to do meanwhile.
    */
-  | { readonly type: 'done'; readonly id: string; readonly end: JobEnd; readonly rest: Batch }
+  | {
+      readonly type: 'done';
+      readonly id: string;
+      readonly end: JobEnd;
+      readonly rest: Batch;
+      readonly idleMs: number;
+    }
   /** It has answered those of the dropped jobs that it had begun. */
   | { readonly type: 'dropped' }
   /** The worker cannot go on and ends itself; the sentence is redacted. */

@@ -126,6 +126,7 @@ class WorkerLoop {
   async #execute(job: Job): Promise<void> {
     const { id } = job;
     beginFileChecks();
+    const begun = performance.eventLoopUtilization();
     const sender = new EventSender({
       clock: systemClock,
       relay: this.#relay,
@@ -150,7 +151,8 @@ class WorkerLoop {
       end = { type: 'refused', fault: faultOf(error, current.redactor) };
     }
     this.#current = undefined;
-    await this.#channel.say({ type: 'done', id, end, rest: sender.end() });
+    const { idle: idleMs } = performance.eventLoopUtilization(begun);
+    await this.#channel.say({ type: 'done', id, end, rest: sender.end(), idleMs });
   }
 
   #answer(job: Job, current: Current): Promise<unknown> {

@@ -280,6 +280,41 @@ describe('isolation', () => {
   });
 });
 
+describe('jobs of a moment', () => {
+  const HOUR_MS = 3_600_000;
+  const onOneProcessor = (): JobExecutor =>
+    pool({ maxWorkers: 4, processors: 1, shortWaitMs: HOUR_MS, processWaitMs: HOUR_MS });
+  const pidsOf = async (executor: JobExecutor, names: readonly string[]): Promise<unknown[]> => {
+    const all = await Promise.all(names.map((name) => whole(executor, name)));
+    return all.map(({ end }) => (end as { answer?: RunOutcome }).answer?.records_written);
+  };
+
+  it('wait for the worker that is at one: processes would only share its processor', async () => {
+    const executor = onOneProcessor();
+    const [first] = await pidsOf(executor, ['pid']);
+    const pids = await pidsOf(executor, Array<string>(20).fill('pid'));
+    expect(new Set(pids)).toEqual(new Set([first]));
+  });
+
+  it('do not wait behind those that wait for something themselves', async () => {
+    const executor = onOneProcessor();
+    await whole(executor, 'waiting');
+    const first = await begin(executor, 'patient');
+    const second = await begin(executor, 'patient');
+    for (const { handle } of [first, second]) handle.stop('cancel', HOUR_MS);
+    expect(await first.handle.done).toMatchObject({ type: 'finished' });
+    expect(await second.handle.done).toMatchObject({ type: 'finished' });
+  });
+
+  it('get a worker of their own when the one they wait for takes long', async () => {
+    const executor = pool({ processors: 1 });
+    const { handle } = await begin(executor, 'spinning');
+    expect((await whole(executor, 'pid')).end.type).toBe('finished');
+    handle.stop('cancel', 0);
+    await handle.done;
+  });
+});
+
 describe('the signals of a terminal', () => {
   it('do not fail a job whose worker they ended before its first line', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'headgate-worker-'));

@@ -3,6 +3,10 @@
  * of memory is a failed run, not a slow or dead control plane. Workers are kept for the next job,
  * and a spare one is started ahead. Small jobs of a kind are given to one worker ahead, so that
  * neither side waits for the other; whatever happens to one of them, others take those behind it.
+ *
+ * Where as many workers as there are processors are at jobs of a few milliseconds, the next job
+ * waits a moment for one of them: more processes would share the same processors, and each of them
+ * would have to get warm.
  */
 import { availableParallelism } from 'node:os';
 import { OPEN_ACCESS, type Access } from '../../lib/access.ts';
@@ -37,6 +41,12 @@ export interface WorkerPoolOptions {
   readonly aheadMs?: number;
   /** A job that has waited for so long may have a worker of its own. */
   readonly longWaitMs?: number;
+  /** Processors that jobs may keep busy before others wait for these. */
+  readonly processors?: number;
+  /** For so long a job waits for a worker that is free in a moment, though another one is idle. */
+  readonly shortWaitMs?: number;
+  /** Or before a process is started for it, which takes a quarter of a second of a processor. */
+  readonly processWaitMs?: number;
 }
 
 export const DEFAULT_HEAP_MB = 2048;
@@ -57,6 +67,7 @@ class WorkerPool implements JobExecutor {
   readonly #idleTimers = new Map<PoolWorker, NodeJS.Timeout>();
   #waiting: PoolJob[] = [];
   #closing = false;
+  #waitTimer: NodeJS.Timeout | undefined;
   /**
    * The last process died before it could take a run: no more are started ahead until somebody asks
    * for one.
@@ -76,6 +87,9 @@ class WorkerPool implements JobExecutor {
       quickWorkers: Math.max(1, availableParallelism() - 1),
       aheadMs: 20,
       longWaitMs: 1000,
+      processors: availableParallelism(),
+      shortWaitMs: 50,
+      processWaitMs: 250,
       ...options,
     };
     this.#fill();
@@ -97,6 +111,7 @@ class WorkerPool implements JobExecutor {
   async close(): Promise<void> {
     this.#closing = true;
     for (const timer of this.#idleTimers.values()) clearTimeout(timer);
+    clearTimeout(this.#waitTimer);
     for (const job of this.#waiting.splice(0)) job.settle(CLOSED);
     await Promise.all([...this.#workers].map((worker) => worker.kill()));
   }
@@ -116,6 +131,15 @@ class WorkerPool implements JobExecutor {
       return false;
     });
     this.#fill();
+    if (this.#waiting.some(({ ahead }) => ahead === undefined)) this.#lookAgain();
+  }
+
+  /** For jobs that wait for a worker which takes longer than it seemed. */
+  #lookAgain(): void {
+    this.#waitTimer ??= setTimeout(() => {
+      this.#waitTimer = undefined;
+      if (!this.#closing) this.#assign();
+    }, this.#options.shortWaitMs).unref();
   }
 
   /** One that works on jobs of its kind takes it behind them. */
@@ -130,11 +154,13 @@ class WorkerPool implements JobExecutor {
 
   /**
    * Whether one more worker may begin with jobs of this kind: when the machine has a processor for
-   * it, or when the job has waited for long and none of them is quick, since perhaps what takes most
-   * of their time is an answer from elsewhere.
+   * it, or when the job has waited for long (behind jobs that were given ahead: and none of them is
+   * quick, since perhaps what takes most of their time is an answer from elsewhere).
    */
   #mayBegin({ kind, ahead, ageMs }: PoolJob): boolean {
-    if (ahead === undefined) return true;
+    const { processors, shortWaitMs } = this.#options;
+    if (ahead === undefined)
+      return ageMs >= shortWaitMs || this.#freeSoon(shortWaitMs) < processors;
     const busy = [...this.#workers].filter((worker) => !worker.idle && worker.kind === kind);
     if (busy.length >= ahead.workers) return false;
     const quick = busy.filter((worker) => !worker.isSlow).length;
@@ -142,20 +168,31 @@ class WorkerPool implements JobExecutor {
     return ageMs >= this.#options.longWaitMs && !busy.some((worker) => worker.isQuick);
   }
 
+  #freeSoon(withinMs: number): number {
+    let count = 0;
+    for (const worker of this.#workers) if (worker.isFreeSoon(withinMs)) count += 1;
+    return count;
+  }
+
   /** As many processes as are needed for what waits, and the spares. */
   #fill(): void {
     if (this.#closing || this.#unfit) return;
+    const { processors, processWaitMs, spares } = this.#options;
     let free = 0;
     for (const worker of this.#workers) if (worker.idle || !worker.ready) free += 1;
+    const freeSoon = this.#freeSoon(processWaitMs);
+    let busy = freeSoon + free;
     const kinds = new Set<JobKind>();
-    const needing = this.#waiting.filter(({ ahead, kind }) => {
-      if (ahead === undefined) return true;
-      const isFirst = !kinds.has(kind);
-      kinds.add(kind);
-      return isFirst;
+    const needing = this.#waiting.filter((job) => {
+      if (job.ahead === undefined) {
+        busy += 1;
+        return busy <= processors || job.ageMs >= processWaitMs;
+      }
+      const isFirst = !kinds.has(job.kind);
+      kinds.add(job.kind);
+      return isFirst && this.#mayBegin(job);
     });
-    const needed = needing.filter((job) => this.#mayBegin(job)).length;
-    const wanted = needed + this.#options.spares - free;
+    const wanted = needing.length + (freeSoon < processors ? spares : 0) - free;
     const room = this.#options.maxWorkers - this.#workers.size;
     for (let started = 0; started < Math.min(wanted, room); started += 1) this.#spawn();
   }

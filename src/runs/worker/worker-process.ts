@@ -4,9 +4,13 @@
  */
 import { fork } from 'node:child_process';
 import { getCompileCacheDir } from 'node:module';
+import { setPriority } from 'node:os';
 import { dirname } from 'node:path';
 import type { Env } from '../../lib/env.ts';
 import type { FromWorker, ToWorker } from './protocol.ts';
+
+/** About half of the share of others. */
+const YIELDING_PRIORITY = 3;
 
 export interface ProcessOptions {
   /** Path of the module that calls `runWorkerLoop`. */
@@ -18,6 +22,8 @@ export interface ProcessOptions {
   readonly variables: Env['variables'];
   /** JavaScript heap. */
   readonly heapMb: number;
+  /** Whether the server and others go first where processors are short. */
+  readonly yields: boolean;
 }
 
 export interface ProcessListener {
@@ -49,6 +55,7 @@ export function startProcess(options: ProcessOptions, listener: ProcessListener)
     env: { ...options.variables, ...compileCache() },
     stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
   });
+  if (options.yields) giveWay(child.pid);
   child.stderr?.setEncoding('utf8').on('data', listener.onStderr);
   child.on('message', (message) => listener.onMessage(message as FromWorker));
   child.once('error', (error) => listener.onEnd({ error }));
@@ -59,6 +66,16 @@ export function startProcess(options: ProcessOptions, listener: ProcessListener)
     },
     kill: () => void child.kill('SIGKILL'),
   };
+}
+
+/** While the process has no threads yet: they inherit it. */
+function giveWay(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    setPriority(pid, YIELDING_PRIORITY);
+  } catch {
+    // Some systems forbid it, and the process may be gone.
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 /** A worker for tests: the name of the run says what it does. */
 import { pbkdf2 } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, StopReason } from '../../../src/lib/errors.ts';
 import { defineMetric } from '../../../src/lib/metrics/metrics.ts';
 import type { RunOutcome } from '../../../src/wire/outcome.ts';
@@ -67,6 +68,11 @@ const SCRIPTS: Readonly<
     const end = performance.now() + 300;
     while (performance.now() < end);
     return outcomeOf(name, { records_written: process.pid });
+  },
+  /** Needs no processor. */
+  waiting: async (name) => {
+    await sleep(500);
+    return outcomeOf(name);
   },
   /** How many jobs were begun so far. */
   executed: async (name) => outcomeOf(name, { records_written: executed }),
