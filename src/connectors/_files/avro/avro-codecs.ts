@@ -49,10 +49,10 @@ async function unpackSnappy(): Promise<Decompress> {
   return (block) => {
     const compressed = block.subarray(0, -CHECKSUM_BYTES);
     const length = snappyLength(compressed);
-    if (length > MAX_WHOLE_BYTES) throw new Error('a block is too large for the memory');
+    if (length > MAX_WHOLE_BYTES) throw tooLarge();
     const bytes = Buffer.from(compressors.SNAPPY?.(compressed, length) ?? []);
     if (block.length < CHECKSUM_BYTES || crc32(bytes) !== block.readUInt32BE(compressed.length))
-      throw new Error('the checksum of a block is another one');
+      throw new ConnectorError('data', 'is not what its checksum says');
     return bytes;
   };
 }
@@ -75,12 +75,17 @@ async function unpackXz(): Promise<Decompress> {
     let length = 0;
     for await (const part of new XzReadableStream(new Blob([new Uint8Array(block)]).stream())) {
       length += part.length;
-      if (length > MAX_WHOLE_BYTES) throw new Error('a block is too large for the memory');
+      if (length > MAX_WHOLE_BYTES) throw tooLarge();
       // The library writes the next part into the same memory.
       parts.push(part.slice());
     }
     return Buffer.concat(parts, length);
   };
+}
+
+/** Said of the block. */
+function tooLarge(): ConnectorError {
+  return new ConnectorError('data', 'is too large for the memory');
 }
 
 /** How blocks are written, and the name of the codec in the header. */

@@ -128,9 +128,13 @@ export class AvroContainer {
   }
 
   #damaged(why: string, cause?: unknown): ConnectorError {
-    return new ConnectorError('data', `cannot read ${this.#name} as Avro: ${why}`, {
-      hint: 'the file is damaged or incomplete; get it again from its origin',
-      ...(cause === undefined ? {} : { cause }),
-    });
+    return damagedAvro(this.#name, why, cause);
   }
+}
+
+export function damagedAvro(name: string, why: string, cause?: unknown): ConnectorError {
+  return new ConnectorError('data', `cannot read ${name} as Avro: ${why}`, {
+    hint: 'the file is damaged or incomplete; get it again from its origin',
+    ...(cause === undefined ? {} : { cause }),
+  });
 }

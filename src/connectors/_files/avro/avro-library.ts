@@ -1,8 +1,12 @@
 /** Types of the library, with 64-bit integers digit by digit. */
 import type avsc from 'avsc';
+import { withLibraryNames } from './avro-names.ts';
 
 export interface AvroLibrary {
-  /** `wrapped`: values of unions name their branch. */
+  /**
+   * `wrapped`: values of unions name their branch. Names that Avro does not allow have another form in
+   * the type (`libraryName`).
+   */
   typeOf(schema: unknown, wrapped: boolean): avsc.Type;
 }
 
@@ -11,7 +15,7 @@ export async function avroLibrary(): Promise<AvroLibrary> {
   const long = longType(avro);
   return {
     typeOf: (schema, wrapped) =>
-      avro.Type.forSchema(schema as string, {
+      avro.Type.forSchema(withLibraryNames(schema) as string, {
         // Not as an entry of the registry: that does not reach longs with a logical type.
         typeHook: (one) => (isLong(one) ? long : undefined),
         wrapUnions: wrapped ? 'always' : 'never',

@@ -1,10 +1,11 @@
 import { ConnectorError, messageOf } from '../../../lib/errors.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
-import { AvroContainer } from './avro-container.ts';
+import { AvroContainer, damagedAvro } from './avro-container.ts';
 import type { Convert } from '../parquet/parquet-values.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
-import { decompressorOf } from './avro-codecs.ts';
-import { avroLibrary } from './avro-library.ts';
+import { decompressorOf, type Decompress } from './avro-codecs.ts';
+import { avroLibrary, type AvroLibrary } from './avro-library.ts';
+import { withoutDefaults } from './avro-names.ts';
 import { avroRecordSchema } from './avro-types.ts';
 import { avroConverter, hasWideUnion } from './avro-values.ts';
 
@@ -47,15 +48,22 @@ async function* records(
 ): AsyncGenerator<JsonValue[]> {
   const { schema, codec } = await container.header();
   const decompress = await decompressorOf(codec, options.name);
-  const { decode, convert, fields } = await readingOf(schema, options.schema);
+  const { decode, convert, fields } = await readingOf(schema, options);
   options.onSchema(schema, fields);
+  const place = { block: 0, records: 0 };
+  const damaged = (why: string, cause?: unknown): ConnectorError =>
+    damagedAvro(
+      options.name,
+      `block ${place.block}, from record ${place.records + 1} on, ${why}`,
+      cause,
+    );
   let batch: JsonValue[] = [];
   for (let block = await container.next(); block !== undefined; block = await container.next()) {
-    const data = await decompress(block.data);
+    place.block += 1;
+    const data = await unpacked(decompress, block.data, damaged);
     let at = 0;
     for (let left = block.count; left > 0; left -= 1) {
-      const { value, offset } = decode(data, at);
-      if (offset < 0) throw new Error('a block has fewer values than it says');
+      const { value, offset } = decoded(decode, data, at, damaged);
       at = offset;
       batch.push(convert(value));
       if (batch.length < BATCH) continue;
@@ -63,12 +71,40 @@ async function* records(
       yield batch;
       batch = [];
     }
-    if (at !== data.length) throw new Error('a block has more bytes than its values take');
+    if (at !== data.length) throw damaged('has more bytes than its values take');
+    place.records += block.count;
   }
   if (batch.length > 0) yield batch;
 }
 
-type Decode = (data: Buffer, at: number) => { readonly value: unknown; readonly offset: number };
+type Damaged = (why: string, cause?: unknown) => ConnectorError;
+
+async function unpacked(decompress: Decompress, data: Buffer, damaged: Damaged): Promise<Buffer> {
+  try {
+    return await decompress(data);
+  } catch (error) {
+    if (error instanceof ConnectorError) throw damaged(error.message, error);
+    throw damaged('cannot be decompressed', error);
+  }
+}
+
+function decoded(decode: Decode, data: Buffer, at: number, damaged: Damaged): Decoded {
+  try {
+    const found = decode(data, at);
+    if (found.offset >= 0) return found;
+  } catch (error) {
+    throw damaged('has bytes that are no values of its schema', error);
+  }
+  throw damaged('has fewer values than it says');
+}
+
+interface Decoded {
+  readonly value: unknown;
+  /** Where the next value begins; negative when the data ends before. */
+  readonly offset: number;
+}
+
+type Decode = (data: Buffer, at: number) => Decoded;
 
 interface ReadingAs {
   readonly decode: Decode;
@@ -77,10 +113,13 @@ interface ReadingAs {
 }
 
 /** Reads a value as it was written, and gives it the form of the schema to read with. */
-async function readingOf(written: unknown, wanted: unknown): Promise<ReadingAs> {
+async function readingOf(
+  written: unknown,
+  { schema: wanted, name }: AvroOptions,
+): Promise<ReadingAs> {
   const library = await avroLibrary();
   const wrapped = hasWideUnion(written) || hasWideUnion(wanted);
-  const type = library.typeOf(written, wrapped);
+  const type = writtenType(library, written, wrapped, name);
   if (wanted === undefined)
     return {
       decode: (data, at) => type.decode(data, at),
@@ -94,4 +133,21 @@ async function readingOf(written: unknown, wanted: unknown): Promise<ReadingAs> 
     convert: avroConverter(wanted, reader, wrapped),
     fields: avroRecordSchema(wanted, reader),
   };
+}
+
+function writtenType(
+  library: AvroLibrary,
+  written: unknown,
+  wrapped: boolean,
+  name: string,
+): ReturnType<AvroLibrary['typeOf']> {
+  try {
+    return library.typeOf(withoutDefaults(written), wrapped);
+  } catch (error) {
+    throw new ConnectorError(
+      'data',
+      `cannot read ${name} as Avro: the schema in its header is not valid`,
+      { hint: 'check the file with another Avro program, and have it written again', cause: error },
+    );
+  }
 }

@@ -1,4 +1,5 @@
 import { setField, type JsonObject } from '../../../lib/text/json.ts';
+import { libraryName } from './avro-names.ts';
 import { decimalText, signedNumber, uuidText } from '../parquet/exact-values.ts';
 import { documentOf, plain, type Convert } from '../parquet/parquet-values.ts';
 import { durationText } from '../typed/duration.ts';
@@ -35,7 +36,7 @@ export interface AvroType {
   /** How a value of a union names this branch. */
   readonly branchName?: string | undefined;
   readonly types?: readonly AvroType[];
-  readonly fields?: readonly { readonly type: AvroType }[];
+  readonly fields?: readonly { readonly name?: string; readonly type: AvroType }[];
   readonly itemsType?: AvroType;
   readonly valuesType?: AvroType;
 }
@@ -108,24 +109,35 @@ class ConverterBuilder {
     }
     if (schema.values !== undefined) {
       const entry = this.of(schema.values, type.valuesType ?? {});
-      return (value) => mapped(Object.entries(value as object), () => entry);
+      return (value) => mapped(Object.entries(value as object), entry);
     }
+    if (schema.symbols !== undefined) return symbolsOf(schema.symbols);
     return typeof schema.type === 'string' ? plain : this.of(schema.type, type);
   }
 
   #record({ fields = [] }: SchemaObject, type: AvroType): Convert {
-    const converters = new Map<string, Convert>();
-    const convert: Convert = (value) =>
-      mapped(
-        [...converters.keys()].map((name) => [name, (value as Record<string, unknown>)[name]]),
-        (name) => converters.get(name) ?? plain,
-      );
+    const members: { name: string; own: string; convert: Convert }[] = [];
+    const convert: Convert = (value) => {
+      const out: JsonObject = {};
+      for (const { name, own, convert: inner } of members)
+        setField(out, name, inner((value as Record<string, unknown>)[own]));
+      return out;
+    };
     // A record may contain itself, so it is known before its fields are looked at.
     this.#known.set(type, convert);
-    for (const [index, field] of fields.entries())
-      converters.set(field.name, this.of(field.type, type.fields?.[index]?.type ?? {}));
+    for (const [index, { name, type: inner }] of fields.entries()) {
+      const member = type.fields?.[index];
+      const own = member?.name ?? name;
+      members.push({ name, own, convert: this.of(inner, member?.type ?? {}) });
+    }
     return convert;
   }
+}
+
+/** Values of the library have the names that it knows. */
+function symbolsOf(symbols: readonly string[]): Convert {
+  const names = new Map(symbols.map((symbol) => [libraryName(symbol), symbol]));
+  return (value) => names.get(String(value)) ?? plain(value);
 }
 
 function logical({ type, logicalType, sqlType, scale = 0 }: SchemaObject): Convert | undefined {
@@ -167,8 +179,8 @@ function integer(value: unknown): bigint {
   return BigInt(value as number | bigint);
 }
 
-function mapped(entries: [string, unknown][], convert: (name: string) => Convert): JsonObject {
+function mapped(entries: [string, unknown][], convert: Convert): JsonObject {
   const out: JsonObject = {};
-  for (const [name, value] of entries) setField(out, name, convert(name)(value));
+  for (const [name, value] of entries) setField(out, name, convert(value));
   return out;
 }

@@ -74,9 +74,16 @@ const PACKED = {
   xz: '/Td6WFoAAATm1rRGAgAhARYAAAB0L+Wj4BOHACRdAAAAn5W9ntkdqNKFx/fV11wwSSqsACqo2JLyv1D5jYehWnYAAADDofZpWpDVNQABQIgnAAAAZbJ+cLHEZ/sCAAAAAARZWg==',
 };
 
-function containerOf(codec: string, block: Buffer, count: number): AsyncIterable<Uint8Array> {
+interface Block {
+  readonly codec?: string;
+  readonly schema?: unknown;
+  readonly count: number;
+  readonly data: Buffer;
+}
+
+function containerOf({ codec = 'null', schema = 'int', count, data }: Block) {
   const [long, text] = [avro.Type.forSchema('long'), avro.Type.forSchema('string')];
-  const meta = { 'avro.schema': '"int"', 'avro.codec': codec };
+  const meta = { 'avro.schema': JSON.stringify(schema), 'avro.codec': codec };
   const sync = Buffer.alloc(16, 7);
   return Readable.from([
     Buffer.concat([
@@ -86,21 +93,23 @@ function containerOf(codec: string, block: Buffer, count: number): AsyncIterable
       long.toBuffer(0),
       sync,
       long.toBuffer(count),
-      long.toBuffer(block.length),
-      block,
+      long.toBuffer(data.length),
+      data,
       sync,
     ]),
   ]);
 }
 
-async function readBlock(codec: string, block: Buffer, count = 5000): Promise<JsonValue[]> {
+async function readContainer(block: Block, schema?: unknown): Promise<JsonValue[]> {
   const records: JsonValue[] = [];
-  const options = { schema: undefined, name: 'f', signal: new AbortController().signal };
-  const blocks = containerOf(codec, block, count);
-  for await (const batch of avroRecords(blocks, { ...options, onSchema: () => {} }))
+  const options = { schema, name: 'f', signal: new AbortController().signal };
+  for await (const batch of avroRecords(containerOf(block), { ...options, onSchema: () => {} }))
     records.push(...batch);
   return records;
 }
+
+const readBlock = (codec: string, data: Buffer, count = 5000): Promise<JsonValue[]> =>
+  readContainer({ codec, data, count });
 
 describe('the compression', () => {
   it.each(Object.entries(PACKED))('%s is read', async (codec, base64) => {
@@ -126,6 +135,78 @@ describe('the compression', () => {
     await expect(readBlock('lz77', Buffer.of())).rejects.toMatchObject({
       message: expect.stringContaining('"lz77"') as string,
       hint: expect.stringContaining('bzip2') as string,
+    });
+  });
+});
+
+describe('a name that the specification does not allow', () => {
+  const PAIR = {
+    type: 'record',
+    name: 'com.shop.TestJob$Pair',
+    fields: [
+      { name: 'first-name', type: 'string' },
+      {
+        name: '1st',
+        type: { type: 'enum', name: 'Size$', symbols: ['x-l', 'm'] },
+        default: 'none',
+      },
+      { name: 'next', type: ['null', 'int', 'com.shop.TestJob$Pair'], default: 'null' },
+    ],
+  };
+  // "a", x-l, a pair of ("b", m, 7).
+  const data = Buffer.from([2, 0x61, 0, 4, 2, 0x62, 2, 2, 14]);
+  const pair = {
+    'first-name': 'a',
+    '1st': 'x-l',
+    next: { 'first-name': 'b', '1st': 'm', next: 7 },
+  };
+
+  it('is read as it stands in the file, and a wrong default is not needed', async () => {
+    expect(await readContainer({ schema: PAIR, count: 1, data })).toEqual([pair]);
+  });
+
+  it('may stand in the schema to read with', async () => {
+    const fields = PAIR.fields.filter(({ name }) => name !== '1st');
+    const wanted = { ...PAIR, fields: fields.map(({ name, type }) => ({ name, type })) };
+    expect(await readContainer({ schema: PAIR, count: 1, data }, wanted)).toEqual([
+      { 'first-name': 'a', next: { 'first-name': 'b', next: 7 } },
+    ]);
+  });
+
+  it('and one that looks like its replacement are two names', async () => {
+    const fields = ['a-b', 'a_b', 'a.b'].map((name) => ({ name, type: 'int' }));
+    const schema = { type: 'record', name: 'R', fields };
+    const three = { 'a-b': 1, a_b: 2, 'a.b': 3 };
+    expect(await readContainer({ schema, count: 1, data: Buffer.from([2, 4, 6]) })).toEqual([
+      three,
+    ]);
+  });
+});
+
+describe('damage is told in words of ours, with its place', () => {
+  const DAMAGED: [string, Block, string][] = [
+    ['deflate', { codec: 'deflate', count: 2, data: Buffer.from([9, 9]) }, 'decompressed'],
+    ['snappy', { codec: 'snappy', count: 2, data: Buffer.from([255, 255]) }, 'decompressed'],
+    ['zstandard', { codec: 'zstandard', count: 2, data: Buffer.from([1, 2]) }, 'decompressed'],
+    ['too few values', { count: 3, data: Buffer.from([2, 4]) }, 'values'],
+    ['too many bytes', { count: 1, data: Buffer.from([2, 4]) }, 'values'],
+    ['no branch', { schema: ['null', 'int'], count: 1, data: Buffer.from([8, 2]) }, 'values'],
+  ];
+  it.each(DAMAGED)('%s', async (_, block, words) => {
+    await expect(readContainer(block)).rejects.toMatchObject({
+      message: expect.stringMatching(
+        new RegExp(`^cannot read f as Avro: block 1, from record 1 on, .*${words}`),
+      ) as string,
+      hint: 'the file is damaged or incomplete; get it again from its origin',
+    });
+  });
+
+  it('and so is a schema that is none', async () => {
+    await expect(
+      readContainer({ schema: 'pair', count: 1, data: Buffer.of(2) }),
+    ).rejects.toMatchObject({
+      message: 'cannot read f as Avro: the schema in its header is not valid',
+      hint: expect.stringContaining('another Avro program') as string,
     });
   });
 });
