@@ -1,5 +1,6 @@
 /** The fixtures were written by pyarrow, with checksums and without compression. */
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { failureOf } from '../../../../test/fakes/failure.ts';
@@ -47,4 +48,26 @@ describe.each(['checksums', 'checksums-v2'])('%s.parquet', (name) => {
       expect(await records(bytes, others)).toHaveLength(4);
     },
   );
+});
+
+it('a page of less than no bytes is damage, in a file on the disk too', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'page-checksums-'));
+  const path = join(folder, 'f.parquet');
+  try {
+    const bytes = await readFile(join(import.meta.dirname, 'fixtures', 'checksums.parquet'));
+    // The fields of the first header behind its type: both sizes, each one byte that ends in its sign.
+    expect([bytes[4], bytes[6], bytes[8]]).toEqual([0x15, 0x15, 0x15]);
+    bytes[9] = (bytes[9] ?? 0) | 1;
+    await writeFile(path, bytes);
+    const { signal } = new AbortController();
+    const reader = await ParquetReader.open({ path, signal, omitNulls: false });
+    const failure = await failureOf(reader.rowGroup(0).next());
+    await reader.close();
+    expect(failure).toMatchObject({
+      kind: 'data',
+      message: `cannot read ${path} as Parquet: the column "id" is damaged`,
+    });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });

@@ -19,13 +19,14 @@ export async function damagedPage(
 ): Promise<number | undefined> {
   const start = Number(dictionary_page_offset || data_page_offset);
   const end = Math.min(file.byteLength, start + Number(total_compressed_size));
+  // Where a place or a header is wrong, the pages cannot be decoded either, which is told there.
+  if (start < 0) return undefined;
   for (let at = start; at < end;) {
     const header = await headerAt(file, at, end);
-    // Without a header that can be read the pages cannot be decoded either, which is told there.
     if (header?.crc === undefined) return undefined;
     const from = at + header.bytes;
     const to = from + header.pageBytes;
-    if (to > end) return undefined;
+    if (to < from || to > end) return undefined;
     const page = new Uint8Array(await file.slice(from, to));
     if ((crc32(page) | 0) !== (header.crc | 0)) return at;
     at = to;

@@ -252,6 +252,8 @@ async function asyncBuffer(
     byteLength: size,
     slice: async (start, end = size) => {
       signal.throwIfAborted();
+      // Places come from the file. The system would read those before its beginning where it stands.
+      if (start < 0 || end < start) throw new RangeError(`bytes ${start} to ${end}`);
       const buffer = new ArrayBuffer(end - start);
       const { bytesRead } = await onDisk('read', path, () =>
         handle.read(new Uint8Array(buffer), 0, buffer.byteLength, start),
