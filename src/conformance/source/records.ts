@@ -223,6 +223,9 @@ async function readLate(
   }
 }
 
+/** How long a record is waited for that must not come. */
+const WRONG_MS = 4000;
+
 const empty: SourceClause = {
   name: 'empty',
   title: 'gives no record of a data set without any, and ends without an error',
@@ -231,7 +234,7 @@ const empty: SourceClause = {
   async check(subject) {
     const bare = subject.with((await subject.fixture.empty?.()) ?? {});
     for (const lane of bare.lanes)
-      assertSame((await bare.read({ lane })).records, [], laneName(lane));
+      assertSame((await bare.read({ lane, lateMs: WRONG_MS })).records, [], laneName(lane));
   },
 };
 

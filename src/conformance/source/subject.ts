@@ -24,6 +24,8 @@ export interface ReadOptions {
   readonly signal?: AbortSignal;
   /** How many records should come; silence after them is the end of an unbounded source. */
   readonly expected?: number;
+  /** So long is waited for a record that should come, or should not. */
+  readonly lateMs?: number;
 }
 
 /** A page as it was when it came. */
@@ -43,8 +45,8 @@ export interface SeenRun {
 
 /** What a source may take to end once it is asked to. */
 export const STOP_MS = 1000;
-/** What a server on a busy machine may take until the first record comes. */
-const LATE_MS = 4000;
+/** What a server on a busy machine may take until records come that are expected. */
+const LATE_MS = 10_000;
 /** A source that is still at it then is stuck. */
 const STUCK_MS = 20_000;
 
@@ -151,7 +153,8 @@ export class SourceSubject {
     const iterator = source.pages(requestOf(options))[Symbol.asyncIterator]();
     for (;;) {
       const pending = iterator.next();
-      const next = await this.#unlessQuiet(pending, records.length >= expected);
+      const { lateMs = LATE_MS } = options;
+      const next = await this.#unlessQuiet(pending, records.length >= expected ? 5 : lateMs);
       if (next === undefined) {
         stop.abort(new Error('the test has seen enough'));
         await within(STOP_MS, settled(pending), 'ends once it is stopped');
@@ -166,11 +169,11 @@ export class SourceSubject {
   }
 
   /** An unbounded source does not end by itself: silence is the end. */
-  async #unlessQuiet<T>(pending: Promise<T>, isComplete: boolean): Promise<T | undefined> {
+  async #unlessQuiet<T>(pending: Promise<T>, lateMs: number): Promise<T | undefined> {
     const { unbounded } = this.capabilities;
     if (unbounded === undefined) return within(STUCK_MS, pending, 'gives a page or ends');
     const ended = new AbortController();
-    const quietMs = unbounded.idleFlushMs + (isComplete ? 5 : LATE_MS);
+    const quietMs = unbounded.idleFlushMs + lateMs;
     const quiet = sleep(quietMs, undefined, { signal: ended.signal });
     quiet.catch(() => {});
     pending.catch(() => {});
