@@ -299,6 +299,31 @@ describe.skipIf(missing !== undefined)(`kafka ${missing ?? ''}`, { timeout: LONG
     expect(values(await read(topic))).toEqual(['a', 'b', 'c', 'd']);
   });
 
+  it('reads of each producer what was committed, whatever it aborted before and after', async () => {
+    const topic = await makeTopic(unique('t'));
+    const at = { clientId: 'test', bootstrapBrokers: [brokers()], idempotent: true, retries: 50 };
+    const producer = new Producer({ ...at, transactionalId: unique('tx') });
+    const move = async (texts: readonly string[], end: 'commit' | 'abort'): Promise<void> => {
+      const transaction = await producer.beginTransaction();
+      for (const text of texts)
+        await transaction.send({ messages: [{ topic, value: Buffer.from(JSON.stringify(text)) }] });
+      await transaction[end]();
+    };
+    await move(['no 1'], 'abort');
+    await move(['yes 1'], 'commit');
+    // Longer than an answer, so that its end is in another one.
+    await move(
+      [0, 1, 2].map((n) => `no 2 ${n} ${'x'.repeat(500_000)}`),
+      'abort',
+    );
+    await move(['yes 2'], 'commit');
+    await move(['no 3'], 'abort');
+    await producer.close();
+    expect(values(await read(topic))).toEqual(['yes 1', 'yes 2']);
+    const answers = { extra_client_config: { 'max.partition.fetch.bytes': '600000' } };
+    expect(values(await read(topic, answers))).toEqual(['yes 1', 'yes 2']);
+  });
+
   it('takes it that another row makes the topic of the commit tokens meanwhile', async () => {
     const checked = check(kafkaSink.config, {
       brokers: brokers(),

@@ -58,9 +58,11 @@ export interface OffsetRange {
 
 type Fetched = Awaited<ReturnType<Consumer['fetch']>>;
 type FetchedPartition = Fetched['responses'][number]['partitions'][number];
+type Batch = NonNullable<FetchedPartition['records']>[number];
 
 /** Bits of the attributes of a batch. */
 const LOG_APPEND_TIME = 0b1000;
+const TRANSACTIONAL = 0b1_0000;
 const CONTROL = 0b10_0000;
 
 const READ_UNCOMMITTED = 0;
@@ -275,12 +277,14 @@ export class LogReader {
       ? found.highWatermark
       : found.lastStableOffset;
     if (end >= 0n) log.end = end;
+    const isAborted = abortedOf(found);
     for (const batch of found.records ?? []) {
-      const last = batch.firstOffset + BigInt(batch.lastOffsetDelta);
-      if (last < log.next) continue;
+      const last = lastOf(batch);
       const isControl = (batch.attributes & CONTROL) !== 0;
+      const isLeftOut = isAborted(batch);
+      if (last < log.next) continue;
       const appended = (batch.attributes & LOG_APPEND_TIME) !== 0 ? batch.maxTimestamp : undefined;
-      for (const record of isControl ? [] : batch.records) {
+      for (const record of isControl || isLeftOut ? [] : batch.records) {
         const offset = batch.firstOffset + BigInt(record.offsetDelta);
         if (offset < log.next) continue;
         const timestamp = Number(appended ?? batch.firstTimestamp + record.timestampDelta);
@@ -326,6 +330,32 @@ export class LogReader {
     };
     return { start: await at(EARLIEST), end: await at(LATEST) };
   }
+}
+
+function lastOf({ firstOffset, lastOffsetDelta }: Batch): bigint {
+  return firstOffset + BigInt(lastOffsetDelta);
+}
+
+/**
+ * Says of one batch after the other whether its transaction was aborted. The client leaves out only
+ * the last one of each producer, and only where its end is in the same answer.
+ */
+function abortedOf({ abortedTransactions }: FetchedPartition): (batch: Batch) => boolean {
+  if ((abortedTransactions ?? []).length === 0) return () => false;
+  const coming = [...(abortedTransactions ?? [])].sort((a, b) =>
+    a.firstOffset < b.firstOffset ? -1 : 1,
+  );
+  const open = new Set<bigint>();
+  return (batch) => {
+    for (let next = coming[0]; next !== undefined && next.firstOffset <= lastOf(batch);) {
+      open.add(next.producerId);
+      coming.shift();
+      next = coming[0];
+    }
+    const isOpen = open.has(batch.producerId);
+    if ((batch.attributes & CONTROL) !== 0) open.delete(batch.producerId);
+    return isOpen && (batch.attributes & TRANSACTIONAL) !== 0;
+  };
 }
 
 export function keyOf(topic: string, partition: number): string {
