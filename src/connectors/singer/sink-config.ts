@@ -36,7 +36,7 @@ export const singerSinkConfig = z.lazy(() => {
           'When records count as written: when the target has ended, or already when it gives a state back.',
       }),
       flush_timeout_secs: number({ min: 0.001, max: 86_400 }).default(600).meta({
-        description: 'Seconds within which the target gives a state back, or ends.',
+        description: 'Seconds within which the target takes a page, gives a state back, or ends.',
       }),
       write_mode,
       key,

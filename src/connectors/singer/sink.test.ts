@@ -86,6 +86,20 @@ describe('a target that fails', () => {
     await sink.close();
   });
 
+  it('that stops reading is not waited for longer than it may take, and is sent nothing more', async () => {
+    const more = { target_command: silent, args: ['deaf'], flush_timeout_secs: 0.5 };
+    const { sink, write } = await open(more);
+    const long = [{ id: 1, text: 'x'.repeat(4_000_000) }];
+    const late = {
+      code: 'connector_timeout',
+      message: expect.stringMatching(/did not read what it was sent within 0.5 s$/) as string,
+    };
+    await expect(write(long)).rejects.toMatchObject(late);
+    await expect(write([{ id: 2 }])).rejects.toMatchObject(late);
+    await sink.finish('failed');
+    await sink.close();
+  });
+
   it('is not waited for longer than it may take', async () => {
     for (const flushOn of ['state', 'exit']) {
       const more = { target_command: silent, flush_on: flushOn, flush_timeout_secs: 0.2 };

@@ -32,6 +32,8 @@ export class SingerSink implements Sink {
   #isDirty = false;
   /** The flush that waits for its state. */
   #waiting: { readonly number: number; readonly back: PromiseWithResolvers<void> } | undefined;
+  /** Of a page that it did not read in time; how much of it the target has is not known. */
+  #fault: ConnectorError | undefined;
   #isClosed = false;
   #isDiscarded = false;
 
@@ -116,11 +118,13 @@ export class SingerSink implements Sink {
   }
 
   async #send(messages: readonly JsonObject[]): Promise<void> {
+    if (this.#fault !== undefined) throw this.#fault;
     const { program, ended } = (this.#running ??= this.#start());
     const lines = messages.map((message) => `${stringifyJson(message)}\n`).join('');
     try {
-      await program.write(lines);
-    } catch {
+      await this.#inTime(program.write(lines), 'did not read what it was sent');
+    } catch (error) {
+      if (error instanceof ConnectorError) throw (this.#fault = error);
       this.#context.signal.throwIfAborted();
       // What it ended with says more than a pipe that is closed.
       await ended;
