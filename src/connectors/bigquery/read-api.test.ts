@@ -230,12 +230,13 @@ it('reads several streams at the same time, each row once', async () => {
   await numbers('wide', 53);
   let open = 0;
   const together = Promise.withResolvers<void>();
-  fake.reading.fault = ({ sent }) => {
+  // No stream gives a row before all of them are asked for.
+  fake.reading.fault = async ({ sent }) => {
     if (sent === 0 && (open += 1) === 4) together.resolve();
+    await together.promise;
     return undefined;
   };
   const rows = await read(ofTable('wide', { max_streams: 4 }));
-  await together.promise;
   expect(new Set(fake.reading.reads.map(({ read_stream: stream }) => stream)).size).toBe(4);
   expect(rows.map(({ n }) => Number(n)).toSorted((a, b) => a - b)).toEqual(
     Array.from({ length: 53 }, (_, n) => n),

@@ -65,7 +65,7 @@ export class FakeReadService {
   /** Asked before each session. */
   sessionFault: () => ReadFault | undefined = () => undefined;
   /** Asked before each part, and before the end. */
-  fault: (call: ReadCall) => ReadFault | undefined = () => undefined;
+  fault: (call: ReadCall) => ReadFault | undefined | Promise<undefined> = () => undefined;
   /** Changes a part on its way. */
   spoil: (answer: RowsAnswer, call: ReadCall) => RowsAnswer = (answer) => answer;
   readonly #stored: (dataset: string, table: string, restriction: string) => Promise<Stored>;
@@ -153,7 +153,7 @@ export class FakeReadService {
     const rest = stored.values.slice(offset);
     for (let sent = 0; ; sent += 1) {
       const asked = { stream: request.read_stream, offset, sent };
-      const fault = this.fault(asked);
+      const fault = await this.fault(asked);
       if (fault !== undefined) {
         // What was sent before arrives before it.
         await new Promise((done) => setImmediate(done));
