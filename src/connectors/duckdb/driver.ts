@@ -166,6 +166,14 @@ async function apply(connection: DuckDBConnection, change: TableChange): Promise
   });
 }
 
+/** Columns of dates or timestamps, and lists of them. */
+const DATES = /^(?:DATE|TIMESTAMP)[A-Z_ ]*(?:\[\d*\])*$/;
+/**
+ * The engine reads an era in brackets behind the day. An era without brackets is passed over: the
+ * year 44 BC would become the year 44.
+ */
+const ERA_BEFORE = /(?<day>\d+-\d+-\d+)(?<clock>[^",]*) BC(?="|$)/g;
+
 const INCOMING = 'svc_incoming';
 const LEAVING = 'svc_leaving';
 const REPLACED = 'svc_replaced';
@@ -178,9 +186,9 @@ function fill(
 ): Promise<void> {
   const toText = (value: JsonValue, { sqlType }: LiveColumn): string | null => {
     if (value === null) return null;
-    return !finished && (sqlType === 'JSON' || isNested(sqlType))
-      ? documentText(value)
-      : jsonText(value);
+    const isDocument = !finished && (sqlType === 'JSON' || isNested(sqlType));
+    const text = isDocument ? documentText(value) : jsonText(value);
+    return DATES.test(sqlType) ? text.replaceAll(ERA_BEFORE, '$<day> (BC)$<clock>') : text;
   };
   return fillDuckdbTable(
     connection,

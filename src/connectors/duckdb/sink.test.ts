@@ -127,6 +127,32 @@ describe('the duckdb sink', () => {
     ).toEqual({ n: 1 });
   });
 
+  test('an era, as PostgreSQL writes it, stays in dates and timestamps', async () => {
+    await database.connection.run(
+      'CREATE TABLE eras (day DATE, time TIMESTAMP, moment TIMESTAMPTZ, days DATE[], name VARCHAR)',
+    );
+    const record = {
+      day: '0044-03-15 BC',
+      time: '0044-03-15 12:00:00.5 BC',
+      moment: '0044-03-15 12:00:00+00 BC',
+      days: ['0044-03-15 BC', '2024-01-02'],
+      name: '0044-03-15 BC',
+    };
+    await write({ table_name: 'eras' }, [[record]]);
+    const years =
+      'year(day) d, year(time) t, epoch(moment) m, year(days[1]) f, year(days[2]) l, name';
+    expect(await query(`SELECT ${years} FROM eras`)).toEqual([
+      {
+        d: -43,
+        t: -43,
+        m: Date.UTC(-43, 2, 15, 12) / 1000,
+        f: -43,
+        l: 2024,
+        name: '0044-03-15 BC',
+      },
+    ]);
+  });
+
   test('an overwrite keeps the key of the table and may bring the same keys again', async () => {
     const keyed = { table_name: 'kept', write_mode: 'upsert', key: ['id'] };
     await write(keyed, [
