@@ -229,6 +229,11 @@ describe('columns that a record would lose', () => {
   });
 });
 
+it('a text that begins with U+FEFF keeps it', async () => {
+  const file = await made(`select chr(65279) || 'a' as s`);
+  expect(await read(file)).toEqual([{ s: '\ufeffa' }]);
+});
+
 describe('pages', () => {
   it('that are missing are never taken for nulls', async () => {
     const file = written([

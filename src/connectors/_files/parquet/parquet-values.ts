@@ -348,8 +348,13 @@ export function documentOf(text: string): JsonValue {
   return value === null || stringifyJson(value) !== text ? withSourceText(value, text) : value;
 }
 
+/** A text may begin with U+FEFF, which decoders otherwise take for a mark of its encoding. */
+const wholeText = new TextDecoder('utf-8', { ignoreBOM: true });
+
 /** Parsers that return raw values, so that the library loses nothing. */
 export const RAW_PARSERS = {
+  stringFromBytes: (bytes: Uint8Array | undefined) =>
+    bytes === undefined ? undefined : wholeText.decode(bytes),
   timestampFromMilliseconds: (value: bigint) => value,
   timestampFromMicroseconds: (value: bigint) => value,
   timestampFromNanoseconds: (value: bigint) => value,
