@@ -46,6 +46,11 @@ export function knownArray(oid: number): ArrayType | undefined {
   return item === undefined ? undefined : { item, delimiter: ',' };
 }
 
+/** The delimiter of an array type by its name in a statement, such as `box[]`. */
+export function delimiterOf(sqlType: string): string {
+  return sqlType === 'box[]' ? ';' : ',';
+}
+
 /**
  * The items as a list, of several dimensions as lists in lists. An array whose first item does not
  * have the number one keeps its text (`[2:3]={5,6}`), because a list cannot say that.

@@ -5,6 +5,7 @@ import { documentText, isLiteral, literalValue } from '../../lib/text/json-liter
 import type { RecordType } from '../../kit/record-schema.ts';
 import { isBase64 } from '../../kit/typed-values.ts';
 import type { LiveColumn } from '../_sql/driver.ts';
+import { delimiterOf } from './arrays.ts';
 import { documentOrText } from '../_sql/document-or-text.ts';
 import { roundingOf } from './rounding.ts';
 
@@ -29,7 +30,8 @@ export function encoderOf(column: Encoded): Encoder {
       sqlType: sqlType.slice(0, -2),
       type: type?.kind === 'list' ? type.item : undefined,
     });
-    return (value) => (Array.isArray(value) ? arrayText(value, item) : plainText(value));
+    const between = delimiterOf(sqlType);
+    return (value) => (Array.isArray(value) ? arrayText(value, item, between) : plainText(value));
   }
   const plain = unrounded(column) ?? plainText;
   return type !== undefined && ERAS.has(type.kind) ? inItsEra(plain) : plain;
@@ -99,13 +101,13 @@ function plainText(value: JsonValue): string | null {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
-function arrayText(items: readonly JsonValue[], encode: Encoder): string {
+function arrayText(items: readonly JsonValue[], encode: Encoder, delimiter: string): string {
   const parts = items.map((item) => {
-    if (Array.isArray(item)) return arrayText(item, encode);
+    if (Array.isArray(item)) return arrayText(item, encode, delimiter);
     const text = encode(item);
     return text === null ? 'NULL' : `"${text.replace(/["\\]/g, '\\$&')}"`;
   });
-  return `{${parts.join(',')}}`;
+  return `{${parts.join(delimiter)}}`;
 }
 
 const COPY_ESCAPES: Readonly<Record<string, string>> = {

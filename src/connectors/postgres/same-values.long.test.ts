@@ -179,6 +179,7 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
   xml: ['<a b="1">&amp;é</a>', ''],
   point: ['(1,-0)', '(NaN,1e300)'],
   polygon: ['((0,0),(1,1),(2,0))'],
+  'box[]': ['{(1,1),(0,0);(3,3),(2,2)}', '{}'],
   pg_lsn: ['16/B374D848'],
   xid8: ['18446744073709551615'],
   jsonpath: ['$."a"[*]'],
