@@ -252,8 +252,8 @@ export interface SourceDefinition<C = any> {
    */
   readonly boundKeys?: readonly string[];
   /**
-   * Which of `${bookmark}`, `${job_id}` and `${window}` it replaces itself in its config; the
-   * others are refused there.
+   * Which of `${bookmark}`, `${job_id}`, `${next_token}` and `${window}` it replaces itself in its
+   * config; the others are refused there.
    */
   readonly ownTokens?: readonly string[];
   /** Valid `config` objects; they are run as tests and printed in the docs. */

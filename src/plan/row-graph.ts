@@ -1,6 +1,7 @@
 /** Row ids and the links between rows: what every row needs before it can start. */
 import { joinPath } from '../lib/text/text-path.ts';
 import type { ParsedRow } from '../document/parse/read-blocks.ts';
+import { CONNECTOR_TOKENS } from '../document/tokens/tokens.ts';
 import { checkFanOut, readForEach, type ValueList } from './for-each.ts';
 import { definitionsWith } from './definitions-with.ts';
 import type { IssueList } from './issue-list.ts';
@@ -8,10 +9,9 @@ import type { Resolving } from './resolve-part.ts';
 
 /** Names that mean something else inside `${…}`, besides those of blocks that fill in tokens. */
 const RESERVED = [
-  'bookmark',
+  ...CONNECTOR_TOKENS,
   'env',
   'file',
-  'job_id',
   'map',
   'matrix',
   'now',
@@ -23,7 +23,6 @@ const RESERVED = [
   'tenant',
   'trigger',
   'vars',
-  'window',
 ];
 
 export interface RowLinks {

@@ -21,6 +21,7 @@ export const databricksSource = defineSource<DatabricksSourceConfig>({
   type: 'databricks',
   description: 'Rows of a query on a SQL warehouse of Databricks.',
   config: databricksSourceConfig,
+  ownTokens: ['bookmark'],
   boundKeys: ['sql'],
   examples: [
     {
@@ -42,6 +43,11 @@ export const databricksSource = defineSource<DatabricksSourceConfig>({
         initial_value: '2026-01-01T00:00:00Z',
       },
       external_links: true,
+    },
+    {
+      ...AT,
+      sql: 'SELECT * FROM main.sales.events WHERE day >= to_date(${bookmark})',
+      replication: { type: 'incremental', column: 'created_at', initial_value: '2026-01-01' },
     },
   ],
   capabilities: ({ replication }) => ({

@@ -31,7 +31,7 @@ export function findTokens(value: JsonValue): FoundToken[] {
   );
 }
 
-/** Every `${bookmark}`, `${job_id}` and `${window.*}`. */
+/** Every token of connectors, such as `${bookmark}` or `${window.start}`. */
 export function findConnectorTokens(value: JsonValue): ConnectorToken[] {
   return allTokens(value, []).flatMap(({ steps, body, token }) =>
     token.kind === 'connector' ? [{ steps, body, name: body.split(/[.:]/)[0] ?? body }] : [],

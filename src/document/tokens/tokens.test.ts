@@ -105,7 +105,7 @@ test('tokens are distinguished by their first separator, and `now.` comes before
     path: 'address.city',
   });
   expect(classify('users')).toEqual({ kind: 'path', root: 'users', path: '' });
-  for (const body of ['bookmark', 'bookmark.id', 'job_id', 'window.start'])
+  for (const body of ['bookmark', 'bookmark.id', 'job_id', 'next_token', 'window.start'])
     expect(classify(body)).toEqual({ kind: 'connector' });
   expect(classify('windows.start')).toEqual({ kind: 'path', root: 'windows', path: 'start' });
 });

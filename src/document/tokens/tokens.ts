@@ -155,7 +155,10 @@ export type Token =
   /** Rendered by connectors in their own templates. */
   | { readonly kind: 'connector' };
 
-const CONNECTOR_TOKEN = /^(?:bookmark|job_id|window)(?:[.:]|$)/;
+/** Names of the tokens that connectors fill in while they read. */
+export const CONNECTOR_TOKENS = ['bookmark', 'job_id', 'next_token', 'window'] as const;
+
+const CONNECTOR_TOKEN = new RegExp(`^(?:${CONNECTOR_TOKENS.join('|')})(?:[.:]|$)`);
 
 /** `now.` comes before the colon rule: time formats hold colons. */
 export function classify(body: string): Token {
