@@ -232,6 +232,15 @@ export interface Anchors<C> {
   check(config: C, context: SourceContext, bookmark: JsonValue): Promise<void>;
 }
 
+/** What of a valid config is hardly meant so. */
+export interface Doubt {
+  readonly code: string;
+  /** Relative to the config. */
+  readonly path: string;
+  readonly message: string;
+  readonly hint: string;
+}
+
 // Lists hold definitions with different config types; only `any` allows that.
 // oxlint-disable-next-line typescript/no-explicit-any
 export interface SourceDefinition<C = any> {
@@ -258,6 +267,8 @@ export interface SourceDefinition<C = any> {
   readonly ownTokens?: readonly string[];
   /** Valid `config` objects; they are run as tests and printed in the docs. */
   readonly examples: readonly JsonObject[];
+  /** Told as warnings, without contacting anything. */
+  doubts?(config: C): readonly Doubt[];
   capabilities(config: C): SourceCapabilities;
   /** Canonical address of the data set, without credentials. */
   datasetUri(config: C): string;

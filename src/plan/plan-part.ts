@@ -5,6 +5,7 @@
 import type { ZodType } from 'zod';
 import type { Registry } from '../kit/parts.ts';
 import { check, type Check } from '../kit/schema.ts';
+import type { Doubt } from '../kit/source.ts';
 import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { isAtOrBelow, joinPath } from '../lib/text/text-path.ts';
@@ -44,6 +45,7 @@ export function reportUnknownType(
 interface Definition {
   readonly type: string;
   readonly config: ZodType;
+  doubts?(config: unknown): readonly Doubt[];
 }
 
 export interface AssembledPart<D> {
@@ -123,6 +125,9 @@ export class PartPlanner {
     }
     for (const issue of parsed.issues)
       this.#issues.add({ ...issue, path: placeInConfig(resolved, issue.path) });
+    const doubts = parsed.judged === undefined ? [] : (definition.doubts?.(parsed.judged) ?? []);
+    for (const { code, path, message, hint } of doubts)
+      this.#issues.warn(code, placeInConfig(resolved, path), message, hint);
     return parsed;
   }
 }

@@ -4,6 +4,7 @@ import { isObject } from '../../lib/text/json.ts';
 import { endpointUrl, httpUrl } from '../_http/fields.ts';
 import { replication, stateKey } from '../_sql/source-fields.ts';
 import { statementTimeout } from '../_sql/sink-fields.ts';
+import { addFaults, doubtsAmong, type QueryFault } from '../_sql/query-fault.ts';
 import { queryFaults } from './read/query.ts';
 
 const HTTP_PORT = 8123;
@@ -81,12 +82,18 @@ export const clickhouseSourceConfig = z.lazy(() =>
     })
     .superRefine((config, ctx) => {
       checkEndpoint(config, ctx);
-      const isIncremental = config.replication.type === 'incremental';
-      for (const { message, hint } of queryFaults(config.query, isIncremental))
-        ctx.addIssue(finding('invalid_value', message, { path: ['query'], hint }));
+      addFaults(faultsOf(config), ctx);
     }),
 );
 export type ClickhouseSourceConfig = z.output<typeof clickhouseSourceConfig>;
+
+type Query = Pick<ClickhouseSourceConfig, 'query' | 'replication'>;
+
+function faultsOf({ query, replication: { type } }: Query): QueryFault[] {
+  return queryFaults(query, type === 'incremental');
+}
+
+export const queryDoubts = (config: Query) => doubtsAmong(faultsOf(config));
 
 const staging = () =>
   z.strictObject({

@@ -5,6 +5,7 @@ import {
   baseOf,
   clickhouseSinkConfig,
   clickhouseSourceConfig,
+  queryDoubts,
   type ClickhouseSinkConfig,
   type ClickhouseSourceConfig,
 } from './config.ts';
@@ -32,6 +33,7 @@ export const clickhouseSource = defineSource<ClickhouseSourceConfig>({
       },
     },
   ],
+  doubts: queryDoubts,
   capabilities: ({ replication }) => ({
     replay: 'none',
     bookmarks: replication.type === 'incremental',

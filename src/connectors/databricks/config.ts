@@ -7,6 +7,7 @@ import { STORE_OPTIONS } from '../_objects/load-place.ts';
 import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
 import { replication, scalar, stateKey } from '../_sql/source-fields.ts';
 import { isTableName } from './names.ts';
+import { addFaults, doubtsAmong, type QueryFault } from '../_sql/query-fault.ts';
 import { queryFaults } from './read/query.ts';
 import { stagingFault } from './write/staging-place.ts';
 
@@ -142,12 +143,8 @@ const sourceFields = z.lazy(() =>
 
 export const databricksSourceConfig = z.lazy(() =>
   sourceFields.superRefine((config, ctx) => {
-    const { sql, parameters, replication: how, arrow_native: isArrow } = config;
-    for (const { message, hint } of queryFaults(sql, {
-      names: parameters.map(({ name }) => name),
-      isIncremental: how.type === 'incremental',
-    }))
-      ctx.addIssue(finding('invalid_value', message, { path: ['sql'], hint }));
+    const { parameters, replication: how, arrow_native: isArrow } = config;
+    addFaults(faultsOf(config), ctx, 'sql');
     const seen = new Set<string>();
     for (const [at, { name }] of parameters.entries()) {
       const path = ['parameters', at, 'name'];
@@ -162,6 +159,15 @@ export const databricksSourceConfig = z.lazy(() =>
   }),
 );
 export type DatabricksSourceConfig = z.output<typeof sourceFields>;
+
+type Query = Pick<DatabricksSourceConfig, 'sql' | 'parameters' | 'replication'>;
+
+function faultsOf({ sql, parameters, replication: { type } }: Query): QueryFault[] {
+  const names = parameters.map(({ name }) => name);
+  return queryFaults(sql, { names, isIncremental: type === 'incremental' });
+}
+
+export const queryDoubts = (config: Query) => doubtsAmong(faultsOf(config), 'sql');
 
 const copyOption = z.lazy(() =>
   z.preprocess(

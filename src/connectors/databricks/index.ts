@@ -6,6 +6,7 @@ import { tableUri, warehouseUri } from './address.ts';
 import {
   databricksSinkConfig,
   databricksSourceConfig,
+  queryDoubts,
   type DatabricksSinkConfig,
   type DatabricksSourceConfig,
 } from './config.ts';
@@ -50,6 +51,7 @@ export const databricksSource = defineSource<DatabricksSourceConfig>({
       replication: { type: 'incremental', column: 'created_at', initial_value: '2026-01-01' },
     },
   ],
+  doubts: queryDoubts,
   capabilities: ({ replication }) => ({
     replay: 'none',
     bookmarks: replication.type === 'incremental',

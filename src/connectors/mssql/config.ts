@@ -4,6 +4,7 @@ import { checkEndpoint, connectionFields, statementTimeout } from '../_mssql/fie
 import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
 import type { ColumnMapping } from '../_sql/column-mapping.ts';
 import { connections, replication, scalar, shard, stateKey } from '../_sql/source-fields.ts';
+import { addFaults, doubtsAmong, type QueryFault } from '../_sql/query-fault.ts';
 import { queryFaults } from './read/query.ts';
 
 export const mssqlSourceConfig = z.lazy(() =>
@@ -27,13 +28,18 @@ export const mssqlSourceConfig = z.lazy(() =>
     })
     .superRefine((config, ctx) => {
       checkEndpoint(config, ctx);
-      const { query, params, replication: how } = config;
-      const isIncremental = how.type === 'incremental';
-      for (const { message, hint } of queryFaults(query, { isIncremental, params: params.length }))
-        ctx.addIssue(finding('invalid_value', message, { path: ['query'], hint }));
+      addFaults(faultsOf(config), ctx);
     }),
 );
 export type MssqlSourceConfig = z.output<typeof mssqlSourceConfig>;
+
+type Query = Pick<MssqlSourceConfig, 'query' | 'params' | 'replication'>;
+
+function faultsOf({ query, params, replication: { type } }: Query): QueryFault[] {
+  return queryFaults(query, { isIncremental: type === 'incremental', params: params.length });
+}
+
+export const queryDoubts = (config: Query) => doubtsAmong(faultsOf(config));
 
 const DEFAULT_COLUMN = 'data';
 const UNKNOWN = ['warn', 'drop', 'error'] as const;

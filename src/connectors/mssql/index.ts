@@ -6,6 +6,7 @@ import { canSweep, readTable, sqlSinkCapabilities } from '../_sql/sink-fields.ts
 import {
   mssqlSinkConfig,
   mssqlSourceConfig,
+  queryDoubts,
   type MssqlSinkConfig,
   type MssqlSourceConfig,
 } from './config.ts';
@@ -33,6 +34,7 @@ export const mssqlSource = defineSource<MssqlSourceConfig>({
       },
     },
   ],
+  doubts: queryDoubts,
   capabilities: (config) => ({
     replay: 'none',
     bookmarks: config.replication.type === 'incremental',

@@ -11,6 +11,7 @@ import {
   shard,
   stateKey,
 } from '../_sql/source-fields.ts';
+import { addFaults, asErrors } from '../_sql/query-fault.ts';
 import { queryFaults } from './read/query.ts';
 
 const connectionUrl = z.lazy(() =>
@@ -51,8 +52,7 @@ export const mysqlSourceConfig = z.lazy(() =>
     })
     .superRefine(({ query, params, replication: { type } }, ctx) => {
       const how = { incremental: type === 'incremental', params: params.length };
-      for (const { message, hint } of queryFaults(query, how))
-        ctx.addIssue(finding('invalid_value', message, { path: ['query'], hint }));
+      addFaults(asErrors(queryFaults(query, how)), ctx);
     }),
 );
 export type MysqlSourceConfig = z.output<typeof mysqlSourceConfig>;

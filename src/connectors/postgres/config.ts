@@ -13,6 +13,7 @@ import {
   stateKey,
 } from '../_sql/source-fields.ts';
 import { queryFaults } from '../_postgres/query.ts';
+import { addFaults, asErrors } from '../_sql/query-fault.ts';
 
 const connectionUrl = z.lazy(() =>
   text()
@@ -48,11 +49,8 @@ export const postgresSourceConfig = z.lazy(() =>
       state_key: stateKey,
     })
     .superRefine((config, ctx) => {
-      for (const fault of queryFaults(config.query, config.replication.type === 'incremental')) {
-        ctx.addIssue(
-          finding('invalid_value', fault.message, { path: ['query'], hint: fault.hint }),
-        );
-      }
+      const faults = queryFaults(config.query, config.replication.type === 'incremental');
+      addFaults(asErrors(faults), ctx);
     }),
 );
 export type PostgresSourceConfig = z.output<typeof postgresSourceConfig>;

@@ -3,6 +3,7 @@ import { batchSize, boolean, finding, integer, json, optional, text } from '../.
 import { isObject } from '../../lib/text/json.ts';
 import { endpointUrl } from '../_http/fields.ts';
 import { queryFaults } from '../_postgres/query.ts';
+import { addFaults, doubtsAmong, type QueryFault } from '../_sql/query-fault.ts';
 import { statementTimeout } from '../_sql/sink-fields.ts';
 import { connections, readTimeout, replication, scalar, stateKey } from '../_sql/source-fields.ts';
 import { statementFaults } from './read/statement.ts';
@@ -103,16 +104,17 @@ const sourceFields = z.lazy(() =>
 );
 
 export const redshiftSourceConfig = z.lazy(() =>
-  sourceFields.superRefine(({ query, params, replication: { type } }, ctx) => {
-    const faults = [
-      ...queryFaults(query, type === 'incremental'),
-      ...statementFaults(query, params.length),
-    ];
-    for (const { message, hint } of faults)
-      ctx.addIssue(finding('invalid_value', message, { path: ['query'], hint }));
-  }),
+  sourceFields.superRefine((config, ctx) => addFaults(faultsOf(config), ctx)),
 );
 export type RedshiftSourceConfig = z.output<typeof sourceFields>;
+
+type Query = Pick<RedshiftSourceConfig, 'query' | 'params' | 'replication'>;
+
+function faultsOf({ query, params, replication: { type } }: Query): QueryFault[] {
+  return [...queryFaults(query, type === 'incremental'), ...statementFaults(query, params.length)];
+}
+
+export const queryDoubts = (config: Query) => doubtsAmong(faultsOf(config));
 
 const LARGEST_COMMIT = 1024 * 1024 * 1024;
 

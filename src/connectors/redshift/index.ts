@@ -6,6 +6,7 @@ import { clusterUri } from './address.ts';
 import {
   redshiftSinkConfig,
   redshiftSourceConfig,
+  queryDoubts,
   type RedshiftSinkConfig,
   type RedshiftSourceConfig,
 } from './config.ts';
@@ -34,6 +35,7 @@ export const redshiftSource = defineSource<RedshiftSourceConfig>({
       },
     },
   ],
+  doubts: queryDoubts,
   capabilities: ({ replication }) => ({
     replay: 'none',
     bookmarks: replication.type === 'incremental',

@@ -1,17 +1,10 @@
 import { z } from 'zod';
-import {
-  batchSize,
-  boolean,
-  finding,
-  integer,
-  nullAsAbsent,
-  optional,
-  text,
-} from '../../kit/schema.ts';
+import { batchSize, boolean, integer, nullAsAbsent, optional, text } from '../../kit/schema.ts';
 import { checkWriteFields, writeFields } from '../../kit/write-spec.ts';
 import { googleAuth, type GoogleAuth } from '../_google/account.ts';
 import { checkPlace, emulatorHost } from '../_google/place.ts';
 import { connections, replication, scalar, shard, stateKey } from '../_sql/source-fields.ts';
+import { addFaults, doubtsAmong } from '../_sql/query-fault.ts';
 import { queryFaults } from './read/query.ts';
 
 const named = (what: string) => text().regex(/^[\w.:${}-]+$/, `is no id of ${what}`);
@@ -73,17 +66,19 @@ const sourceFields = z.lazy(() =>
     })
     .superRefine((config, ctx) => {
       checkConnection(config, ctx);
-      const { query, params, replication: how } = config;
-      const isIncremental = how.type === 'incremental';
-      for (const { message, hint, path = ['query'] } of queryFaults(query, {
-        params: Object.keys(params),
-        isIncremental,
-      }))
-        ctx.addIssue(finding('invalid_value', message, { path, hint }));
+      addFaults(faultsOf(config), ctx);
     }),
 );
 export const spannerSourceConfig = sourceFields;
 export type SpannerSourceConfig = z.output<typeof sourceFields>;
+
+type Query = Pick<SpannerSourceConfig, 'query' | 'params' | 'replication'>;
+
+function faultsOf({ query, params, replication: { type } }: Query) {
+  return queryFaults(query, { params: Object.keys(params), isIncremental: type === 'incremental' });
+}
+
+export const queryDoubts = (config: Query) => doubtsAmong(faultsOf(config));
 
 const sinkFields = z.lazy(() =>
   z.strictObject({

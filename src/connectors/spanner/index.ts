@@ -5,6 +5,7 @@ import type { JsonObject } from '../../lib/text/json.ts';
 import {
   spannerSinkConfig,
   spannerSourceConfig,
+  queryDoubts,
   type Connection,
   type SpannerSinkConfig,
   type SpannerSourceConfig,
@@ -39,6 +40,7 @@ export const spannerSource = defineSource<SpannerSourceConfig>({
       exact_staleness_secs: 15,
     },
   ],
+  doubts: queryDoubts,
   capabilities: ({ replication }) => ({
     replay: 'none',
     bookmarks: replication.type === 'incremental',

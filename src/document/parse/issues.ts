@@ -48,6 +48,7 @@ export const ISSUES = {
   lookup_unmatched: 'A lookup has no case for the value.',
   masked_key:
     'Masking would make different keys of an upsert equal, so that records replace each other.',
+  may_miss_records: 'A query may miss records that come between two runs.',
   missing_ancestor: 'A row that runs needs one that does not.',
   missing_field: 'The parent record does not have the field a token names.',
   missing_key: 'A key that is required is absent.',
