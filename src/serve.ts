@@ -100,6 +100,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   // As long as its runs are kept.
   const measuredMs = 1000 * Math.max(options.retainTerminalRunsSecs, SHORTEST_MEASURED_SECS);
   const registry = createRegistry([...RUN_METRICS, ...CLUSTER_METRICS], {
+    version,
     bounds: MEASURED.map((bound) => ({ ...bound, idleMs: measuredMs })),
     elapsedMs: () => options.env.clock.elapsedMs(),
   });

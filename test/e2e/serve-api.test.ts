@@ -380,6 +380,8 @@ test('what happened is counted by route template, not by address', async () => {
   );
   expect(metrics).toMatch(/^svc_sink_records_total\{[^}]*pipeline="told"[^}]*\} 2$/m);
   expect(metrics).toMatch(/^svc_serve_history_degraded 0$/m);
+  expect(metrics).toMatch(/^svc_build_info\{version="\d[^"]*"\} 1$/m);
+  expect(metrics).toMatch(/^svc_up 1$/m);
   expect(metrics).not.toMatch(/run_id=/);
 });
 

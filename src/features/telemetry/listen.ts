@@ -8,6 +8,7 @@ import type { PrometheusConfig } from '../../blocks/observability/schema.ts';
 import { AppError, messageOf } from '../../lib/errors.ts';
 import type { Metrics } from '../../lib/metrics/metrics.ts';
 import { createRegistry } from '../../lib/metrics/prometheus.ts';
+import { programVersion } from '../../lib/version.ts';
 
 export interface MetricsListener extends AsyncDisposable {
   readonly metrics: Metrics;
@@ -20,7 +21,7 @@ export async function listenForScrapes({
   listen,
   buckets,
 }: PrometheusConfig): Promise<MetricsListener> {
-  const registry = createRegistry([], { buckets });
+  const registry = createRegistry([], { version: programVersion(), buckets });
   const server = createServer((request, response) => {
     if (request.url?.split('?')[0] !== '/metrics') {
       response.writeHead(404).end();

@@ -299,6 +299,7 @@ describe('a listener for scrapes', () => {
     const text = await (await fetch(`http://127.0.0.1:${listener.port}/metrics`)).text();
     expect(text).toContain('svc_x_seconds_bucket{le="0.5",row="a"} 0');
     expect(text).toContain('svc_x_seconds_bucket{le="2",row="a"} 1');
+    expect(text).toMatch(/^svc_build_info\{version="\d[^"]*"\} 1$/m);
     expect((await fetch(`http://127.0.0.1:${listener.port}/`)).status).toBe(404);
   });
 

@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import {
   DEFAULT_BUCKETS,
+  defineMetric,
   type Labels,
   type MetricChange,
   type MetricDefinition,
@@ -29,6 +30,8 @@ type Meter =
   | { readonly type: 'histogram'; readonly meter: Histogram; readonly labels: readonly string[] };
 
 export interface RegistryOptions {
+  /** Of the program, which is shown with it. */
+  readonly version?: string;
   /** In seconds; they stand for those of every histogram. */
   readonly buckets?: readonly number[] | undefined;
   /** Labels whose values may come without end. */
@@ -45,13 +48,26 @@ export interface LabelBound {
   readonly idleMs?: number;
 }
 
+const buildInfo = defineMetric({
+  name: 'svc_build_info',
+  type: 'gauge',
+  help: 'Always 1; its label is the version of the program.',
+  labels: ['version'],
+});
+const up = defineMetric({
+  name: 'svc_up',
+  type: 'gauge',
+  help: '1 while the program answers.',
+  labels: [],
+});
+
 /**
  * Listed metrics are shown from the start (at zero where they have no labels); others when they are
  * first used.
  */
 export function createRegistry(
   definitions: readonly MetricDefinition[],
-  { buckets, bounds = [], elapsedMs = () => performance.now() }: RegistryOptions = {},
+  { version, buckets, bounds = [], elapsedMs = () => performance.now() }: RegistryOptions = {},
 ): MetricRegistry {
   const registry = new Registry();
   const meters = new Map<string, Meter>();
@@ -67,6 +83,10 @@ export function createRegistry(
     return meter;
   };
   for (const definition of definitions) meterOf(definition);
+  if (version !== undefined) {
+    change(meterOf(buildInfo), 'set', { version }, 1);
+    change(meterOf(up), 'set', {}, 1);
+  }
 
   const see = (labels: Labels): void => {
     for (const { bound, latest } of bounded) latest.see(labels[bound.label], elapsedMs);
