@@ -27,7 +27,7 @@ function checkEvolve(
   const message =
     writes.writeMode === 'overwrite'
       ? `${name} replaces everything (\`write_mode: overwrite\`), so \`on_drift: evolve\` has no table to change`
-      : `${name} has no columns that \`on_drift: evolve\` could change`;
+      : `\`on_drift: evolve\` cannot change the columns of ${name}`;
   const hint =
     writes.writeMode === 'overwrite'
       ? 'use another write mode or another policy'

@@ -249,6 +249,10 @@ export const icebergSinkConfig = z.lazy(() =>
           write_mode: z.enum(['append']).default('append').meta({
             description: 'Records are added.',
           }),
+          merge_schema: boolean().default(false).meta({
+            description:
+              'Whether fields without a column become columns of the table; otherwise they are left out and counted.',
+          }),
           target_file_size_mb: integer({ min: 1 }).default(256).meta({
             description: 'Another data file begins at about this size.',
           }),

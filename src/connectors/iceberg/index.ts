@@ -58,12 +58,12 @@ export const icebergSink = defineSink<IcebergSinkConfig>({
     },
     { catalog: SQL, namespace: ['sales'], table: 'orders', parquet: { compression: 'zstd' } },
   ],
-  capabilities: () => ({
+  capabilities: ({ merge_schema: merges }) => ({
     ...APPEND_ONLY,
     atomicity: 'per_row',
     perRow: true,
     token: true,
-    schema: 'evolve',
+    schema: merges ? 'none' : 'read',
     rollback: 'keeps no rollback log; earlier snapshots of the table can be read and restored',
   }),
   datasetUri: ({ catalog, namespace, table }) =>

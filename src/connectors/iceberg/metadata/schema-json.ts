@@ -1,4 +1,4 @@
-import { jsonText, type JsonObject } from '../../../lib/text/json.ts';
+import type { JsonObject } from '../../../lib/text/json.ts';
 import { fieldJson, type IcebergField } from '../schema/iceberg-types.ts';
 import { listOf, type TableMetadata, type TableSchema } from './table-metadata.ts';
 import type { TableUpdate } from './updates.ts';
@@ -7,19 +7,15 @@ export function schemaJson({ id, fields }: TableSchema): JsonObject {
   return { type: 'struct', 'schema-id': id, fields: fields.map(fieldJson) };
 }
 
-/** The changes that give a table these columns besides, and let others be null. */
+/** The changes that give a table these columns besides. */
 export function schemaUpdates(
   { raw, schema }: TableMetadata,
   added: readonly IcebergField[],
   lastColumnId: number,
-  relaxed: readonly string[] = [],
 ): TableUpdate[] {
-  if (added.length === 0 && relaxed.length === 0) return [];
   const written = listOf(raw['schemas']).find((one) => Number(one['schema-id'] ?? 0) === schema.id);
   // What is written of a field besides, such as its documentation, stays.
-  const fields = listOf((written ?? schemaJson(schema))['fields']).map((field) =>
-    relaxed.includes(jsonText(field['name'] ?? '')) ? { ...field, required: false } : field,
-  );
+  const fields = listOf((written ?? schemaJson(schema))['fields']);
   return [
     {
       action: 'add-schema',

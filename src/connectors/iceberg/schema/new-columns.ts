@@ -176,17 +176,3 @@ export function neutralTypes(type: IcebergType): readonly ColumnType[] {
       return NEUTRAL[type.name] ?? ['string'];
   }
 }
-
-const OF_NEUTRAL: Readonly<Record<ColumnType, IcebergType>> = {
-  boolean: primitive('boolean'),
-  integer: LONG,
-  number: primitive('double'),
-  string: TEXT,
-  // Without its values nothing is known of what is inside.
-  array: TEXT,
-  object: TEXT,
-};
-
-export function ofNeutralType(type: ColumnType): IcebergType {
-  return OF_NEUTRAL[type];
-}

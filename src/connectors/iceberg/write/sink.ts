@@ -1,18 +1,17 @@
 import type { SinkContext } from '../../../kit/context.ts';
 import { executionOf } from '../../../kit/execution.ts';
 import type { Page } from '../../../kit/page.ts';
+import type { RecordSchema } from '../../../kit/record-schema.ts';
 import {
   requireOpen,
   type DestinationColumn,
   type FinishReason,
   type SchemaAccess,
-  type SchemaChange,
   type Sink,
   type TokenWriter,
   type WriteOptions,
   type WriteResult,
 } from '../../../kit/sink.ts';
-import { ConnectorError } from '../../../lib/errors.ts';
 import type { JsonObject } from '../../../lib/text/json.ts';
 import { ColumnLearner } from '../../_files/typed/column-kinds.ts';
 import { noTable, type Catalog, type LoadedTable, type TableName } from '../catalog/catalog.ts';
@@ -21,21 +20,23 @@ import type { IcebergSinkConfig } from '../config.ts';
 import type { IcebergField } from '../schema/iceberg-types.ts';
 import { destinationColumns } from '../schema/new-columns.ts';
 import { accepted, learned, type Accepted } from './accept.ts';
+import { addedColumns } from './added-columns.ts';
 import { commit, commitRetry, type Committing } from './commit.ts';
 import { DataGroup } from './data-group.ts';
-import { addedColumns, columnChange } from './evolve.ts';
 import { Pending } from './pending.ts';
 import { kindsOf, newTable, requireSamePartitions } from './table-shape.ts';
 import { executionToken, requireOwn, tokenOf, type Tokens } from './tokens.ts';
 import { requireWritable } from './writable.ts';
 
 export class IcebergSink implements Sink {
-  readonly schema: SchemaAccess;
+  readonly schema?: SchemaAccess;
   readonly tokens: TokenWriter;
   readonly #config: IcebergSinkConfig;
   readonly #context: SinkContext;
   readonly #catalog: Catalog;
   readonly #name: TableName;
+  /** Dead letters have fields that those of the first page lack. */
+  readonly #merges: boolean;
   readonly #pending: Pending;
   #table: LoadedTable | undefined;
   #isLoaded = false;
@@ -52,10 +53,8 @@ export class IcebergSink implements Sink {
     this.#catalog = catalog;
     this.#name = { namespace: config.namespace, table: config.table };
     this.#pending = new Pending(config, context, this.#name);
-    this.schema = {
-      current: () => this.#columns(),
-      evolve: (change) => this.#evolve(change),
-    };
+    this.#merges = config.merge_schema || context.role !== 'main';
+    if (!config.merge_schema) this.schema = { current: () => this.#columns() };
     this.tokens = this.#tokenWriter();
   }
 
@@ -74,7 +73,7 @@ export class IcebergSink implements Sink {
     });
     const table = await this.#tableFor(wanted);
     if (table === undefined) return { written: 0, rejected: wanted.rejected };
-    await this.#addNewColumns(table, wanted);
+    await this.#addNewColumns(table, wanted, page.schema);
     const group = await this.#groupOf();
     const { entries, rejected } = accepted(wanted, group, partial);
     const records = entries.map(({ record }) => record);
@@ -170,38 +169,26 @@ export class IcebergSink implements Sink {
     return this.#table;
   }
 
-  /** Dead letters have fields that those of the first page lack; other new fields are left out. */
-  async #addNewColumns({ metadata }: LoadedTable, { entries }: Accepted): Promise<void> {
-    if (this.#context.role === 'main') return;
+  async #addNewColumns(
+    { metadata }: LoadedTable,
+    { entries }: Accepted,
+    schema: RecordSchema | undefined,
+  ): Promise<void> {
+    if (!this.#merges) return;
     const known = new Set(metadata.schema.fields.map(({ name }) => name));
     const isNew = (record: JsonObject): boolean =>
       Object.keys(record).some((name) => !known.has(name) && record[name] !== null);
     const records = entries.map(({ record }) => record).filter(isNew);
     if (records.length === 0) return;
     const learner = new ColumnLearner();
-    learner.learn(records);
+    learner.learn(records, schema);
     const kinds = [...learner.columns].filter(
       ([name, { is }]) => !known.has(name) && is !== 'unknown',
     );
-    await this.#change((fields) => columnChange(fields, { kinds, relaxed: [] }));
+    await this.#change((table) => addedColumns(table, kinds));
   }
 
-  async #evolve(change: SchemaChange): Promise<void> {
-    const { add, widen, relaxNull } = change;
-    const [first] = widen;
-    if (first !== undefined)
-      throw new ConnectorError(
-        'refused',
-        `the column ${JSON.stringify(first.name)} would need another type, which is not changed here`,
-        { hint: 'cast the field to the type of the column, or change the column' },
-      );
-    if (add.length === 0 && relaxNull.length === 0) return;
-    if ((await this.#load()) === undefined) return;
-    const added = addedColumns(add);
-    await this.#change((fields) => columnChange(fields, { added, relaxed: relaxNull }));
-  }
-
-  async #change(make: (table: LoadedTable) => ReturnType<typeof columnChange>): Promise<void> {
+  async #change(make: (table: LoadedTable) => ReturnType<typeof addedColumns>): Promise<void> {
     const table = await this.#load();
     if (table === undefined) return;
     await this.#endGroup();
