@@ -3,6 +3,8 @@ import { z } from 'zod';
 import type { PartContext } from '../../kit/context.ts';
 import { otherName } from '../../kit/other-name.ts';
 import { boolean, finding, optional, text } from '../../kit/schema.ts';
+import type { Env } from '../../lib/env.ts';
+import { ConnectorError } from '../../lib/errors.ts';
 import { openAzure } from '../../lib/objects/azure-objects.ts';
 import type { AzureAuth, AzurePlace } from '../../lib/objects/azure-login.ts';
 import type { ObjectStore } from '../../lib/objects/object-store.ts';
@@ -78,7 +80,7 @@ export function azureFields() {
     container: text().meta({ description: 'Name of the container.' }),
     account: optional(text()).meta({
       description:
-        'Name of the storage account; a connection string has it, and with `endpoint` only a key needs it.',
+        'Name of the storage account; a connection string has it, and with `endpoint` only a key needs it. Where it is needed and absent, the variable AZURE_STORAGE_ACCOUNT_NAME or AZURE_STORAGE_ACCOUNT of the machine names it.',
     }),
     auth: optional(auth()).meta({
       description:
@@ -108,7 +110,7 @@ export interface AzureConfig {
 }
 
 export function checkPlace(value: AzureConfig, ctx: z.RefinementCtx): void {
-  const { account, auth: who, endpoint, use_emulator: isEmulator } = value;
+  const { auth: who, endpoint, use_emulator: isEmulator } = value;
   const issue = (field: string, message: string, hint: string): void =>
     ctx.addIssue(finding('invalid_value', message, { path: [field], hint }));
   if (who?.type === 'connection_string') {
@@ -118,16 +120,6 @@ export function checkPlace(value: AzureConfig, ctx: z.RefinementCtx): void {
     if (isEmulator) issue('use_emulator', 'the connection string says it already', 'remove it');
     return;
   }
-  if (
-    account === undefined &&
-    !isEmulator &&
-    (endpoint === undefined || who?.type === 'account_key')
-  )
-    issue(
-      'account',
-      'the storage account is not named',
-      'set `account`, or use a connection string',
-    );
   if (endpoint?.startsWith('http:') === true && !value.allow_http && !isEmulator)
     issue('endpoint', 'this address is not encrypted', 'use https, or set `allow_http: true`');
 }
@@ -139,7 +131,23 @@ export function openAzureContainer(
   config: AzureConfig,
   context: Requesting & PartContext,
 ): Promise<ObjectStore> {
-  return openAzure(placeOf(config), { requestMs: REQUEST_MS, run: runRequests(context) });
+  const place = placeOf(withAccount(config, context.env));
+  return openAzure(place, { requestMs: REQUEST_MS, run: runRequests(context) });
+}
+
+/** Other programs take the account from the same variables. */
+const ACCOUNT_VARIABLES = ['AZURE_STORAGE_ACCOUNT_NAME', 'AZURE_STORAGE_ACCOUNT'];
+
+function withAccount(config: AzureConfig, { variables }: Pick<Env, 'variables'>): AzureConfig {
+  const { account, auth: who, endpoint, use_emulator: isEmulator } = config;
+  if (account !== undefined || isEmulator || who?.type === 'connection_string') return config;
+  if (endpoint !== undefined && who?.type !== 'account_key') return config;
+  const [named] = ACCOUNT_VARIABLES.map((name) => variables[name]).filter(Boolean);
+  if (named === undefined)
+    throw new ConnectorError('missing', 'the storage account is not named', {
+      hint: `set \`account\` or the variable ${ACCOUNT_VARIABLES[0]}, or use a connection string`,
+    });
+  return { ...config, account: named };
 }
 
 function placeOf(config: AzureConfig): AzurePlace {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { sourceContext } from '../../../test/fakes/env.ts';
+import { sourceContext, testEnv } from '../../../test/fakes/env.ts';
+import { startHttpServer } from '../../../test/fakes/http-server.ts';
+import { runSource } from '../../../test/fakes/run-source.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { azureBlobSink, azureBlobSource } from './index.ts';
@@ -18,6 +20,7 @@ const string = {
 describe('where the container is', () => {
   test.each<[string, JsonObject]>([
     ['an account', { account: 'a' }],
+    ['what the machine says', {}],
     ['an address', { endpoint: 'https://a.blob.core.windows.net' }],
     ['a connection string', { auth: string }],
     ['an emulator', { use_emulator: true }],
@@ -28,12 +31,6 @@ describe('where the container is', () => {
   });
 
   test.each<[string, JsonObject, string]>([
-    ['nothing', {}, 'account: the storage account is not named'],
-    [
-      'a key without an account',
-      { endpoint: 'https://h', auth: key },
-      'account: the storage account is not named',
-    ],
     ['a plain address', { endpoint: 'http://h/a' }, 'endpoint: this address is not encrypted'],
     [
       'an account beside a connection string',
@@ -47,6 +44,22 @@ describe('where the container is', () => {
     ],
   ])('%s is refused', (_name, config, issue) => {
     expect(issues(config)).toEqual([issue]);
+  });
+
+  test('an account that the document does not name is that of the machine', async () => {
+    await using server = await startHttpServer([{ status: 403 }]);
+    const config = {
+      container: 'c',
+      endpoint: `${server.url}/a`,
+      allow_http: true,
+      auth: key,
+      object_keys: ['x.jsonl'],
+    };
+    const reading = (variables: Record<string, string>) =>
+      runSource(azureBlobSource, config, { context: { env: testEnv({ variables }) } });
+    await expect(reading({})).rejects.toThrow('the storage account is not named');
+    await reading({ AZURE_STORAGE_ACCOUNT: 'of-machine' }).catch(() => undefined);
+    expect(server.requests[0]?.headers['authorization']).toMatch(/^SharedKey of-machine:/);
   });
 
   test('a connection string that cannot be read is told without showing it', async () => {
