@@ -29,6 +29,17 @@ describe('tolerated spellings', () => {
     });
   });
 
+  it('read other names of fields, once', () => {
+    const requests = [{ region: 'n' }];
+    expect(parsed({ requests, request_concurrency: 4 })).toMatchObject({
+      partitions: requests,
+      partition_concurrency: 4,
+    });
+    expect(issuesOf({ ...base, request_concurrency: 4, partition_concurrency: 2 })).toEqual([
+      expect.objectContaining({ code: 'unknown_key', path: 'request_concurrency' }),
+    ]);
+  });
+
   it('read the replication method bare and in any case', () => {
     for (const replication_method of ['incremental', 'Incremental', { type: 'INCREMENTAL' }]) {
       expect(parsed({ replication_method, replication_key: 'at' })).toMatchObject({

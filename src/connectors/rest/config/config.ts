@@ -198,17 +198,21 @@ const metadata = () => ({
   }),
 });
 
-/** `requests` is another name of `partitions`. */
+/** Names that documents from elsewhere have for fields. */
+const OTHER_NAMES = [
+  ['requests', 'partitions'],
+  ['request_concurrency', 'partition_concurrency'],
+] as const;
+
 function oneName(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const { requests, ...rest } = value as Record<string, unknown>;
-  if (
-    requests === undefined ||
-    requests === null ||
-    ('partitions' in rest && rest['partitions'] !== null)
-  )
-    return value;
-  return { ...rest, partitions: requests };
+  let fields = value as Record<string, unknown>;
+  for (const [other, name] of OTHER_NAMES) {
+    const { [other]: written, ...rest } = fields;
+    const isFree = (rest[name] ?? null) === null;
+    if ((written ?? null) !== null && isFree) fields = { ...rest, [name]: written };
+  }
+  return fields;
 }
 
 export const restConfig = z.lazy(() =>
