@@ -73,6 +73,8 @@ function propertiesOf(at: {
     'transaction.state.log.min.isr': 1,
     'group.initial.rebalance.delay.ms': 0,
     'offsets.topic.num.partitions': 1,
+    // Messages of tests have old times: 30 seconds after its start it would delete them.
+    'log.retention.ms': -1,
   })
     .map(([name, value]) => `${name}=${value}\n`)
     .join('');
