@@ -1,4 +1,5 @@
 import { exactField } from '../../lib/text/json-literal.ts';
+import { inOneCase } from '../../lib/sql/sql-name.ts';
 import { ConnectorError, RecordError } from '../../lib/errors.ts';
 import {
   hasField,
@@ -73,15 +74,16 @@ export function rowsOf(
   { live, mapping, key, rules, schema, numbered, take: taken = plainValue }: Shape,
 ): PageRows {
   if (mapping.kind === 'json') {
-    const columns = pick(live, [mapping.column]);
+    const columns = pick(live, [mapping.column], rules);
     const rows = plan.upserts.map((record) => [stringifyJson(record)]);
     return { ...NOTHING, writes: [{ columns, rows }], finished: true };
   }
   const names = live.map((column) => column.name);
+  const known = new Set(names);
   const given = plan.upserts as readonly JsonObject[];
-  const unknown = unknownFields(given, new Set(names));
+  const unknown = unknownFields(given, known);
   const records = inColumnNames(given, unknown, { columns: names, rules });
-  const keyColumns = pick(live, key);
+  const keyColumns = pick(live, key, rules);
   const typed = new Set(schema?.fields.map(({ name }) => name));
   const take = (record: JsonObject, field: string): JsonValue =>
     taken(record, field, typed.has(field));
@@ -98,15 +100,19 @@ export function rowsOf(
   const replaced = inColumnNames(plan.replacing ?? [], unknown, { columns: names, rules }).filter(
     (record) => names.some((name) => !hasField(record, name)),
   );
+  const deletes = inColumnNames(plan.deletes, unknownFields(plan.deletes, known), {
+    columns: names,
+    rules,
+  });
   return {
     writes,
     mode,
     finished: false,
     key: keyColumns,
-    deletes: plan.deletes.map(keyOf),
+    deletes: deletes.map(keyOf),
     ...(replaced.length === 0 ? {} : { deletesBefore: replaced.map(keyOf) }),
     skipped,
-    unknown: records === given ? unknown : unknownFields(records, new Set(names)),
+    unknown: records === given ? unknown : unknownFields(records, known),
   };
 }
 
@@ -131,9 +137,15 @@ function plainValue(record: JsonObject, field: string): JsonValue {
   return exactField(record, field);
 }
 
-function pick(live: readonly LiveColumn[], names: readonly string[]): LiveColumn[] {
+function pick(
+  live: readonly LiveColumn[],
+  names: readonly string[],
+  { ignoresCase }: NameRules,
+): LiveColumn[] {
   return names.map((name) => {
-    const column = live.find((one) => one.name === name);
+    const column =
+      live.find((one) => one.name === name) ??
+      (ignoresCase ? live.find((one) => inOneCase(one.name) === inOneCase(name)) : undefined);
     if (column !== undefined) return column;
     throw new ConnectorError('missing', `the table has no column \`${name}\``, {
       hint: `columns: ${live.map((one) => one.name).join(', ')}`,
