@@ -20,15 +20,27 @@ export function keyColumn(key: string, quote = quoteName): string {
  * the text.
  */
 export function spansCondition(key: string, spans: readonly KeySpan[], quote = quoteName): string {
-  const column = keyColumn(key, quote);
-  return spans.map((span) => `(${spanCondition(column, span)})`).join(' OR ') || 'false';
+  return conditionOn(keyColumn(key, quote), spans, { yes: 'true', no: 'false' });
 }
 
-function spanCondition(column: string, { from, to, nulls }: KeySpan): string {
+interface Words {
+  readonly yes: string;
+  readonly no: string;
+}
+
+/** For databases without words for true and false. */
+export const COMPARISONS: Words = { yes: '1 = 1', no: '1 = 0' };
+
+/** The same for a column as it is written in the statement. */
+export function conditionOn(column: string, spans: readonly KeySpan[], words: Words): string {
+  return spans.map((span) => `(${spanCondition(column, span, words)})`).join(' OR ') || words.no;
+}
+
+function spanCondition(column: string, { from, to, nulls }: KeySpan, { yes }: Words): string {
   const bounds = [
     ...(from === undefined ? [] : [`${column} >= ${from}`]),
     ...(to === undefined ? [] : [`${column} < ${to}`]),
   ];
-  if (bounds.length === 0) return nulls ? 'true' : `${column} IS NOT NULL`;
+  if (bounds.length === 0) return nulls ? yes : `${column} IS NOT NULL`;
   return nulls ? `(${bounds.join(' AND ')}) OR ${column} IS NULL` : bounds.join(' AND ');
 }

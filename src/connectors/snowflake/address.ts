@@ -1,6 +1,6 @@
 /** Where an account is. */
 import type { Endpoint } from './config.ts';
-import { foldedName } from './names.ts';
+import { foldedName } from '../_sql/folded-names.ts';
 
 /** A host name has no underscores. */
 export function baseOf({ account, endpoint_url: url }: Endpoint): string {

@@ -8,7 +8,7 @@ import {
   type SnowflakeSinkConfig,
   type SnowflakeSourceConfig,
 } from './config.ts';
-import { foldedName } from './names.ts';
+import { foldedName } from '../_sql/folded-names.ts';
 
 const KEY_PAIR = {
   type: 'key_pair',

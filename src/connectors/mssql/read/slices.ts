@@ -1,6 +1,7 @@
 /** Parts of the result of a query by the values of one integer column. */
-import type { KeySpan, Slices } from '../../../kit/source.ts';
+import type { Slices } from '../../../kit/source.ts';
 import { bracketed } from '../../_mssql/quote.ts';
+import { COMPARISONS, conditionOn } from '../../_sql/key-spans.ts';
 import { withoutSemicolon } from '../../_sql/sql-text.ts';
 import type { MssqlSourceConfig } from '../config.ts';
 import { within } from './query.ts';
@@ -18,25 +19,14 @@ export const mssqlSlices: Slices<MssqlSourceConfig> = {
     );
   },
   within: (config, key, spans) =>
-    asking(config, (name) => `SELECT * FROM ${name} WHERE ${condition(key, spans)}`),
+    asking(
+      config,
+      (name) => `SELECT * FROM ${name} WHERE ${conditionOn(bracketed(key), spans, COMPARISONS)}`,
+    ),
 };
 
 /** The same source with a statement about its query, and without incremental reading. */
 function asking(config: MssqlSourceConfig, statement: (name: string) => string): MssqlSourceConfig {
   const { source, name } = within(withoutSemicolon(config.query, 'tsql'), 'svc_part');
   return { ...config, query: `${source} ${statement(name)}`, replication: { type: 'full' } };
-}
-
-/** There are no words for true and false. */
-function condition(key: string, spans: readonly KeySpan[]): string {
-  return spans.map((span) => `(${spanCondition(bracketed(key), span)})`).join(' OR ') || '1 = 0';
-}
-
-function spanCondition(column: string, { from, to, nulls }: KeySpan): string {
-  const bounds = [
-    ...(from === undefined ? [] : [`${column} >= ${from}`]),
-    ...(to === undefined ? [] : [`${column} < ${to}`]),
-  ];
-  if (bounds.length === 0) return nulls ? '1 = 1' : `${column} IS NOT NULL`;
-  return nulls ? `(${bounds.join(' AND ')}) OR ${column} IS NULL` : bounds.join(' AND ');
 }

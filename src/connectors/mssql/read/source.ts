@@ -1,20 +1,16 @@
 import type { SourceContext } from '../../../kit/context.ts';
 import type { Page } from '../../../kit/page.ts';
-import { isFull, pageBounds } from '../../../kit/page-bounds.ts';
-import { encodedSize } from '../../../kit/rough-size.ts';
 import type { ReadRequest, ResultShape, Source } from '../../../kit/source.ts';
 import { readBookmark } from '../../../kit/stored-bookmark.ts';
 import { holdsFor } from '../../../kit/typed-values.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { inOneCase } from '../../../lib/sql/sql-name.ts';
 import { untilAborted } from '../../../lib/sql/until-aborted.ts';
-import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { Link } from '../../_mssql/connection.ts';
 import { mssqlError } from '../../_mssql/errors.ts';
 import type { ResultColumn } from '../../_mssql/result-types.ts';
-import { createPager } from '../../_sql/pager.ts';
-import { resultMarks } from '../../_sql/record-marks.ts';
 import { checkResultColumns } from '../../_sql/result-columns.ts';
+import { pagesOfRows } from '../../_sql/row-pages.ts';
 import type { MssqlSourceConfig } from '../config.ts';
 import { compileQuery, withoutRows, type Statement } from './query.ts';
 
@@ -65,41 +61,18 @@ interface Reading {
 
 async function* readPages(reading: Reading): AsyncGenerator<Page, void> {
   const { link, config, context, request } = reading;
-  const bounds = pageBounds(config.batch_size, context.pageBytes);
   const { sql, parameters } = await statementOf(reading, false);
   const running = link.start(sql, parameters);
   const columns = await asked(reading, running.columns);
   checkResultColumns(columns.map(({ name }) => name));
-  const schema = { fields: columns.map(({ field }) => field) };
-  const pager = createPager({ bounds, limit: request.limit, schema: () => schema });
-  if (pager.done) return;
-  const marks = resultMarks(reading, schema.fields, inOneCase);
-  let bytes = 0;
-  for (;;) {
-    context.signal.throwIfAborted();
-    const rows = await asked(reading, running.next());
-    if (rows === undefined) break;
-    for (const values of rows) {
-      const record = recordOf(columns, values);
-      const raw = marks === undefined ? '' : marks.rawOf(record);
-      if (marks?.bookmarks.wasRead(raw, () => record) === true) continue;
-      // The row after a page shows whether the page ended in the middle of equal values.
-      if (isFull(bounds, pager.count, bytes)) {
-        yield pager.take(marks?.bookmarks.before(raw));
-        context.signal.throwIfAborted();
-        bytes = 0;
-      }
-      marks?.bookmarks.pass(raw, () => record);
-      const size = encodedSize(record);
-      pager.add(record, size);
-      bytes += size;
-      if (!pager.done) continue;
-      yield pager.take(marks?.bookmarks.safe());
-      return;
-    }
-    marks?.bookmarks.settle();
-  }
-  if (pager.count > 0) yield pager.take(marks?.bookmarks.end());
+  yield* pagesOfRows({
+    config,
+    context,
+    request,
+    fields: columns.map(({ field }) => field),
+    next: () => asked(reading, running.next()),
+    comparable: inOneCase,
+  });
 }
 
 /** Settles as the work does, but for the stop of the run, which ends the statement too. */
@@ -146,10 +119,4 @@ async function columnsOf(reading: Reading, statement: Statement): Promise<readon
   while ((await asked(reading, running.next())) !== undefined);
   checkResultColumns(columns.map(({ name }) => name));
   return columns;
-}
-
-function recordOf(columns: readonly ResultColumn[], values: readonly JsonValue[]): JsonObject {
-  const record: JsonObject = {};
-  for (const [at, { name }] of columns.entries()) setField(record, name, values[at] ?? null);
-  return record;
 }

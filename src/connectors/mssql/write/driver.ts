@@ -19,12 +19,13 @@ import type {
   TableChange,
   TableSweep,
 } from '../../_sql/driver.ts';
+import type { WriteSession } from '../../_sql/write-session.ts';
 import type { MssqlSinkConfig } from '../config.ts';
 import { columnLines, MSSQL_TYPES } from './column-types.ts';
 import { encoderOf, type Encoder } from './encode.ts';
 import { roundingOf } from './rounding.ts';
 import { readColumns, tablesFrom, uniqueIndexes, type TableColumn } from './schema.ts';
-import { WriteSession } from './session.ts';
+import { openSession } from './session.ts';
 import { deleteSql, encodeRows, insertSql, upsertSql, withRows } from './statements.ts';
 import { forgetToken, lastToken, makeTokens, storeToken, takeScope } from './tokens.ts';
 
@@ -43,7 +44,7 @@ export async function openMssqlDriver(
   place: TableName,
   context: SinkContext,
 ): Promise<MssqlDriver> {
-  const session = new WriteSession(config, context.signal);
+  const session = openSession(config, context.signal);
   const driver = new Driver(config, place.schema, session);
   try {
     if (config.write_mode === 'upsert' && context.role !== 'dlq')
@@ -59,10 +60,10 @@ export async function openMssqlDriver(
 class Driver {
   readonly #config: MssqlSinkConfig;
   readonly #schema: string | undefined;
-  readonly #session: WriteSession;
+  readonly #session: WriteSession<Link>;
   #hasTokens = false;
 
-  constructor(config: MssqlSinkConfig, schema: string | undefined, session: WriteSession) {
+  constructor(config: MssqlSinkConfig, schema: string | undefined, session: WriteSession<Link>) {
     this.#config = config;
     this.#schema = schema;
     this.#session = session;

@@ -4,7 +4,7 @@ import { ConnectorError } from '../../../lib/errors.ts';
 import { quoteName } from '../../../lib/sql/sql-name.ts';
 import type { JsonObject } from '../../../lib/text/json.ts';
 import type { SnowflakeSourceConfig } from '../config.ts';
-import { identifier } from '../names.ts';
+import { identifier } from '../../_sql/folded-names.ts';
 import { Session, type ResultRow } from '../session/session.ts';
 
 /** One data set for each table of the database that may be read. */

@@ -15,7 +15,7 @@ import {
 } from '../../_http/retry.ts';
 import { baseOf } from '../address.ts';
 import type { Endpoint } from '../config.ts';
-import { foldedName } from '../names.ts';
+import { foldedName } from '../../_sql/folded-names.ts';
 import type { Binding } from '../read/query.ts';
 import { serverError } from './errors.ts';
 import { openLogin } from './login.ts';

@@ -7,7 +7,7 @@ import { quoteName } from '../../../lib/sql/sql-name.ts';
 import { putObject, stagedKey } from '../../_objects/staged-objects.ts';
 import type { EncodedRows } from '../../_sql/collected-rows.ts';
 import type { BulkLoad } from '../config.ts';
-import { literal } from '../names.ts';
+import { literal } from '../literal.ts';
 import { stageFolder } from '../../_objects/load-place.ts';
 import { holdsDocument, readText, type TextRow } from './texts.ts';
 

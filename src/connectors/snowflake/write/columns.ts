@@ -11,7 +11,8 @@ import {
   secondsRounding,
   type Rounding,
 } from '../../_sql/rounding.ts';
-import { foldedName, identifier, literal } from '../names.ts';
+import { foldedName, identifier } from '../../_sql/folded-names.ts';
+import { literal } from '../literal.ts';
 import type { Session } from '../session/session.ts';
 
 /** Fields find their columns in any case, as names in statements do. */

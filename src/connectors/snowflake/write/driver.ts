@@ -18,7 +18,7 @@ import {
   type TableChange,
 } from '../../_sql/driver.ts';
 import type { SnowflakeSinkConfig } from '../config.ts';
-import { identifier } from '../names.ts';
+import { identifier } from '../../_sql/folded-names.ts';
 import { Session } from '../session/session.ts';
 import { StagedLoads } from './bulk-load.ts';
 import { columnLine, NAMES, readColumns, roundingOf } from './columns.ts';

@@ -1,7 +1,7 @@
 /** The statements that add rows, each short enough for the server. */
 import { quoteName } from '../../../lib/sql/sql-name.ts';
 import type { EncodedRows } from '../../_sql/collected-rows.ts';
-import { literal } from '../names.ts';
+import { literal } from '../literal.ts';
 import { readText, type TextRow } from './texts.ts';
 
 /** The server takes a text of a million bytes, and lists of so many rows. */

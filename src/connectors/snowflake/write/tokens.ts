@@ -14,7 +14,7 @@ import {
   takenOverError,
   type Execution,
 } from '../../../kit/execution.ts';
-import { literal } from '../names.ts';
+import { literal } from '../literal.ts';
 import { SnowflakeError } from '../session/errors.ts';
 import type { Session } from '../session/session.ts';
 
