@@ -27,6 +27,7 @@ import { mssqlSink, mssqlSource } from './mssql/index.ts';
 import { mysqlCdcSource } from './mysql-cdc/index.ts';
 import { mysqlSink, mysqlSource } from './mysql/index.ts';
 import { natsSink, natsSource } from './nats/index.ts';
+import { oracleSink, oracleSource } from './oracle/index.ts';
 import { parquetSink, parquetSource } from './parquet/index.ts';
 import { postgresCdcSource } from './postgres-cdc/index.ts';
 import { postgresSink, postgresSource } from './postgres/index.ts';
@@ -75,6 +76,7 @@ export const SOURCES: readonly SourceDefinition[] = [
   mssqlCdcSource,
   mysqlCdcSource,
   natsSource,
+  oracleSource,
   parquetSource,
   postgresSource,
   postgresCdcSource,
@@ -119,6 +121,7 @@ export const SINKS: readonly SinkDefinition[] = [
   mssqlSink,
   mysqlSink,
   natsSink,
+  oracleSink,
   parquetSink,
   postgresSink,
   pubsubSink,

@@ -47,12 +47,12 @@ const OUTLIVES = 'each connection has a process of its own, which outlives the s
 const NO_RESTART: Readonly<Record<string, string>> = Object.fromEntries([
   ...of(
     'sink',
-    'azure-blob bigquery databricks delta dynamodb elasticsearch gcs http iceberg kinesis mongodb mssql parquet pubsub redshift s3 snowflake spanner sqs',
+    'azure-blob bigquery databricks delta dynamodb elasticsearch gcs http iceberg kinesis mongodb mssql oracle parquet pubsub redshift s3 snowflake spanner sqs',
     IN_MEMORY,
   ),
   ...of(
     'source',
-    'azure-blob bigquery databricks delta dynamodb elasticsearch file gcs graphql grpc iceberg kinesis mongodb mongodb-cdc mssql mssql-cdc parquet pubsub redshift rest s3 snowflake spanner sqs websocket xml',
+    'azure-blob bigquery databricks delta dynamodb elasticsearch file gcs graphql grpc iceberg kinesis mongodb mongodb-cdc mssql mssql-cdc oracle parquet pubsub redshift rest s3 snowflake spanner sqs websocket xml',
     IN_MEMORY,
   ),
   ...of('sink', 'sftp', OUTLIVES),

@@ -58,6 +58,8 @@ const SHORT: Readonly<Record<string, JsonObject>> = {
   'sink mssql': { statement_timeout_secs: 60 },
   'source mysql': { read_timeout_secs: 60 },
   'sink mysql': { statement_timeout_secs: 60 },
+  'source oracle': { statement_timeout_secs: 60 },
+  'sink oracle': { statement_timeout_secs: 60 },
   'source postgres': { read_timeout_secs: 60 },
   'sink postgres': { statement_timeout_secs: 60 },
   'source redshift': { read_timeout_secs: 60 },

@@ -13,8 +13,9 @@ export interface SqlPiece {
  * backslash escapes, `#` comments, and no nested ones. `bigquery` has three quotes around texts of
  * several lines besides, and `--` needs no blank. `tsql` (SQL Server) has names in brackets besides,
  * and no escapes. `spark` (Databricks) is like `mysql`, with nested comments and without `#`.
+ * `oracle` has no escapes and no nested comments, and texts such as `q'[it's]'` besides.
  */
-export type SqlWriting = 'standard' | 'mysql' | 'bigquery' | 'tsql' | 'spark';
+export type SqlWriting = 'standard' | 'mysql' | 'bigquery' | 'tsql' | 'spark' | 'oracle';
 
 const ENDS_LITERAL = /(?:[^']|'')*'/y;
 const ENDS_ESCAPED_LITERAL = /(?:[^'\\]|''|\\[^])*'/y;
@@ -138,6 +139,30 @@ function sparkQuotedAt(sql: string, at: number): Quoted {
   }
 }
 
+const OPENING = '[{(<';
+const CLOSING = ']})>';
+
+function oracleQuotedAt(sql: string, at: number): Quoted {
+  switch (sql[at]) {
+    case "'": {
+      if (!/(?:^|[^\w$#])n?q$/i.test(sql.slice(Math.max(0, at - 3), at)))
+        return { kind: 'literal', end: endOf(ENDS_LITERAL, sql, at + 1) };
+      const mark = sql[at + 1] ?? '';
+      const close = CLOSING[OPENING.indexOf(mark)] ?? mark;
+      const end = sql.indexOf(`${close}'`, at + 2);
+      return { kind: 'literal', end: end === -1 ? sql.length : end + 2 };
+    }
+    case '/':
+      return sql[at + 1] === '*'
+        ? { kind: 'comment', end: endOf(ENDS_MYSQL_COMMENT, sql, at + 2) }
+        : undefined;
+    case '$':
+      return undefined;
+    default:
+      return standardQuotedAt(sql, at);
+  }
+}
+
 function endOf(pattern: RegExp, sql: string, from: number): number {
   pattern.lastIndex = from;
   return pattern.test(sql) ? pattern.lastIndex : sql.length;
@@ -173,6 +198,7 @@ const QUOTED_AT: Readonly<Record<SqlWriting, (sql: string, at: number) => Quoted
   bigquery: bigqueryQuotedAt,
   tsql: tsqlQuotedAt,
   spark: sparkQuotedAt,
+  oracle: oracleQuotedAt,
 };
 
 /** A statement without its final semicolon, for use inside another one. Comments stay. */
