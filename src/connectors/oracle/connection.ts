@@ -93,7 +93,12 @@ export class Link {
           ),
       });
       const link = new Link(client, connection, options);
-      await link.run(SESSION);
+      try {
+        await untilAborted(link.run(SESSION), { signal, cancel: () => link.cancel() });
+      } catch (error) {
+        link.close();
+        throw error;
+      }
       return link;
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
