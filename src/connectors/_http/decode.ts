@@ -8,7 +8,7 @@ import { csvPages } from '../_files/csv/csv-pages.ts';
 import { jsonBody, OTHER_FORMAT, LONGEST_ANSWER_BYTES, utf8 } from './body.ts';
 import type { DecodeStep, ParseStep } from './decode-config.ts';
 import { compilePath, isSingular } from './json-path.ts';
-import { sheetRecords, type SheetOptions } from '../_files/excel/sheet-records.ts';
+import { sheetChoice, sheetRecords } from '../_files/excel/sheet-records.ts';
 import { elementsAt, parseXml } from '../../lib/xml/xml-document.ts';
 import { xmlText } from '../../lib/xml/xml-text.ts';
 import { unzipMember } from '../_files/compression/zip.ts';
@@ -121,7 +121,7 @@ async function* parse(
     case 'xlsx':
       yield sheetRecords(bytes, {
         sheet: sheetChoice(step.sheet),
-        headerRow: step.header_row + 1,
+        headerRow: step.header_row,
         name: options.name,
       });
       return;
@@ -131,13 +131,6 @@ async function* parse(
     default:
       step.format satisfies never;
   }
-}
-
-/** A sheet by name, or by index from 0, also as text. */
-export function sheetChoice(sheet: string | number | undefined): SheetOptions['sheet'] {
-  if (sheet === undefined) return {};
-  const name = String(sheet);
-  return { name, index: /^\d+$/.test(name) ? Number(name) : undefined };
 }
 
 /** Text out of JSON is decoded already, whatever encoding its declaration names. */

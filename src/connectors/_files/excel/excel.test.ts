@@ -42,7 +42,7 @@ function workbook(rows: string, { strings, formats = [0], properties = '', other
   );
 }
 
-const OPTIONS: SheetOptions = { sheet: {}, headerRow: 1, name: 'book.xlsx' };
+const OPTIONS: SheetOptions = { sheet: {}, headerRow: 0, name: 'book.xlsx' };
 const HEADER = '<row r="1"><c r="A1" t="inlineStr"><is><t>v</t></is></c></row>';
 
 /** The value of one cell. */

@@ -6,7 +6,7 @@ import { Workbook } from './workbook.ts';
 export interface SheetOptions {
   /** By name; by index from 0 when no sheet has the name; the first when neither is given. */
   readonly sheet: { readonly name?: string | undefined; readonly index?: number | undefined };
-  /** Number of the row that names the columns, from 1. */
+  /** Index of the row that names the columns, from 0. */
   readonly headerRow: number;
   /** Name of the file in errors. */
   readonly name: string;
@@ -20,9 +20,10 @@ export function sheetRecords(bytes: Uint8Array, options: SheetOptions): JsonObje
   const { headerRow, name } = options;
   const workbook = new Workbook(bytes, name);
   const rows = sheetRows(workbook, partOf(workbook, options), name);
-  const header = rows.get(headerRow);
+  // Rows are numbered as people see them, from 1.
+  const header = rows.get(headerRow + 1);
   const below = [...rows]
-    .filter(([number]) => number > headerRow)
+    .filter(([number]) => number > headerRow + 1)
     .sort(([one], [other]) => one - other)
     .map(([, cells]) => cells);
   const names = columnNames(header ?? new Map(), below, options);
@@ -64,7 +65,7 @@ function columnNames(
     if (seen.has(one))
       throw new ConnectorError(
         'data',
-        `row ${headerRow} of ${name} has two columns called ${JSON.stringify(one)}`,
+        `row ${headerRow + 1} of ${name} has two columns called ${JSON.stringify(one)}`,
         { hint: 'rename one of them, or choose another header row' },
       );
     seen.add(one);
@@ -76,4 +77,11 @@ function recordOf(row: SheetRow, names: readonly string[]): JsonObject {
   const record: JsonObject = {};
   for (const [column, name] of names.entries()) setField(record, name, row.get(column) ?? null);
   return record;
+}
+
+/** A sheet by name, or by index from 0, also as text. */
+export function sheetChoice(sheet: string | number | undefined): SheetOptions['sheet'] {
+  if (sheet === undefined) return {};
+  const name = String(sheet);
+  return { name, index: /^\d+$/.test(name) ? Number(name) : undefined };
 }

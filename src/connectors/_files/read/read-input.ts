@@ -18,7 +18,7 @@ import { avroRecords } from '../avro/avro-records.ts';
 import { requireSame, type FileColumns } from '../parquet/parquet-schemas.ts';
 import type { FileReading } from './reading-blocks.ts';
 import type { Input } from './input.ts';
-import { sheetRecords } from '../excel/sheet-records.ts';
+import { sheetChoice, sheetRecords } from '../excel/sheet-records.ts';
 import { xmlRecords } from '../xml/xml-records.ts';
 import { xmlText } from '../../../lib/xml/xml-text.ts';
 
@@ -120,7 +120,7 @@ async function* wholeFile(
   if (input.format === 'xlsx') {
     const { sheet, header_row: headerRow } = config.excel;
     yield sheetRecords(await wholeOf(input.blocks(), name), {
-      sheet: typeof sheet === 'number' ? { index: sheet - 1 } : { name: sheet },
+      sheet: sheetChoice(sheet),
       headerRow,
       name,
     });

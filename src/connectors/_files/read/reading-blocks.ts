@@ -50,11 +50,11 @@ const csv = z.lazy(() =>
 
 const excel = z.lazy(() =>
   z.strictObject({
-    sheet: optional(z.union([text(), z.int().min(1)])).meta({
-      description: 'Name of the sheet or its number from 1; the first one when absent.',
+    sheet: optional(z.union([text(), integer({ min: 0 })])).meta({
+      description: 'Sheet name, or its index from 0; unset: the first.',
     }),
-    header_row: integer({ min: 1 }).default(1).meta({
-      description: 'Number of the row that names the columns, from 1; rows above are left out.',
+    header_row: integer({ min: 0 }).default(0).meta({
+      description: 'Row that names the columns, counted from 0; rows above are left out.',
     }),
   }),
 );

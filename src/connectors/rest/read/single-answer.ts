@@ -5,8 +5,8 @@ import { csvPages } from '../../_files/csv/csv-pages.ts';
 import { jsonLines } from '../../_files/json/json-lines-file.ts';
 import { jsonBody, OTHER_FORMAT } from '../../_http/body.ts';
 import type { HttpRequest, HttpStream } from '../../_http/client.ts';
-import { decodeAnswer, sheetChoice } from '../../_http/decode.ts';
-import { sheetRecords } from '../../_files/excel/sheet-records.ts';
+import { decodeAnswer } from '../../_http/decode.ts';
+import { sheetChoice, sheetRecords } from '../../_files/excel/sheet-records.ts';
 import type { RestSetup } from '../request/setup.ts';
 import { tolerating } from './tolerate.ts';
 
@@ -49,7 +49,7 @@ export async function* readSingleAnswer(
     yield {
       records: sheetRecords(answer.bytes, {
         sheet: sheetChoice(config.excel_sheet),
-        headerRow: config.excel_header_row + 1,
+        headerRow: config.excel_header_row,
         name,
       }),
     };
