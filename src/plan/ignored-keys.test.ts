@@ -57,6 +57,20 @@ describe('nothing is accepted and ignored', () => {
     expect(plan(document(rows), {}, { format: 'json' }).rows).toHaveLength(2);
   });
 
+  const into = (sink: string) =>
+    `{"version":1,"pipeline":{"source":{"type":"lines","config":{"path":"a"}},"sink":{"type":"nowhere","config":${sink}}}}`;
+
+  test('a sink that only appends may be told to, and to do nothing else', () => {
+    const [row] = plan(into('{"write_mode":"append"}'), {}, { format: 'json' }).rows;
+    expect(row?.sink?.config).toEqual({});
+    expect(found(into('{"write_mode":"upsert"}'))).toEqual([
+      'write_mode_unsupported pipeline.sink.config.write_mode',
+    ]);
+    expect(found(into('{"write_mode":"append","key":["id"]}'))).toEqual([
+      'unknown_key pipeline.sink.config.key',
+    ]);
+  });
+
   test('a variable may have any name', () => {
     const text = document(',"vars":{"__proto__":"b"}', '{"path":"${vars.__proto__}"}');
     expect(plan(text, {}, { format: 'json' }).rows[0]?.source.parsed).toMatchObject({ path: 'b' });

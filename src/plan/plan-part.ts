@@ -7,7 +7,7 @@ import type { Registry } from '../kit/parts.ts';
 import { check, type Check } from '../kit/schema.ts';
 import type { Doubt } from '../kit/source.ts';
 import type { Issue } from '../lib/errors.ts';
-import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import { isObject, jsonText, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { isAtOrBelow, joinPath } from '../lib/text/text-path.ts';
 import { stepsOf, type Steps } from '../document/parse/steps.ts';
 import { restoreEscapes } from '../document/tokens/tokens.ts';
@@ -16,6 +16,7 @@ import type { PlannedPart } from './plan.ts';
 import { placeInConfig, type ResolvedPart } from './resolve-part.ts';
 import { findTokens, type FoundToken } from '../document/tokens/find-tokens.ts';
 import { isGroup } from './run-time-tokens.ts';
+import { unsupportedMode } from './unsupported-mode.ts';
 
 /** A part that this build does not have, or of a package that cannot be used. */
 export function reportUnknownType(
@@ -43,6 +44,7 @@ export function reportUnknownType(
 }
 
 interface Definition {
+  readonly role?: string;
   readonly type: string;
   readonly config: ZodType;
   doubts?(config: unknown): readonly Doubt[];
@@ -83,9 +85,9 @@ export class PartPlanner {
       return undefined;
     }
     const parsed = this.#parse(definition, resolved);
-    const { tokens, judged } = parsed;
+    const { tokens, judged, config } = parsed;
     const deferred = tokens.length > 0;
-    const { path, preset, config } = resolved;
+    const { path, preset } = resolved;
     const plan = {
       path,
       type: definition.type,
@@ -135,13 +137,30 @@ export class PartPlanner {
 const STAYS_WRONG: ReadonlySet<string> = new Set(['unknown_key', 'wrong_type', 'out_of_range']);
 
 interface Parsed {
+  /** As written, without what says nothing. */
+  readonly config: JsonObject;
   readonly judged: unknown;
   readonly tokens: readonly FoundToken[];
   /** Paths are relative to the config. */
   readonly issues: readonly Issue[];
 }
 
-function parseConfig(
+/** Every sink has a write mode: those without the key do nothing but append, which may be said. */
+function parseConfig(definition: Definition, config: JsonObject, checking: Check): Parsed {
+  const parsed = parseKnown(definition, config, checking);
+  const isUnknown = ({ code, path }: Issue): boolean =>
+    code === 'unknown_key' && path === 'write_mode';
+  if (definition.role !== 'sink' || !parsed.issues.some(isUnknown)) return parsed;
+  const { write_mode: mode, ...others } = config;
+  if (mode === 'append') return parseKnown(definition, others, checking);
+  const asked = { type: definition.type, mode: jsonText(mode ?? null), possible: ['append'] };
+  const issues = parsed.issues.map((issue) =>
+    isUnknown(issue) ? unsupportedMode(issue.path, asked) : issue,
+  );
+  return { ...parsed, issues };
+}
+
+function parseKnown(
   { type, config: schema }: Definition,
   config: JsonObject,
   checking: Check,
@@ -149,10 +168,10 @@ function parseConfig(
   const tokens = findTokens(config).filter((token) => !isGroup(token, type));
   const plain = restoreEscapes(config);
   const result = checking(schema, plain);
-  if (result.ok) return { judged: result.value, tokens, issues: [] };
+  if (result.ok) return { config, judged: result.value, tokens, issues: [] };
   return tokens.length === 0
-    ? { judged: undefined, tokens, issues: result.issues }
-    : judgeAround(schema, plain, tokens);
+    ? { config, judged: undefined, tokens, issues: result.issues }
+    : { config, ...judgeAround(schema, plain, tokens) };
 }
 
 /** Values that a token may turn out to be, tried in turn where its text does not fit. */
@@ -174,7 +193,11 @@ const MAX_TRIED = 20;
  * Sets issues at tokens aside, and puts placeholders there so that the checks behind them still
  * run.
  */
-function judgeAround(schema: ZodType, config: JsonObject, tokens: readonly FoundToken[]): Parsed {
+function judgeAround(
+  schema: ZodType,
+  config: JsonObject,
+  tokens: readonly FoundToken[],
+): Omit<Parsed, 'config'> {
   const places = new Map(tokens.map((token) => [joinPath('', ...token.steps), token.steps]));
   let trial = config;
   const first = check(schema, config);

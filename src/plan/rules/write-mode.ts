@@ -2,6 +2,7 @@ import { isKeyed } from '../../kit/write-spec.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { AssembledRow } from '../assembled-row.ts';
 import { placeInConfig } from '../resolve-part.ts';
+import { unsupportedMode } from '../unsupported-mode.ts';
 
 /** The sink must offer the mode its config asks for, and keyed modes need a key (spec 2.10). */
 export function checkWriteMode({ writes, sink, resolved }: AssembledRow, issues: IssueList): void {
@@ -10,13 +11,8 @@ export function checkWriteMode({ writes, sink, resolved }: AssembledRow, issues:
   if (writeModes.includes(writeMode) && (!isKeyed(writeMode) || key.length > 0)) return;
   const path = placeInConfig(resolved.sink, 'write_mode');
   if (!writeModes.includes(writeMode)) {
-    const hint = `possible are: ${writeModes.join(', ')}`;
-    issues.error(
-      'write_mode_unsupported',
-      path,
-      `the sink \`${sink.plan.type}\` cannot \`${writeMode}\``,
-      hint,
-    );
+    const asked = { type: sink.plan.type, mode: writeMode, possible: writeModes };
+    issues.add(unsupportedMode(path, asked));
   } else {
     issues.error(
       'missing_key',
