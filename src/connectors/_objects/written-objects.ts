@@ -2,6 +2,7 @@
 import type { SinkContext } from '../../kit/context.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { ObjectStore } from '../../lib/objects/object-store.ts';
+import { learnsColumns } from '../_files/write/writing-blocks.ts';
 import { isNumbered, keyPattern, writingOf, type ObjectWriting } from './sink-fields.ts';
 
 interface Place {
@@ -45,10 +46,8 @@ export class WrittenObjects {
    * are no news.
    */
   async needsEmpty(): Promise<boolean> {
-    const { path, mode, write_mode: writeMode, avro } = this.#config;
-    const { format } = writingOf(this.#config);
-    const isTyped = format === 'parquet' || (format === 'avro' && avro.schema === undefined);
-    if (path === undefined || isTyped) return false;
+    const { path, mode, write_mode: writeMode } = this.#config;
+    if (path === undefined || learnsColumns(writingOf(this.#config))) return false;
     if (writeMode === 'overwrite') return true;
     if (mode !== 'overwrite' || this.#place.context.progress === 'positions') return false;
     for await (const _ of this.#earlier()) return true;

@@ -138,7 +138,8 @@ export class ParquetEngineOutput implements ParquetFile {
     const { path } = this.#options;
     const { handle } = this.#parts;
     try {
-      await this.#endGroup();
+      // The engine says what the columns are: a file without rows needs one group, too.
+      if (this.#filling.rows > 0 || this.#groups === 0) await this.#endGroup();
       await this.#joined;
       // Frees memory for the footer, which can be large.
       this.#parts.database.close();
@@ -177,7 +178,6 @@ export class ParquetEngineOutput implements ParquetFile {
 
   /** Submits the group for encoding, when an encoder is free. */
   async #endGroup(): Promise<void> {
-    if (this.#filling.rows === 0) return;
     const encoder = this.#encoders[this.#groups % this.#encoders.length] as Encoder;
     await encoder.busy;
     this.#groups += 1;

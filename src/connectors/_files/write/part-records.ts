@@ -5,6 +5,7 @@ import type { Page } from '../../../kit/page.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
 import { requireObjects } from '../csv/csv-writer.ts';
+import { kindsOf, requireDeclared } from '../parquet/declared-parquet.ts';
 import { ColumnLearner } from '../typed/column-kinds.ts';
 import type { RenderOptions } from './render.ts';
 import { Spool } from './spool.ts';
@@ -90,11 +91,13 @@ export class PartRecords {
 
   /** What `render` is to know of the records. */
   rendering(): Pick<RenderOptions, 'writing' | 'signal' | 'columns' | 'kinds' | 'onDropped'> {
+    const { writing, context } = this.#options;
+    const schema = writing.format === 'parquet' ? writing.parquet.schema : undefined;
     return {
-      writing: this.#options.writing,
-      signal: this.#options.context.signal,
+      writing,
+      signal: context.signal,
       columns: [...this.#columns],
-      kinds: this.#learner.columns,
+      kinds: schema === undefined ? this.#learner.columns : kindsOf(schema),
       onDropped: (field) => this.#drop(field),
     };
   }
@@ -107,10 +110,14 @@ export class PartRecords {
   /** Checks the whole page for what the format cannot hold before any record is accepted. */
   #accepted(page: Page): readonly JsonValue[] {
     const records = page.records();
-    const { format, avro, csv } = this.#options.writing;
+    const { format, avro, csv, parquet } = this.#options.writing;
     if (!NEEDS_OBJECTS.has(format)) return records;
     const objects = requireObjects(records, format);
     if (format === 'avro' && avro.schema !== undefined) return objects;
+    if (format === 'parquet' && parquet.schema !== undefined) {
+      requireDeclared(objects, parquet.schema);
+      return objects;
+    }
     if (format === 'parquet' || format === 'avro') {
       this.#learner.learn(objects, page.schema);
       return objects;

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { otherName } from '../../../kit/other-name.ts';
-import { boolean, finding, integer, text } from '../../../kit/schema.ts';
+import { boolean, finding, integer, optional, text } from '../../../kit/schema.ts';
 import { AVRO_CODECS } from '../avro/avro-codecs.ts';
 import { avroSchema } from '../avro/avro-config.ts';
 import type { Codec } from '../compression/compression.ts';
 import type { Encryption } from '../config.ts';
 import { character } from '../csv/csv-config.ts';
 import type { Format } from '../formats.ts';
+import { parquetColumns } from '../parquet/declared-parquet.ts';
 import { PARQUET_CODECS } from '../parquet/parquet-file.ts';
 
 /** How each format is written; every sink of files has these blocks. */
@@ -88,9 +89,16 @@ export function writingBlocks() {
         row_group_size: integer({ min: 1 })
           .default(1_048_576)
           .meta({ description: 'Records a row group holds at most.' }),
+        schema: optional(parquetColumns).meta({
+          description:
+            'Columns of the file. Fields that it does not have, values that a column cannot hold, and missing values that are not `nullable` fail the run.',
+        }),
       })
       .prefault({})
-      .meta({ description: 'How Parquet is written; the columns are learned from all records.' }),
+      .meta({
+        description:
+          'How Parquet is written; without a schema, the columns are learned from all records.',
+      }),
     avro: avro.prefault({}).meta({
       description:
         'How Avro is written; without a schema, the fields are learned from all records.',
@@ -123,6 +131,14 @@ export const NEEDS_OBJECTS: ReadonlySet<Format> = new Set<Format>([
   'parquet',
   'avro',
 ]);
+
+/** Whether the columns of the file are those of its records, so that there are none without a record. */
+export function learnsColumns({ format, parquet, avro }: FileWriting): boolean {
+  return (
+    (format === 'parquet' && parquet.schema === undefined) ||
+    (format === 'avro' && avro.schema === undefined)
+  );
+}
 
 /** Whether each line is encrypted on its own; other files are encrypted as a whole. */
 export function encryptsLines({ encryption, codec, format }: FileWriting): boolean {

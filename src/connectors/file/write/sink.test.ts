@@ -5,10 +5,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Page, RECORDS_LANE } from '../../../kit/page.ts';
 import { check } from '../../../kit/schema.ts';
+import type { RecordType } from '../../../kit/record-schema.ts';
 import { replacedOutput, type FinishReason } from '../../../kit/sink.ts';
 import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
 import { testContext } from '../../../../test/fakes/env.ts';
 import { failureOf } from '../../../../test/fakes/failure.ts';
+import { ParquetReader } from '../../_files/parquet/parquet-reader.ts';
 import { fileSink, fileSource } from '../index.ts';
 
 let folder: string;
@@ -51,6 +53,20 @@ async function read(value: JsonObject): Promise<JsonValue[]> {
   const records: JsonValue[] = [];
   for await (const page of source.pages({ lane: RECORDS_LANE })) records.push(...page.records());
   return records;
+}
+
+/** Names and types of the columns of a Parquet file. */
+async function schemaOfFile(path: string): Promise<(readonly [string, RecordType])[]> {
+  const file = await ParquetReader.open({
+    path: join(folder, path),
+    signal: new AbortController().signal,
+    omitNulls: false,
+  });
+  try {
+    return file.schema.fields.map(({ name, type }) => [name, type] as const);
+  } finally {
+    await file.close();
+  }
 }
 
 const text = (name: string): Promise<string> => readFile(join(folder, name), 'utf8');
@@ -254,9 +270,90 @@ describe('the file sink', () => {
     expect(codes({ path: 'a.csv', encryption: { key: 'k' }, if_exists: 'append' })).toEqual([
       'invalid_value if_exists',
     ]);
-    expect(codes({ path: 'a.parquet', parquet: { schema: [] } })).toEqual([
-      'unknown_key parquet.schema',
-    ]);
+  });
+
+  describe('with declared columns of Parquet', () => {
+    const schema = [
+      { name: 'id', type: 'int64', nullable: false },
+      { name: 'small', type: 'int32' },
+      { name: 'large', type: 'uint64' },
+      { name: 'ratio', type: 'float64' },
+      { name: 'rough', type: 'float32' },
+      { name: 'on', type: 'boolean' },
+      { name: 'text', type: 'string' },
+      { name: 'day', type: 'date' },
+      { name: 'at', type: 'timestamp_us' },
+      { name: 'price', type: { decimal: { precision: 9, scale: 2 } } },
+    ];
+    const path = 'a.parquet';
+    const into = (columns: JsonValue, records: JsonValue[]) =>
+      write({ path, parquet: { schema: columns } }, [records]);
+
+    it('has those, in their order and of their types, whatever the values are', async () => {
+      const record = {
+        price: '12.50',
+        at: '2024-05-06T07:08:09.500',
+        day: '2024-05-06',
+        text: '1',
+        on: true,
+        rough: 0.5,
+        ratio: 2,
+        large: 18446744073709551615n,
+        small: 7,
+        id: 1,
+      };
+      await into(schema, [record, { id: 2 }]);
+      const [first, second] = await read({ path });
+      expect(Object.keys(first ?? {})).toEqual(schema.map(({ name }) => name));
+      expect(first).toEqual(record);
+      expect(second).toMatchObject({ id: 2, small: null, price: null });
+      await into([{ name: 'a', type: 'float64' }], [{ a: 1 }]);
+      const types = await schemaOfFile(path);
+      expect(types).toEqual([['a', { kind: 'float64' }]]);
+    });
+
+    it('has them in a file without records', async () => {
+      await write({ path, write_mode: 'overwrite', parquet: { schema: schema.slice(0, 1) } }, []);
+      expect(await schemaOfFile(path)).toEqual([['id', { kind: 'int64' }]]);
+    });
+
+    it.each<[string, JsonObject, string]>([
+      ['another field', { id: 1, z: 1 }, 'the field "z" is not in the schema of the file'],
+      ['a value of another type', { id: 1, on: 'yes' }, 'the field "on" is boolean'],
+      ['too large a value', { id: 1, small: 2 ** 31 }, 'the field "small" is int32'],
+      ['too many digits', { id: 1, price: '1.005' }, 'cannot hold 1.005'],
+      ['no value where there must be one', { small: 1 }, 'a record has no value there'],
+      [
+        'null where there must be a value',
+        { id: null },
+        'the field "id" is integer and not nullable',
+      ],
+    ])('refuses a page with %s', async (_what, record, message) => {
+      const sink = await open({ path, parquet: { schema } });
+      const failure = await failureOf(
+        sink.write(Page.ofRecords([{ id: 1 }, record]), { partial: false }),
+      );
+      expect(failure.message).toContain(message);
+      await sink.finish('failed');
+      await sink.close();
+    });
+
+    it('are checked', () => {
+      const found = (columns: JsonValue) => codes({ path, parquet: { schema: columns } });
+      expect(found([])).toEqual(['out_of_range parquet.schema']);
+      expect(found([{ name: 'a', type: 'text' }])).toEqual([
+        expect.stringContaining('parquet.schema[0].type'),
+      ]);
+      expect(found([{ name: 'a', type: { decimal: { precision: 2, scale: 3 } } }])).toEqual([
+        expect.stringContaining('parquet.schema[0].type'),
+      ]);
+      expect(
+        found([
+          { name: 'a', type: 'date' },
+          { name: 'a', type: 'string' },
+        ]),
+      ).toEqual(['invalid_value parquet.schema[1].name']);
+    });
   });
 
   it('probes its folder', async () => {

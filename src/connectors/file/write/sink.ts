@@ -28,6 +28,7 @@ import {
   type FileSinkConfig,
 } from './sink-config.ts';
 import { PartRecords, type Part } from '../../_files/write/part-records.ts';
+import { learnsColumns } from '../../_files/write/writing-blocks.ts';
 import { absolutePattern, existingParts, isPartOf, partPath, pattern } from './targets.ts';
 import { writePart } from './write-part.ts';
 import { makeFolder } from '../../../lib/files/make-folder.ts';
@@ -135,10 +136,7 @@ class FileSink implements Sink {
 
   /** Without a record the columns of a typed file are unknown, so no file is written. */
   async #noRecords(): Promise<void> {
-    const format = sinkFormat(this.#config);
-    const isUnknown =
-      format === 'parquet' || (format === 'avro' && this.#config.avro.schema === undefined);
-    if (isUnknown) this.#existing ??= await this.#look();
+    if (learnsColumns(writingOf(this.#config))) this.#existing ??= await this.#look();
     else await this.#records.open();
   }
 
