@@ -273,7 +273,7 @@ describe('the file sink', () => {
   });
 
   describe('with declared columns of Parquet', () => {
-    const schema = [
+    const schema: JsonObject[] = [
       { name: 'id', type: 'int64', nullable: false },
       { name: 'small', type: 'int32' },
       { name: 'large', type: 'uint64' },
