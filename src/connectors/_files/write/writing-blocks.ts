@@ -133,11 +133,9 @@ export const NEEDS_OBJECTS: ReadonlySet<Format> = new Set<Format>([
 ]);
 
 /** Whether the columns of the file are those of its records, so that there are none without a record. */
-export function learnsColumns({ format, parquet, avro }: FileWriting): boolean {
-  return (
-    (format === 'parquet' && parquet.schema === undefined) ||
-    (format === 'avro' && avro.schema === undefined)
-  );
+export function learnsColumns(writing: FileWriting): boolean {
+  const { format } = writing;
+  return (format === 'parquet' || format === 'avro') && writing[format].schema === undefined;
 }
 
 /** Whether each line is encrypted on its own; other files are encrypted as a whole. */

@@ -128,8 +128,10 @@ describe('the file source', () => {
       { id: 1, name: 'x', on: '2024-01-02T00:00:00.000Z' },
       { id: 2, name: null, on: null },
     ];
-    for (const sheet of ['S', 0, '0'])
-      expect(await read({ path: 'a.xlsx', excel: { header_row: 1, sheet } })).toEqual(records);
+    for (const chosen of ['S', 0, '0'])
+      expect(await read({ path: 'a.xlsx', excel: { header_row: 1, sheet: chosen } })).toEqual(
+        records,
+      );
     const [whole] = await read({ path: 'a.xlsx', excel: { header_row: 0 } });
     expect(whole).toEqual({ top: 'id', column_1: 'name', column_2: 'on' });
     expect((await failureOf(read({ path: 'a.xlsx', excel: { sheet: 'none' } }))).kind).toBe(
