@@ -13,6 +13,10 @@ export const lineageBlock = defineBlock<LineageSpec, LineagePlan, LineagePlan>({
     { namespace: 'warehouse', transport: { type: 'file', config: { path: 'lineage.jsonl' } } },
     {
       namespace: 'warehouse',
+      transport: { type: 'kafka', config: { brokers: 'kafka-1:9092', topic: 'lineage' } },
+    },
+    {
+      namespace: 'warehouse',
       transport: {
         type: 'http',
         config: {

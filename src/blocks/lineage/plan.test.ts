@@ -40,11 +40,18 @@ describe('lineage', () => {
     ]);
   });
 
-  it('refuses message brokers as not available, and addresses that are none', () => {
-    const broker = '{namespace: a, transport: {type: broker, config: {brokers: b, topic: t}}}';
-    expect(issuesOf(() => plan(document(broker)))).toEqual([
-      'not_available lineage.transport.type',
-    ]);
+  it('takes a topic of Kafka, and refuses addresses that are none', () => {
+    const to = (type: string, config: string): string =>
+      document(`{namespace: a, transport: {type: ${type}, config: ${config}}}`);
+    for (const type of ['kafka', 'broker']) {
+      const transport = { type, config: { brokers: 'b:9092', topic: 't' } };
+      const planned = plan(to(type, '{brokers: "b:9092", topic: t}'));
+      expect(blockOf(planned, lineageBlock)?.spec.transport).toEqual(transport);
+      expect(issuesOf(() => plan(to(type, '{brokers: "a b"}'))).toSorted()).toEqual([
+        'invalid_value lineage.transport.config.brokers',
+        'missing_key lineage.transport.config.topic',
+      ]);
+    }
     const url = '{namespace: a, transport: {type: http, config: {url: "ftp://x"}}}';
     expect(issuesOf(() => plan(document(url)))).toEqual([
       'invalid_value lineage.transport.config.url',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { kafkaBrokers } from '../../kit/kafka-brokers.ts';
 import { boolean, finding, integer, optional, text, nullAsAbsent } from '../../kit/schema.ts';
 
 const kind = <T extends string>(name: T, description: string) =>
@@ -64,24 +65,14 @@ const fileConfig = z.lazy(() =>
   }),
 );
 
-/** Known, so that it is not reported as a mistyped name. */
-const broker = () =>
-  z
-    .strictObject({
-      type: z
-        .literal(['broker', 'kafka'])
-        .meta({ description: 'Not available: this version has no client of a message broker.' }),
-      config: z.record(z.string(), z.unknown()).meta({ description: 'Not looked at.' }),
-    })
-    .superRefine(({ type }, ctx) => {
-      const message = `this version does not send lineage events to a message broker (\`${type}\`) yet`;
-      ctx.addIssue(
-        finding('not_available', message, {
-          path: ['type'],
-          hint: 'use the transport `http` or `file`',
-        }),
-      );
-    });
+const brokerConfig = z.lazy(() =>
+  z.strictObject({
+    brokers: kafkaBrokers(),
+    topic: text().meta({
+      description: 'Topic that gets a message for every event; its key is the run of the event.',
+    }),
+  }),
+);
 
 const transport = z.lazy(() =>
   z.discriminatedUnion('type', [
@@ -93,7 +84,12 @@ const transport = z.lazy(() =>
       type: kind('file', 'Appends events to a file.'),
       config: fileConfig.meta({ description: 'The file.' }),
     }),
-    broker(),
+    z.strictObject({
+      type: z
+        .literal(['kafka', 'broker'])
+        .meta({ description: 'Sends events to a topic of Kafka.' }),
+      config: brokerConfig.meta({ description: 'The topic.' }),
+    }),
   ]),
 );
 
@@ -152,8 +148,5 @@ export const lineageSchema = z.lazy(() =>
   }),
 );
 export type LineageSpec = z.infer<typeof lineageSchema>;
-export type LineageTransport = Exclude<
-  LineageSpec['transport'],
-  { readonly type: 'broker' | 'kafka' }
->;
+export type LineageTransport = LineageSpec['transport'];
 export type LineageEventKind = keyof LineageSpec['emit_on'];

@@ -369,10 +369,12 @@ describe('a collector', () => {
   it('that refuses, dies halfway or is not there changes nothing about the run', async () => {
     await using refusing = await startHttpServer([{ status: 500 }]);
     await using dying = await startHttpServer(() => dying.close().then(() => ({ breaks: true })));
-    for (const url of [refusing.url, dying.url, 'http://127.0.0.1:1/x']) {
+    const topic = { type: 'kafka', config: { brokers: '127.0.0.1:1', topic: 'lineage' } };
+    const specs = [refusing.url, dying.url, 'http://127.0.0.1:1/x'].map((url) => http(url));
+    for (const spec of [...specs, { transport: topic }]) {
       const metrics = countedMetrics();
       const env = testEnv({ metrics });
-      const outcome = await moved({ spec: http(url), overrides: { env } });
+      const outcome = await moved({ spec, overrides: { env } });
       expect(outcome).toMatchObject({ status: 'completed', records_written: 2, error: null });
       expect(metrics.of('svc_lineage_dropped_total')).toEqual({ '{transport_error}': 2 });
       expect(

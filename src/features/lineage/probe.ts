@@ -19,7 +19,7 @@ export async function probeLineage(
   { env, signal, timeoutMs }: ProbeOptions,
 ): Promise<ProbeReport> {
   const from = env.clock.elapsedMs();
-  const name = transport.type === 'http' ? 'connect' : 'write';
+  const name = transport.type === 'file' ? 'write' : 'connect';
   const report = (result: Pick<ProbeReport, 'status' | 'reason' | 'hint'>): ProbeReport => {
     const elapsed = Math.round(env.clock.elapsedMs() - from);
     return env.redactor.json({
@@ -43,6 +43,8 @@ export async function probeLineage(
       await response.body?.cancel();
     } else if (transport.type === 'file') {
       await checkWritable(resolve(env.cwd, transport.config.path));
+    } else {
+      return report({ status: 'skip', reason: 'brokers are not asked' });
     }
     return report({ status: 'pass' });
   } catch (error) {

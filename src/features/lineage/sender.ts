@@ -42,7 +42,7 @@ export class EventSender {
     this.#waiting += 1;
     const before = this.#last.get(invocationId) ?? Promise.resolve();
     const sent = before
-      .then(() => this.#send(event))
+      .then(() => this.#send(invocationId, event))
       .finally(() => {
         this.#waiting -= 1;
         if (this.#last.get(invocationId) === sent) this.#last.delete(invocationId);
@@ -60,18 +60,19 @@ export class EventSender {
       if (!over.signal.aborted) this.#giveUp.abort(new StopReason('kill', 'the run has ended'));
     });
     await all;
+    await this.#transport.close();
     if (this.#failed > 1)
       this.#env.log.warn('lineage events could not be sent', { events: this.#failed });
   }
 
-  async #send({ kind, render }: Waiting): Promise<void> {
+  async #send(invocationId: string, { kind, render }: Waiting): Promise<void> {
     const { clock, metrics } = this.#env;
     let from = clock.elapsedMs();
     try {
       const release = await this.#gate.enter(this.#giveUp.signal);
       from = clock.elapsedMs();
       try {
-        await this.#transport.send(render(), this.#giveUp.signal);
+        await this.#transport.send({ runId: invocationId, text: render() }, this.#giveUp.signal);
       } finally {
         release();
       }

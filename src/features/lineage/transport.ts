@@ -1,4 +1,4 @@
-/** How events leave: one at a time to a collector, or as lines of a file. */
+/** How events leave: one at a time to a collector or a topic, or as lines of a file. */
 import { appendFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { LineageTransport } from '../../blocks/lineage/schema.ts';
@@ -8,12 +8,22 @@ import { permittedFile } from '../../lib/files/file-access.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 import { LEFT_ALONE, type Outages } from '../../lib/outages.ts';
 import { splitLogin } from '../../lib/http/outgoing-request.ts';
+import { topicTransport } from './topic-transport.ts';
+
+export interface LineageMessage {
+  /** Of the invocation: its events keep their order. */
+  readonly runId: string;
+  /** The event as JSON. */
+  readonly text: string;
+}
 
 export interface Transport {
   /** How long an event may still take after its run has ended. */
   readonly graceMs: number;
   /** Rejects when the event did not arrive; the message holds no secret. */
-  send(event: string, signal: AbortSignal): Promise<void>;
+  send(event: LineageMessage, signal: AbortSignal): Promise<void>;
+  /** After the last event. Never throws. */
+  close(): Promise<void>;
 }
 
 const FILE_GRACE_MS = 10_000;
@@ -30,6 +40,9 @@ export function transportOf(
       return httpTransport(transport.config, env, outages);
     case 'file':
       return fileTransport(transport.config.path, env.cwd);
+    case 'kafka':
+    case 'broker':
+      return topicTransport(transport.config, env, outages);
     default:
       return transport satisfies never;
   }
@@ -47,7 +60,7 @@ function httpTransport(
   const graceMs = timeoutSecs * 1000;
   return {
     graceMs,
-    async send(body, signal) {
+    async send({ text: body }, signal) {
       if (outages.isLeftAlone(url.href))
         throw new Error(`the collector was not asked: ${LEFT_ALONE}`);
       const from = env.clock.elapsedMs();
@@ -63,6 +76,7 @@ function httpTransport(
       outages.failed(url.href, from);
       throw new Error(`the collector answered ${response.status}`);
     },
+    async close() {},
   };
 }
 
@@ -92,9 +106,10 @@ function fileTransport(path: string, cwd: string): Transport {
   const file = permittedFile(resolve(cwd, path));
   return {
     graceMs: FILE_GRACE_MS,
-    async send(event) {
+    async send({ text }) {
       await makeFolder(dirname(file));
-      await appendFile(file, `${event}\n`);
+      await appendFile(file, `${text}\n`);
     },
+    async close() {},
   };
 }
