@@ -25,28 +25,34 @@ const TYPES = {
 
 type TypeName = keyof typeof TYPES;
 
-const decimal = z.strictObject({
-  decimal: z
-    .strictObject({
-      precision: integer({ min: 1, max: MOST_DIGITS }).meta({ description: 'Digits in all.' }),
-      scale: integer({ min: 0, max: MOST_DIGITS }).meta({ description: 'Digits of the fraction.' }),
-    })
-    .refine(({ precision, scale }) => scale <= precision, {
-      message: '`scale` must not be greater than `precision`',
-      path: ['scale'],
-    })
-    .meta({ description: 'A number with exactly these digits.' }),
-});
+const decimal = z.lazy(() =>
+  z.strictObject({
+    decimal: z
+      .strictObject({
+        precision: integer({ min: 1, max: MOST_DIGITS }).meta({ description: 'Digits in all.' }),
+        scale: integer({ min: 0, max: MOST_DIGITS }).meta({
+          description: 'Digits of the fraction.',
+        }),
+      })
+      .refine(({ precision, scale }) => scale <= precision, {
+        message: '`scale` must not be greater than `precision`',
+        path: ['scale'],
+      })
+      .meta({ description: 'A number with exactly these digits.' }),
+  }),
+);
 
-const column = z.strictObject({
-  name: text().meta({ description: 'Name of the column and of the field.' }),
-  type: z
-    .union([z.enum(Object.keys(TYPES) as [TypeName, ...TypeName[]]), decimal])
-    .meta({ description: 'Type of the column.' }),
-  nullable: boolean()
-    .default(true)
-    .meta({ description: 'Whether the field may be absent or null.' }),
-});
+const column = z.lazy(() =>
+  z.strictObject({
+    name: text().meta({ description: 'Name of the column and of the field.' }),
+    type: z
+      .union([z.enum(Object.keys(TYPES) as [TypeName, ...TypeName[]]), decimal])
+      .meta({ description: 'Type of the column.' }),
+    nullable: boolean()
+      .default(true)
+      .meta({ description: 'Whether the field may be absent or null.' }),
+  }),
+);
 
 export const parquetColumns = z.lazy(() =>
   z
