@@ -21,24 +21,28 @@ export interface InlineLogin {
 
 /** Types that are only allowed inside a connector. */
 export const INLINE_LOGINS: Readonly<Record<string, InlineLogin>> = {
-  none: inline(z.strictObject({}), () => NO_CREDENTIAL),
-  bearer: inline(z.strictObject({ token: text() }), ({ token }, redactor) =>
-    bearer(token, redactor),
+  none: inline(
+    () => z.strictObject({}),
+    () => NO_CREDENTIAL,
+  ),
+  bearer: inline(
+    () => z.strictObject({ token: text() }),
+    ({ token }, redactor) => bearer(token, redactor),
   ),
   basic: inline(
-    z.strictObject({ username: text(), password: z.string() }),
+    () => z.strictObject({ username: text(), password: z.string() }),
     ({ username, password }, redactor) => basic(username, password, redactor),
   ),
   api_key: inline(
-    z.strictObject({ header: text(), value: text() }),
+    () => z.strictObject({ header: text(), value: text() }),
     ({ header, value }, redactor) => namedHeader(header, value, redactor),
   ),
   api_key_query: inline(
-    z.strictObject({ param: text(), value: text() }),
+    () => z.strictObject({ param: text(), value: text() }),
     ({ param, value }, redactor) => queryValue(param, value, redactor),
   ),
   custom: inline(
-    z.strictObject({ headers: z.record(z.string(), z.string()) }),
+    () => z.strictObject({ headers: z.record(z.string(), z.string()) }),
     ({ headers }, redactor) => namedHeaders(headers, redactor),
   ),
 };
@@ -47,9 +51,10 @@ export const INLINE_LOGINS: Readonly<Record<string, InlineLogin>> = {
 export const NAMED_TYPES_INLINE = ['oauth2', 'token_endpoint'] as const;
 
 function inline<C>(
-  config: ZodType<C>,
+  schema: () => ZodType<C>,
   make: (config: C, redactor: Redactor) => Credential,
 ): InlineLogin {
+  const config = z.lazy(schema);
   return {
     config,
     open: (value, { env }) => fixed(make(config.parse(value), env.redactor)),

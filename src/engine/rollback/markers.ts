@@ -7,28 +7,30 @@ import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 
-const markerSchema = z.object({
-  run_id: z.string(),
-  pipeline: z.string(),
-  row: z.string(),
-  state_key: z.string(),
-  started_at: z.string(),
-  /** What run-time tokens were filled in with. */
-  clock: z.string(),
-  /** The time zone of `clock` in run-time tokens; UTC when absent. */
-  zone: z.string().optional(),
-  sink_kind: z.string(),
-  sink_uri: z.string(),
-  mode: z.enum(['append', 'upsert', 'overwrite']),
-  delivery: z.enum(['at_least_once', 'exactly_once']),
-  run_id_column: z.string(),
-  /** The key columns of the destination; present when before-images are stored by key. */
-  key: z.array(z.string()).optional(),
-  /** Present when pages were committed under a watermark; null when there was none before. */
-  token_before: z.string().nullable().optional(),
-  /** Present when the invocation has ended. */
-  records_written: z.number().optional(),
-});
+const markerSchema = z.lazy(() =>
+  z.object({
+    run_id: z.string(),
+    pipeline: z.string(),
+    row: z.string(),
+    state_key: z.string(),
+    started_at: z.string(),
+    /** What run-time tokens were filled in with. */
+    clock: z.string(),
+    /** The time zone of `clock` in run-time tokens; UTC when absent. */
+    zone: z.string().optional(),
+    sink_kind: z.string(),
+    sink_uri: z.string(),
+    mode: z.enum(['append', 'upsert', 'overwrite']),
+    delivery: z.enum(['at_least_once', 'exactly_once']),
+    run_id_column: z.string(),
+    /** The key columns of the destination; present when before-images are stored by key. */
+    key: z.array(z.string()).optional(),
+    /** Present when pages were committed under a watermark; null when there was none before. */
+    token_before: z.string().nullable().optional(),
+    /** Present when the invocation has ended. */
+    records_written: z.number().optional(),
+  }),
+);
 export interface Marker extends Readonly<z.infer<typeof markerSchema>> {
   /** As the store held it; absent when it held none. */
   readonly bookmark_before?: JsonValue;
@@ -36,14 +38,16 @@ export interface Marker extends Readonly<z.infer<typeof markerSchema>> {
   readonly bookmark_after?: JsonValue;
 }
 
-const indexSchema = z.object({
-  /** Oldest first. */
-  runs: z.array(z.string()),
-  /** The run whose rollback has begun; whether it happened, only the destination knows. */
-  undoing: z.string().optional(),
-  /** Runs that were rolled back, oldest first. */
-  undone: z.array(z.string()).optional(),
-});
+const indexSchema = z.lazy(() =>
+  z.object({
+    /** Oldest first. */
+    runs: z.array(z.string()),
+    /** The run whose rollback has begun; whether it happened, only the destination knows. */
+    undoing: z.string().optional(),
+    /** Runs that were rolled back, oldest first. */
+    undone: z.array(z.string()).optional(),
+  }),
+);
 /** Runs that are remembered as rolled back. */
 const MOST_UNDONE = 100;
 
