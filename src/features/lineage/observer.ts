@@ -20,7 +20,8 @@ import { jobName } from './job-name.ts';
 import { lineageDropped } from './metrics.ts';
 import { EventSender } from './sender.ts';
 import { sourceCodeOf } from './source-code.ts';
-import { transportOf, type Transport } from './transport.ts';
+import type { Transport } from './transport.ts';
+import { transportOf } from './transport-of.ts';
 
 const TYPES: Readonly<Record<LineageEventKind, EventType>> = {
   start: 'START',

@@ -8,7 +8,6 @@ import { permittedFile } from '../../lib/files/file-access.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 import { LEFT_ALONE, type Outages } from '../../lib/outages.ts';
 import { splitLogin } from '../../lib/http/outgoing-request.ts';
-import { topicTransport } from './topic-transport.ts';
 
 export interface LineageMessage {
   /** Of the invocation: its events keep their order. */
@@ -28,29 +27,11 @@ export interface Transport {
 
 const FILE_GRACE_MS = 10_000;
 
-type TransportEnv = Pick<Env, 'clock' | 'cwd' | 'fetch' | 'redactor'>;
-
-export function transportOf(
-  transport: LineageTransport,
-  env: TransportEnv,
-  outages: Outages,
-): Transport {
-  switch (transport.type) {
-    case 'http':
-      return httpTransport(transport.config, env, outages);
-    case 'file':
-      return fileTransport(transport.config.path, env.cwd);
-    case 'kafka':
-    case 'broker':
-      return topicTransport(transport.config, env, outages);
-    default:
-      return transport satisfies never;
-  }
-}
+export type TransportEnv = Pick<Env, 'clock' | 'cwd' | 'fetch' | 'redactor'>;
 
 type HttpConfig = Extract<LineageTransport, { readonly type: 'http' }>['config'];
 
-function httpTransport(
+export function httpTransport(
   { url: address, timeout_secs: timeoutSecs, auth }: HttpConfig,
   env: TransportEnv,
   outages: Outages,
@@ -102,7 +83,7 @@ function whyNot(error: unknown, signal: AbortSignal): string {
   return `the collector cannot be reached: ${messageOf(cause ?? error)}`;
 }
 
-function fileTransport(path: string, cwd: string): Transport {
+export function fileTransport(path: string, cwd: string): Transport {
   const file = permittedFile(resolve(cwd, path));
   return {
     graceMs: FILE_GRACE_MS,
