@@ -25,7 +25,7 @@ vm.Script = class extends vm.Script {
 process.on('exit', () => require('node:fs').writeFileSync('files.json', JSON.stringify(files)));
 `;
 
-/** Runs the programs in \`dist\` of the folder, which consist of these chunks. */
+/** Runs the programs in `dist` of the folder, which consist of these chunks. */
 export function modulesOfStart(
   folder: string,
   chunks: readonly OutputChunk[],
