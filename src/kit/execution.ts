@@ -5,6 +5,9 @@
 import { ConnectorError } from '../lib/errors.ts';
 import type { SinkContext } from './context.ts';
 
+/** The code of whatever an execution is refused with when a later one has begun. */
+export const TAKEN_OVER = 'run_taken_over';
+
 /** One execution of a run that several servers share. */
 export interface Execution {
   readonly runId: string;
@@ -35,5 +38,15 @@ export function takenOverError(scope: string): ConnectorError {
   return new ConnectorError(
     'refused',
     `another server took over the run: nothing more is committed for \`${scope}\` here`,
+    { code: TAKEN_OVER },
+  );
+}
+
+/** A page is committed in the place of what this run knows, and there is something else by now. */
+export function movedError(scope: string, cause?: unknown): ConnectorError {
+  return new ConnectorError(
+    'refused',
+    `something else was committed for \`${scope}\` since this run began: nothing more is committed here`,
+    { hint: 'start the run again: it goes on after what was committed', cause },
   );
 }

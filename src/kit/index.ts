@@ -104,7 +104,14 @@ export { pagesWithTypes, typedRecord, typedSource } from './typed-pages.ts';
 export { columnTypeFor, hasTypeForm, holdsFor, isBase64, NOT_FINITE } from './typed-values.ts';
 
 // Sinks with keys, and commits that are numbered.
-export { executionScope, executionText, isLater, takenOverError } from './execution.ts';
+export {
+  executionScope,
+  executionText,
+  isLater,
+  movedError,
+  TAKEN_OVER,
+  takenOverError,
+} from './execution.ts';
 export type { Execution } from './execution.ts';
 export {
   checkWriteFields,

@@ -104,6 +104,8 @@ export class ConnectorError extends AppError {
     kind: ConnectorErrorKind,
     message: string,
     options: {
+      /** Where it is more than its kind says; `connector_` and the kind otherwise. */
+      code?: string;
       hint?: string;
       cause?: unknown;
       retryAfterMs?: number;
@@ -111,7 +113,7 @@ export class ConnectorError extends AppError {
       record?: number;
     } = {},
   ) {
-    super(`connector_${kind}`, message, options);
+    super(options.code ?? `connector_${kind}`, message, options);
     this.kind = kind;
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
     if (options.status !== undefined) this.status = options.status;

@@ -15,6 +15,7 @@
  *
  * `test/cluster/model` walks through all interleavings of this.
  */
+import { TAKEN_OVER } from '../../kit/execution.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { RunError } from '../../lib/errors.ts';
 
@@ -50,7 +51,7 @@ export class ExecutionFence {
 function takenOver(): RunError {
   return new RunError(
     'Custom',
-    'run_taken_over',
+    TAKEN_OVER,
     'other servers were not heard of in time and may execute the run: nothing more is written here',
   );
 }

@@ -3,10 +3,11 @@ import {
   executionScope,
   executionText,
   isLater,
+  movedError,
   takenOverError,
   type Execution,
 } from '../../../kit/execution.ts';
-import { ConnectorError, messageOf } from '../../../lib/errors.ts';
+import { messageOf } from '../../../lib/errors.ts';
 import { TOKEN_TABLE, type CommitToken } from '../../_sql/driver.ts';
 import { isMissing } from '../errors.ts';
 import { runQuery } from '../jobs.ts';
@@ -72,11 +73,7 @@ export class Tokens {
     const message = messageOf(error);
     if (message.includes(TAKEN)) return takenOverError(scope);
     if (!message.includes(MOVED)) return error;
-    return new ConnectorError(
-      'refused',
-      `something else was committed for \`${scope}\` since this run began: nothing more is committed here`,
-      { hint: 'start the run again: it goes on after what was committed', cause: error },
-    );
+    return movedError(scope, error);
   }
 
   async last(scope: string, execution: Execution | undefined): Promise<string | undefined> {

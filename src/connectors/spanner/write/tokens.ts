@@ -3,10 +3,10 @@ import {
   executionScope,
   executionText,
   isLater,
+  movedError,
   takenOverError,
   type Execution,
 } from '../../../kit/execution.ts';
-import { ConnectorError } from '../../../lib/errors.ts';
 import type { CommitToken } from '../../_sql/driver.ts';
 import { CODES, type Mutation } from '../api.ts';
 import type { SpannerLink, Transaction } from '../link.ts';
@@ -59,11 +59,7 @@ export class Tokens {
     if (execution !== undefined && stored.get(held) !== executionText(execution))
       throw takenOverError(scope);
     if (this.#known.has(scope) && stored.get(scope) !== this.#known.get(scope))
-      throw new ConnectorError(
-        'refused',
-        `something else was committed for \`${scope}\` since this run began: nothing more is committed here`,
-        { hint: 'start the run again: it goes on after what was committed' },
-      );
+      throw movedError(scope);
     return rowOf(scope, token);
   }
 
