@@ -110,13 +110,12 @@ class SnowflakeDriver implements SqlDriver {
       if (statements.length > 0) await this.#session.run(asOneRequest(statements));
       return;
     }
-    const { scope, token } = commit;
-    const { before, after, stored } = await this.#tokens.around(scope, token);
+    const { before, after, stored } = await this.#tokens.around(commit);
     try {
       await this.#session.run(asOneRequest([...before, ...statements, ...after]));
       stored();
     } catch (error) {
-      throw await this.#tokens.reason(scope, error);
+      throw await this.#tokens.reason(commit, error);
     }
   }
 

@@ -5,18 +5,22 @@
  * A request goes on at the server when its sender is gone, and may commit after somebody else has read
  * the token. So each commit has a number of its own, in a second row, and takes the place of the one
  * that was there when the token was read: of two commits that follow the same one, the later fails.
+ * An execution that takes a scope over makes such a commit, with its mark.
  */
 import { randomUUID } from 'node:crypto';
 import {
   executionScope,
   executionText,
   isLater,
+  movedError,
   takenOverError,
   type Execution,
 } from '../../../kit/execution.ts';
+import type { CommitToken } from '../../_sql/driver.ts';
 import { literal } from '../literal.ts';
 import { SnowflakeError } from '../session/errors.ts';
 import type { Session } from '../session/session.ts';
+import { asOneRequest } from './statements.ts';
 
 const MISSING = '002003';
 
@@ -46,24 +50,23 @@ export class Tokens {
 
   async last(scope: string, execution: Execution | undefined): Promise<string | undefined> {
     await this.#make();
-    if (execution !== undefined) await this.#takeOver(scope, execution);
     // Before the token: a commit in between is then found by the next one.
-    await this.#readCommit(scope);
+    if (execution === undefined) await this.#readCommit(scope);
+    else await this.#takeOver(scope, execution);
     return this.#read(scope);
   }
 
   /** What stands before and behind the statements of a page; `stored` when they are committed. */
-  async around(scope: string, token: string): Promise<Commit> {
+  async around({ scope, token, execution }: CommitToken): Promise<Commit> {
     await this.#make();
     const before = this.#commits.get(scope) ?? (await this.#readCommit(scope));
     const own = randomUUID();
-    const name = literal(commitScope(scope));
     return {
       before: [
-        // Waits for a commit in progress.
-        `UPDATE ${this.#table} SET token = ${literal(own)}, updated_at = ${NOW} WHERE scope = ${name} AND token = ${literal(before)}`,
-        // Fails where there was no such row.
-        `SELECT 1 / COUNT(*) FROM ${this.#table} WHERE scope = ${name} AND token = ${literal(own)}`,
+        ...this.#instead(scope, before, own),
+        ...(execution === undefined
+          ? []
+          : [this.#required(executionScope(scope), executionText(execution))]),
       ],
       after: [this.#merge(scope, token)],
       stored: () => void this.#commits.set(scope, own),
@@ -71,11 +74,18 @@ export class Tokens {
   }
 
   /** The error of a commit, or that somebody else has committed in the meantime. */
-  async reason(scope: string, error: unknown): Promise<unknown> {
+  async reason({ scope, execution }: CommitToken, error: unknown): Promise<unknown> {
+    if (!(error instanceof SnowflakeError)) return error;
     const known = this.#commits.get(scope);
-    if (known === undefined || !(error instanceof SnowflakeError)) return error;
-    const there = await this.#read(commitScope(scope)).catch(() => known);
-    return there === known ? error : takenOverError(scope);
+    try {
+      if (execution !== undefined) {
+        const holder = await this.#read(executionScope(scope));
+        if (holder !== executionText(execution)) return takenOverError(scope);
+      }
+      return (await this.#read(commitScope(scope))) === known ? error : movedError(scope, error);
+    } catch {
+      return error;
+    }
   }
 
   async forget(scope: string): Promise<void> {
@@ -99,9 +109,39 @@ export class Tokens {
   /** From now on only this execution commits in the scope. */
   async #takeOver(scope: string, execution: Execution): Promise<void> {
     const name = executionScope(scope);
-    if (isLater(await this.#read(name), execution)) throw takenOverError(scope);
-    await this.#session.run({ text: this.#merge(name, executionText(execution)) });
-    await this.#session.run({ text: this.#merge(commitScope(scope), randomUUID()) });
+    for (;;) {
+      const before = await this.#readCommit(scope);
+      if (isLater(await this.#read(name), execution)) throw takenOverError(scope);
+      const own = randomUUID();
+      const statements = [
+        ...this.#instead(scope, before, own),
+        this.#merge(name, executionText(execution)),
+      ];
+      try {
+        await this.#session.run(asOneRequest(statements));
+        this.#commits.set(scope, own);
+        return;
+      } catch (error) {
+        // Where another execution, or a page, was faster, who is later is decided again.
+        if (!(error instanceof SnowflakeError)) throw error;
+        if ((await this.#read(commitScope(scope))) === before) throw error;
+      }
+    }
+  }
+
+  /** Statements that put a commit in the place of another one, and fail where that is not there. */
+  #instead(scope: string, before: string, own: string): string[] {
+    const name = commitScope(scope);
+    return [
+      // Waits for a commit in progress.
+      `UPDATE ${this.#table} SET token = ${literal(own)}, updated_at = ${NOW} WHERE scope = ${literal(name)} AND token = ${literal(before)}`,
+      this.#required(name, own),
+    ];
+  }
+
+  /** Fails where there is no such row. */
+  #required(name: string, token: string): string {
+    return `SELECT 1 / COUNT(*) FROM ${this.#table} WHERE scope = ${literal(name)} AND token = ${literal(token)}`;
   }
 
   async #readCommit(scope: string): Promise<string> {
