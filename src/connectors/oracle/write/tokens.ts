@@ -71,6 +71,8 @@ async function holdScope(link: Link, scope: string, execution: Execution): Promi
 /** From now on only this execution commits in the scope. To be called in a transaction. */
 export async function takeScope(link: Link, scope: string, execution: Execution): Promise<void> {
   const name = executionScope(scope);
+  // The row that would be locked may not be there yet.
+  await link.run(`LOCK TABLE ${TABLE} IN SHARE ROW EXCLUSIVE MODE`);
   if (isLater(await lockedToken(link, name), execution)) throw takenOverError(scope);
   await storeToken(link, { scope: name, token: executionText(execution) });
 }
