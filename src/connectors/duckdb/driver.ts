@@ -127,16 +127,23 @@ async function inTransaction(
   connection: DuckDBConnection,
   work: () => Promise<void>,
 ): Promise<void> {
-  await connection.run('BEGIN');
-  try {
-    await work();
-    await connection.run('COMMIT');
-  } catch (error) {
-    // A failed COMMIT has ended the transaction already.
-    await connection.run('ROLLBACK').catch(() => {});
-    throw error;
+  for (let tries = 1; ; tries += 1) {
+    await connection.run('BEGIN');
+    try {
+      await work();
+      await connection.run('COMMIT');
+      return;
+    } catch (error) {
+      // A failed COMMIT has ended the transaction already.
+      await connection.run('ROLLBACK').catch(() => {});
+      if (tries === MOST_TRIES || !CONFLICT.test(messageOf(error))) throw error;
+    }
   }
 }
+
+const MOST_TRIES = 4;
+/** Another connection of this process has changed the same rows. */
+const CONFLICT = /TransactionContext Error:.*conflict/i;
 
 /**
  * Rows travel as text in bulk into a temporary table; the engine turns them into the types of the
@@ -265,11 +272,12 @@ async function takeScope(
 
 async function storeToken(connection: DuckDBConnection, commit: CommitToken): Promise<void> {
   const { scope, execution } = commit;
-  if (
-    execution !== undefined &&
-    (await lastToken(connection, executionScope(scope))) !== executionText(execution)
-  )
-    throw takenOverError(scope);
+  if (execution !== undefined) {
+    const mark = { scope: executionScope(scope), token: executionText(execution) };
+    if ((await lastToken(connection, mark.scope)) !== mark.token) throw takenOverError(scope);
+    // Whoever takes over meanwhile changes the same row: of the two transactions one fails.
+    await putToken(connection, mark);
+  }
   await putToken(connection, commit);
 }
 

@@ -9,10 +9,11 @@ import {
   executionScope,
   executionText,
   isLater,
+  movedError,
   takenOverError,
   type Execution,
 } from '../../../kit/execution.ts';
-import { ConnectorError, messageOf } from '../../../lib/errors.ts';
+import { messageOf } from '../../../lib/errors.ts';
 import type { CommitToken } from '../../_sql/driver.ts';
 import { literal } from '../names.ts';
 import { isMissing } from '../session/errors.ts';
@@ -60,14 +61,14 @@ export class Tokens {
   }> {
     if (!this.#known.has(scope)) await this.last(scope, execution);
     const known = this.#known.get(scope) ?? NONE;
+    const moved = this.#unless(scope, known, MOVED);
+    if (execution === undefined) return { before: [moved], after: [this.#store(scope, token)] };
+    const [name, text] = [executionScope(scope), executionText(execution)];
     return {
-      before: [
-        ...(execution === undefined
-          ? []
-          : [this.#unless(executionScope(scope), executionText(execution), TAKEN)]),
-        this.#unless(scope, known, MOVED),
-      ],
-      after: [this.#store(scope, token)],
+      before: [this.#unless(name, text, TAKEN), moved],
+      // The mark is written too: whoever takes over meanwhile changes the same row, and of two such
+      // transactions one fails. What was only read would keep nobody out.
+      after: [this.#store(name, text), this.#store(scope, token)],
     };
   }
 
@@ -80,11 +81,7 @@ export class Tokens {
     const message = messageOf(error);
     if (message.includes(TAKEN)) return takenOverError(scope);
     if (!message.includes(MOVED)) return error;
-    return new ConnectorError(
-      'refused',
-      `something else was committed for \`${scope}\` since this run began: nothing more is committed here`,
-      { hint: 'start the run again: it goes on after what was committed', cause: error },
-    );
+    return movedError(scope, error);
   }
 
   async forget(scope: string): Promise<void> {
@@ -135,7 +132,8 @@ export class Tokens {
       ];
       try {
         const text = asOneUnit(statements, this.#mostBytes);
-        await this.#link.run({ text, isRepeatable: false });
+        // A second time it is found that the first one came through.
+        await this.#link.run({ text, isRepeatable: true });
         return;
       } catch (error) {
         // Another execution was faster: who is later is decided again.
