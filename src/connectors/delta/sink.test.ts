@@ -306,6 +306,26 @@ describe('watermarks', () => {
     expect(await ids()).toEqual([1, 3]);
   });
 
+  test('are kept by a table without columns until the first page of a run that was taken over', async () => {
+    const config = { partition_by: ['day'] };
+    const [first, second] = [
+      await open(config, { runId: 'r', claim: 1 }),
+      await open(config, { runId: 'r', claim: 2 }),
+    ];
+    const page = Page.ofRecords([{ id: 1, day: 'mon' }]);
+    await first.tokens?.last('s');
+    expect(existsSync(join(table, '_delta_log'))).toBe(false);
+    expect(await second.tokens?.last('s')).toBeUndefined();
+    expect(await second.schema?.current()).toBeUndefined();
+    await expect(first.tokens?.write(page, 's', '1')).rejects.toThrow('took over the run');
+    expect(await ids()).toEqual([]);
+    await second.tokens?.write(page, 's', '1');
+    expect(await ids()).toEqual([1]);
+    const made = logOf(1).find((line) => 'metaData' in line)?.['metaData'] as JsonObject;
+    expect(made['partitionColumns']).toEqual(['day']);
+    expect(await (await open(config)).tokens?.last('s')).toBe('1');
+  });
+
   test('survive a checkpoint, and say so when their commit was cleaned up', async () => {
     const sink = await open();
     await sink.tokens?.last('s');

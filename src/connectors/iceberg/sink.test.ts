@@ -255,6 +255,26 @@ describe('tokens', () => {
     expect(await ids()).toEqual([1]);
   });
 
+  test('of a run that was taken over before there was a table are refused', async () => {
+    const config = { partition_spec: [{ source: 'v', transform: 'identity' }] };
+    const old = await open(config, { runId: 'run', claim: 1 });
+    const next = await open(config, { runId: 'run', claim: 2 });
+    const page = Page.ofRecords([{ id: 1, v: 'a' }]);
+    await old.tokens?.last('p::r');
+    expect(await next.tokens?.last('p::r')).toBeUndefined();
+    expect(await next.schema?.current()).toBeUndefined();
+    await expect(old.tokens?.write(page, 'p::r', '1')).rejects.toThrow('took over the run');
+    await next.tokens?.write(page, 'p::r', '1');
+    await next.tokens?.write(Page.ofRecords([{ id: 2, v: 'b' }]), 'p::r', '2');
+    await Promise.all([old.close(), next.close()]);
+    expect(await ids()).toEqual([1, 2]);
+    const again = await open(config);
+    expect(await again.tokens?.last('p::r')).toBe('2');
+    await again.close();
+    const specs = (await metadata())['partition-specs'] as JsonObject[];
+    expect(specs.at(-1)?.['fields']).toMatchObject([{ name: 'v', transform: 'identity' }]);
+  });
+
   test('of two runs of the same row: the second one to commit is refused', async () => {
     await commit('1', [{ id: 1, v: 'a' }]);
     const [a, b] = [await open(), await open()];

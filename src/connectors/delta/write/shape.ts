@@ -8,6 +8,14 @@ import { missingFields, newField, storedKind } from '../schema/table-columns.ts'
 import { noTable } from '../read/source.ts';
 import type { TableShape } from './data-files.ts';
 
+/** Not there, or made without columns to hold the mark of an execution. */
+export function isBlank(snapshot: Snapshot | undefined): boolean {
+  return snapshot === undefined || snapshot.schema.fields.length === 0;
+}
+
+/** Of a table that is made before there is a record. */
+export const BLANK: TableShape = { fields: [], kinds: new Map(), partitionBy: [] };
+
 interface ShapeOptions {
   /** For messages. */
   readonly table: string;
@@ -25,7 +33,8 @@ export function shapeOf(
 ): TableShape {
   const { table, creates, merges, partitionBy, earlier } = options;
   if (snapshot === undefined && !creates) throw noTable(table);
-  const known = earlier ?? snapshot?.schema.fields;
+  const there = isBlank(snapshot) ? undefined : snapshot;
+  const known = earlier ?? there?.schema.fields;
   // A field that was only null so far may become a column of any type later.
   const candidates = [...learned].filter(
     ([, kind]) => known === undefined || kind.is !== 'unknown',
@@ -34,8 +43,8 @@ export function shapeOf(
   const brought =
     known === undefined || merges ? missingFields(schema, candidates.map(newField)) : [];
   const fields = [...(known ?? []), ...brought];
-  const columns = snapshot?.metadata.partitionColumns ?? partitionBy;
-  if (snapshot === undefined) requirePartitions(fields, partitionBy);
+  const columns = there?.metadata.partitionColumns ?? partitionBy;
+  if (there === undefined) requirePartitions(fields, partitionBy);
   else if (partitionBy.length > 0 && partitionBy.join('\n') !== columns.join('\n'))
     throw new ConnectorError('refused', `the table ${table} is partitioned by ${listed(columns)}`, {
       hint: 'remove `partition_by`, or make it the same; tables are partitioned when they are made',

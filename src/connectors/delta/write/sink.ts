@@ -28,7 +28,7 @@ import { destinationColumns } from '../schema/table-columns.ts';
 import { commit, CommitInDoubt } from './commit.ts';
 import type { AddAction } from './data-file.ts';
 import { dataFiles, type DeltaDataFiles, type TableShape } from './data-files.ts';
-import { shapeOf } from './shape.ts';
+import { BLANK, isBlank, shapeOf } from './shape.ts';
 import { changeOf } from './table-change.ts';
 import {
   executionToken,
@@ -92,7 +92,7 @@ export class DeltaSink implements Sink {
       const waits = this.#waiting.length;
       this.#learner.learn(records, page.schema);
       this.#waiting = [...this.#waiting, ...records];
-      const isNew = this.#snapshot === undefined;
+      const isNew = isBlank(this.#snapshot);
       if (!isNew || this.#waiting.length >= this.#config.schema_sample_size)
         await this.#start(waits);
     } else {
@@ -138,10 +138,7 @@ export class DeltaSink implements Sink {
         await this.#load();
         if (this.#snapshot !== undefined)
           this.#snapshot = await refreshed(this.#files, this.#snapshot);
-        if (execution !== undefined && this.#snapshot !== undefined) {
-          await requireOwn(this.#files, this.#snapshot, { scope, execution });
-          await this.#commit({ tokens: executionToken(scope, execution), scope, execution });
-        }
+        if (execution !== undefined) await this.#take(scope, execution);
         return readToken(this.#files, this.#snapshot, scope);
       },
       hold: async (page) => {
@@ -166,6 +163,20 @@ export class DeltaSink implements Sink {
     };
   }
 
+  /**
+   * From now on only this execution commits in the scope. Where there is no table, one without
+   * columns keeps the first page of an execution before it out.
+   */
+  async #take(scope: string, execution: Execution): Promise<void> {
+    await requireOwn(this.#files, this.#snapshot, { scope, execution });
+    if (this.#snapshot === undefined) {
+      if (execution.claim === 1 || !this.#config.create_table) return;
+      this.#shape = BLANK;
+    }
+    const tokens = executionToken(scope, execution);
+    await this.#commit({ tokens, scope, execution, takes: true });
+  }
+
   async #load(): Promise<void> {
     if (this.#isLoaded) return;
     this.#snapshot = await loadSnapshot(this.#files);
@@ -175,7 +186,10 @@ export class DeltaSink implements Sink {
 
   async #columns(): Promise<readonly DestinationColumn[] | undefined> {
     await this.#load();
-    return this.#snapshot === undefined ? undefined : destinationColumns(this.#snapshot.schema);
+    const snapshot = this.#snapshot;
+    return snapshot === undefined || isBlank(snapshot)
+      ? undefined
+      : destinationColumns(snapshot.schema);
   }
 
   /** Fixes the columns. The first `before` of the records that wait were accepted already. */
@@ -215,7 +229,7 @@ export class DeltaSink implements Sink {
   }
 
   async #commit(told: Told = { tokens: {} }): Promise<void> {
-    const { tokens, scope, execution } = told;
+    const { tokens, scope, execution, takes = false } = told;
     if (this.#waiting.length > 0) await this.#start(this.#waiting.length);
     const all = [...this.#earlier, ...(this.#data === undefined ? [] : [this.#data])];
     const adds: AddAction[] = [];
@@ -227,8 +241,9 @@ export class DeltaSink implements Sink {
     const change = async (before: Snapshot | undefined, version: number) => {
       if (execution !== undefined && scope !== undefined)
         await requireOwn(this.#files, before, { scope, execution });
-      if (scope !== undefined && tokenVersion(before, scope) !== tokenVersion(base, scope))
-        throw tokenMoved(scope);
+      const hasMoved =
+        scope !== undefined && tokenVersion(before, scope) !== tokenVersion(base, scope);
+      if (hasMoved && !takes) throw tokenMoved(scope);
       const now = this.#context.env.clock.now().getTime();
       const made = changeOf(before, {
         table: this.#files.address,
@@ -310,6 +325,8 @@ interface Told {
   readonly tokens: Tokens;
   readonly scope?: string;
   readonly execution?: Execution | undefined;
+  /** The token is read when the scope is taken: a page that is committed before that is known. */
+  readonly takes?: boolean;
 }
 
 /** Another run of the same row has written in the meantime. */

@@ -14,6 +14,7 @@ import {
 import { missingFields, schemaConflict } from '../schema/table-columns.ts';
 import type { Change } from './commit.ts';
 import type { TableShape } from './data-files.ts';
+import { isBlank } from './shape.ts';
 
 interface Writing {
   /** For messages. */
@@ -55,18 +56,26 @@ function tableActions(
       { metaData: newMetadata(schema, shape.partitionBy, now) },
     ];
   }
+  if (shape.fields.length === 0) return [];
   const { metadata, protocol, schema } = before;
-  if (metadata.partitionColumns.join('\n') !== shape.partitionBy.join('\n'))
+  const isFirst = isBlank(before);
+  if (!isFirst && metadata.partitionColumns.join('\n') !== shape.partitionBy.join('\n'))
     throw changed(table, 'it has other partition columns');
   const conflict = schemaConflict(schema, shape.fields);
   if (conflict !== undefined) throw changed(table, conflict);
   const added = missingFields(schema, shape.fields);
   if (added.length === 0) return [];
-  if (!merges) throw changed(table, `it has no column ${JSON.stringify(added[0]?.name)}`);
+  if (!merges && !isFirst)
+    throw changed(table, `it has no column ${JSON.stringify(added[0]?.name)}`);
   const after = protocolFor(protocol, added);
   return [
     ...(after === protocol ? [] : [{ protocol: protocolAction(after) }]),
-    { metaData: withSchema(metadata, { is: 'struct', fields: [...schema.fields, ...added] }) },
+    {
+      metaData: {
+        ...withSchema(metadata, { is: 'struct', fields: [...schema.fields, ...added] }),
+        ...(isFirst ? { partitionColumns: [...shape.partitionBy] } : {}),
+      },
+    },
   ];
 }
 

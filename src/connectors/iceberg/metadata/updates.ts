@@ -14,6 +14,9 @@ export type TableUpdate =
     }
   /** -1: the schema that was added last. */
   | { readonly action: 'set-current-schema'; readonly 'schema-id': number }
+  | { readonly action: 'add-spec'; readonly spec: JsonObject }
+  /** -1: the one that was added last. */
+  | { readonly action: 'set-default-spec'; readonly 'spec-id': number }
   | { readonly action: 'add-snapshot'; readonly snapshot: JsonObject }
   | {
       readonly action: 'set-snapshot-ref';
@@ -71,6 +74,19 @@ function apply(out: JsonObject, update: TableUpdate): void {
     case 'set-current-schema': {
       const last = listOf(out['schemas']).at(-1)?.['schema-id'] ?? 0;
       out['current-schema-id'] = update['schema-id'] === -1 ? last : update['schema-id'];
+      break;
+    }
+    case 'add-spec': {
+      const specs = listOf(out['partition-specs']);
+      const id = Math.max(-1, ...specs.map((one) => Number(one['spec-id'] ?? 0))) + 1;
+      out['partition-specs'] = [...specs, { ...update.spec, 'spec-id': id }];
+      const ids = listOf(update.spec['fields']).map((one) => Number(one['field-id'] ?? 0));
+      out['last-partition-id'] = Math.max(Number(out['last-partition-id'] ?? 0), ...ids);
+      break;
+    }
+    case 'set-default-spec': {
+      const last = listOf(out['partition-specs']).at(-1)?.['spec-id'] ?? 0;
+      out['default-spec-id'] = update['spec-id'] === -1 ? last : update['spec-id'];
       break;
     }
     case 'add-snapshot': {

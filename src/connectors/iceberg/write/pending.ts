@@ -21,6 +21,8 @@ interface Told {
   readonly tokens: Tokens;
   readonly scope?: string | undefined;
   readonly execution?: Execution | undefined;
+  /** The token is read when the scope is taken: a page that is committed before that is known. */
+  readonly takes: boolean;
 }
 
 export class Pending {
@@ -56,7 +58,7 @@ export class Pending {
   /** What adds all of it to the table, together with tokens. */
   async change(
     base: LoadedTable,
-    { tokens, scope, execution }: Told,
+    { tokens, scope, execution, takes }: Told,
   ): Promise<Committing['change']> {
     const written: Written[] = [];
     for (const group of this.#groups) written.push(await group.finish());
@@ -69,7 +71,8 @@ export class Pending {
       const { metadata, storage } = table;
       for (const group of this.#groups) requireSameColumns(metadata, group.fields, this.#name);
       if (execution !== undefined && scope !== undefined) requireOwn(metadata, scope, execution);
-      if (scope !== undefined && tokenOf(metadata, scope) !== before) throw tokenMoved(scope);
+      const hasMoved = scope !== undefined && tokenOf(metadata, scope) !== before;
+      if (hasMoved && !takes) throw tokenMoved(scope);
       const { id, updates, files } = await makeAppend(metadata, written, {
         storage,
         signal,

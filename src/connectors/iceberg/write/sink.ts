@@ -14,7 +14,13 @@ import {
 } from '../../../kit/sink.ts';
 import type { JsonObject } from '../../../lib/text/json.ts';
 import { ColumnLearner } from '../../_files/typed/column-kinds.ts';
-import { noTable, type Catalog, type LoadedTable, type TableName } from '../catalog/catalog.ts';
+import {
+  noTable,
+  type Catalog,
+  type LoadedTable,
+  type NewTable,
+  type TableName,
+} from '../catalog/catalog.ts';
 import { openCatalog } from '../catalog/open-catalog.ts';
 import type { IcebergSinkConfig } from '../config.ts';
 import type { IcebergField } from '../schema/iceberg-types.ts';
@@ -24,7 +30,7 @@ import { addedColumns } from './added-columns.ts';
 import { commit, commitRetry, type Committing } from './commit.ts';
 import { DataGroup } from './data-group.ts';
 import { Pending } from './pending.ts';
-import { kindsOf, newTable, requireSamePartitions } from './table-shape.ts';
+import { firstColumns, isBlank, kindsOf, newTable, requireSamePartitions } from './table-shape.ts';
 import { executionToken, requireOwn, tokenOf, type Tokens } from './tokens.ts';
 import { requireWritable } from './writable.ts';
 
@@ -109,11 +115,14 @@ export class IcebergSink implements Sink {
       last: async (scope) => {
         this.#usesTokens = true;
         this.#isLoaded = false;
-        const table = await this.#load();
+        let table = await this.#load();
+        // Without columns: it keeps the first page of an execution before this one out.
+        if (table === undefined && (execution?.claim ?? 1) > 1 && this.#config.create_table)
+          this.#table = table = await this.#make(this.#blank());
         if (table === undefined) return undefined;
         if (execution !== undefined) {
           requireOwn(table.metadata, scope, execution);
-          await this.#commit(executionToken(scope, execution), scope);
+          await this.#commit(executionToken(scope, execution), scope, true);
         }
         return tokenOf((this.#table ?? table).metadata, scope);
       },
@@ -153,20 +162,32 @@ export class IcebergSink implements Sink {
 
   async #columns(): Promise<readonly DestinationColumn[] | undefined> {
     const table = await this.#load();
-    return table === undefined ? undefined : destinationColumns(table.metadata.schema.fields);
+    return table === undefined || isBlank(table.metadata)
+      ? undefined
+      : destinationColumns(table.metadata.schema.fields);
   }
 
   /** The table, which is made where it is not there; `undefined` when no record could make one. */
   async #tableFor({ entries }: Accepted): Promise<LoadedTable | undefined> {
     const there = await this.#load();
-    if (there !== undefined) return there;
-    if (!this.#config.create_table) throw noTable(this.#name);
+    if (there !== undefined && !isBlank(there.metadata)) return there;
+    if (there === undefined && !this.#config.create_table) throw noTable(this.#name);
     if (entries.length === 0) return undefined;
     const { partition_spec: spec, parquet } = this.#config;
-    const table = newTable(this.#learner.columns, spec, this.#name, parquet.compression);
-    this.#table = await this.#catalog.create(this.#name, table);
-    requireWritable(this.#table.metadata, this.#name);
+    const made = newTable(this.#learner.columns, spec, this.#name, parquet.compression);
+    this.#table = there ?? (await this.#make(made));
+    await this.#change((table) => firstColumns(table, made));
     return this.#table;
+  }
+
+  #blank(): NewTable {
+    return newTable(new Map(), [], this.#name, this.#config.parquet.compression);
+  }
+
+  async #make(made: NewTable): Promise<LoadedTable> {
+    const table = await this.#catalog.create(this.#name, made);
+    requireWritable(table.metadata, this.#name);
+    return table;
   }
 
   async #addNewColumns(
@@ -212,12 +233,12 @@ export class IcebergSink implements Sink {
     return this.#group;
   }
 
-  async #commit(tokens: Tokens, scope?: string): Promise<void> {
+  async #commit(tokens: Tokens, scope?: string, takes = false): Promise<void> {
     const base = await this.#load();
     // Without a table there is nothing that could hold a token.
     if (base === undefined) return;
     const execution = executionOf(this.#context);
-    const change = await this.#pending.change(base, { tokens, scope, execution });
+    const change = await this.#pending.change(base, { tokens, scope, execution, takes });
     const { offered } = this.#pending;
     try {
       this.#table = await commit(base, this.#committing(change));

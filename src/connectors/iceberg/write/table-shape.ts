@@ -2,14 +2,39 @@
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { JsonObject } from '../../../lib/text/json.ts';
 import type { ColumnKind } from '../../_files/typed/column-kinds.ts';
-import { nameText, type NewTable, type TableName } from '../catalog/catalog.ts';
+import { nameText, type LoadedTable, type NewTable, type TableName } from '../catalog/catalog.ts';
 import type { IcebergSinkConfig } from '../config.ts';
-import { FIRST_PARTITION_ID, type TableMetadata } from '../metadata/table-metadata.ts';
+import { FIRST_PARTITION_ID, listOf, type TableMetadata } from '../metadata/table-metadata.ts';
 import { fieldJson, typeText, withFreshIds, type IcebergField } from '../schema/iceberg-types.ts';
 import { newField, storedKind } from '../schema/new-columns.ts';
 import { parseTransform, transformOf } from '../schema/transforms.ts';
+import type { Change } from './commit.ts';
 
 type PartitionConfig = IcebergSinkConfig['partition_spec'];
+
+/** Made without columns, to hold the mark of an execution. */
+export function isBlank({ schema }: TableMetadata): boolean {
+  return schema.fields.length === 0;
+}
+
+/** Makes of a table without columns what it would be if it were made with them. */
+export function firstColumns({ metadata }: LoadedTable, made: NewTable): Change | undefined {
+  if (!isBlank(metadata)) return undefined;
+  const { schema, lastColumnId, spec } = made;
+  return {
+    updates: [
+      { action: 'add-schema', schema, 'last-column-id': lastColumnId },
+      { action: 'set-current-schema', 'schema-id': -1 },
+      ...(listOf(spec['fields']).length === 0
+        ? []
+        : [
+            { action: 'add-spec', spec } as const,
+            { action: 'set-default-spec', 'spec-id': -1 } as const,
+          ]),
+    ],
+    isIn: (table) => !isBlank(table.metadata),
+  };
+}
 
 /** A table with the columns of the first page. */
 export function newTable(
@@ -69,7 +94,7 @@ export function requireSamePartitions(
   spec: PartitionConfig,
   name: TableName,
 ): void {
-  if (spec.length === 0) return;
+  if (spec.length === 0 || isBlank(metadata)) return;
   const there = metadata.defaultSpec.fields.map(({ sourceId, transform }) => {
     const source = metadata.schema.fields.find(({ id }) => id === sourceId);
     return `${source?.name ?? sourceId} ${transform}`;
