@@ -6,6 +6,7 @@ import { FLAGS } from './flags.ts';
 import { MODES } from './modes.ts';
 import { ROLLBACK } from './rollback.ts';
 import { SinkSubject } from './subject.ts';
+import { TAKE_OVER } from './take-over.ts';
 import { TOKENS } from './tokens.ts';
 import type { SinkCase } from './tools.ts';
 import { WRITING } from './writing.ts';
@@ -15,6 +16,7 @@ export const SINK_CLAUSES: readonly SinkClause[] = [
   ...DURABILITY,
   ...MODES,
   ...TOKENS,
+  ...TAKE_OVER,
   ...ROLLBACK,
   ...DESTINATION,
   ...FLAGS,

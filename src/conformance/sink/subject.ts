@@ -72,8 +72,12 @@ export class SinkSubject {
   }
 
   /** Opens a sink, closes it in any case, and gives what `work` gave. */
-  async using<T>(config: JsonObject, work: (sink: Sink) => Promise<T>): Promise<T> {
-    const sink = await this.open(config);
+  async using<T>(
+    config: JsonObject,
+    work: (sink: Sink) => Promise<T>,
+    changes: Partial<SinkContext> = {},
+  ): Promise<T> {
+    const sink = await this.open(config, changes);
     try {
       return await work(sink);
     } finally {

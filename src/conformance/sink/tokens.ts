@@ -2,20 +2,21 @@
 import assert from 'node:assert/strict';
 import { Page } from '../../kit/page.ts';
 import type { Sink, TokenWriter } from '../../kit/sink.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import type { SinkClause } from './clause.ts';
 import { failureOf, row, type SinkSubject } from './subject.ts';
 
-const SCOPE = 'conformance::row-0';
-const noTokens = ({ capabilities }: SinkSubject): string | undefined =>
+export const SCOPE = 'conformance::row-0';
+export const noTokens = ({ capabilities }: SinkSubject): string | undefined =>
   capabilities.token ? undefined : 'commits no watermark';
 
-function tokensOf({ tokens }: Sink): TokenWriter {
+export function tokensOf({ tokens }: Sink): TokenWriter {
   if (tokens === undefined) assert.fail('`capabilities.token` is true, and there are no `tokens`');
   return tokens;
 }
 
-const page = (...ids: readonly number[]): Page => Page.ofRecords(ids.map((id) => row(id)));
-const rows = (...ids: readonly number[]) => ids.map((id) => row(id));
+export const page = (...ids: readonly number[]): Page => Page.ofRecords(ids.map((id) => row(id)));
+export const rows = (...ids: readonly number[]): JsonObject[] => ids.map((id) => row(id));
 
 const together: SinkClause = {
   name: 'token',

@@ -7,7 +7,6 @@ import {
   mssqlSinkConfig,
   mssqlSourceConfig,
   queryDoubts,
-  sinkDoubts,
   type MssqlSinkConfig,
   type MssqlSourceConfig,
 } from './config.ts';
@@ -67,7 +66,6 @@ export const mssqlSink = defineSink<MssqlSinkConfig>({
       delete_marker: { field: '__op', values: ['d'] },
     },
   ],
-  doubts: sinkDoubts,
   capabilities: (config) => {
     const shared = sqlSinkCapabilities(config);
     return {

@@ -23,8 +23,6 @@ import { runTogether, takeWave } from './write-waves.ts';
 const EXPIRY_MS = 100;
 /** For writes that nobody waits for, and that would be lost. */
 const BACKGROUND_WAIT_MS = 300_000;
-/** A deferred write waits for the writes of others for this long at most. */
-const DEFER_MS = 20;
 const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 1000;
 /** Deadlocks and the like go away by themselves. */
@@ -35,8 +33,6 @@ const MOST_WAITING = 20_000;
 export interface WriteOptions {
   readonly touches?: readonly string[] | undefined;
   readonly background?: boolean;
-  /** It goes with the next write, or soon, and so needs no transaction of its own. */
-  readonly isDeferred?: boolean;
   /** It is never given up while it is not known whether it was committed. */
   readonly isDecisive?: boolean;
 }
@@ -75,7 +71,6 @@ export class PostgresWriter {
   readonly #presence: Presence;
   readonly #backgroundWaitMs: number;
   readonly #queue: Write[] = [];
-  #deferTimer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   /** Taken from the queue. */
   #wave: readonly Write[] = [];
@@ -99,7 +94,7 @@ export class PostgresWriter {
     if (this.#isClosed) return Promise.reject(new HistoryError('the history database is closed'));
     if (this.#queue.length >= MOST_WAITING)
       return Promise.reject(unreachableError(new Error('too many writes wait for it')));
-    const { background = false, isDeferred = false, touches, isDecisive = false } = options;
+    const { background = false, touches, isDecisive = false } = options;
     const waitMs = background ? this.#backgroundWaitMs : this.#presence.waitMs;
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({
@@ -111,22 +106,13 @@ export class PostgresWriter {
         resolve: resolve as (value: unknown) => void,
         reject,
       });
-      if (isDeferred) this.#deferTimer ??= setTimeout(() => this.flush(), DEFER_MS);
-      else this.flush();
+      this.#working ??= this.#work();
     });
-  }
-
-  /** Deferred writes wait no longer. */
-  flush(): void {
-    clearTimeout(this.#deferTimer);
-    this.#deferTimer = undefined;
-    if (this.#queue.length > 0) this.#working ??= this.#work();
   }
 
   /** Resolves when everything that was asked for is settled. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.flush();
     await this.#working;
   }
 

@@ -103,6 +103,37 @@ function forgetfulSink(sound: Sink): Partial<Sink> {
   };
 }
 
+/** Its pages name no execution, those before which one is held or all. */
+function unfenced(onlyHeld: boolean): SinkDefinition['open'] {
+  return async (config, context) => {
+    const [sound, plain] = await Promise.all([
+      sqliteSink.open(config, context),
+      sqliteSink.open(config, { ...context, claim: undefined }),
+    ]);
+    const { tokens } = sound;
+    if (tokens === undefined || plain.tokens === undefined) return sound;
+    const unmarked = plain.tokens;
+    let isHeld = false;
+    return {
+      ...membersOf(sound),
+      tokens: {
+        ...tokens,
+        async hold(page) {
+          isHeld = true;
+          await unmarked.hold(page);
+        },
+        write: (page, scope, token) =>
+          isHeld || !onlyHeld
+            ? unmarked.write(page, scope, token)
+            : tokens.write(page, scope, token),
+      },
+      async close() {
+        await Promise.all([sound.close(), plain.close()]);
+      },
+    };
+  };
+}
+
 function pathOf(config: JsonObject): string {
   return config['database_url'] as string;
 }
@@ -248,6 +279,74 @@ export const BROKEN_SINKS: readonly BrokenSink[] = [
   broken('token-forget', 'keeps the token that it is to forget', sqliteSink, {
     sink: ({ tokens }) =>
       tokens === undefined ? {} : { tokens: { ...tokens, forget: () => Promise.resolve() } },
+  }),
+  broken('taken-over', 'looks at its mark when it opens the place, and never again', sqliteSink, {
+    definition: { open: unfenced(false) },
+  }),
+  broken('taken-over-held', 'commits what it held, whoever has the place', sqliteSink, {
+    definition: { open: unfenced(true) },
+  }),
+  broken('taken-over-open', 'takes a place from a later execution', sqliteSink, {
+    definition: {
+      open: (config, context) =>
+        sqliteSink.open(config, {
+          ...context,
+          ...(context.claim === undefined ? {} : { claim: 9 - context.claim }),
+        }),
+    },
+  }),
+  broken('taken-over-empty', 'marks the place with its first page', sqliteSink, {
+    definition: {
+      async open(config, context) {
+        const [sound, reader] = await Promise.all([
+          sqliteSink.open(config, context),
+          sqliteSink.open(config, { ...context, claim: undefined }),
+        ]);
+        const { tokens } = sound;
+        if (tokens === undefined || reader.tokens === undefined) return sound;
+        const unmarked = reader.tokens;
+        return {
+          ...membersOf(sound),
+          tokens: {
+            ...tokens,
+            last: async (scope) =>
+              (await unmarked.last(scope)) === undefined ? undefined : tokens.last(scope),
+            async write(page, scope, token) {
+              await tokens.last(scope);
+              return tokens.write(page, scope, token);
+            },
+          },
+          async close() {
+            await Promise.all([sound.close(), reader.close()]);
+          },
+        };
+      },
+    },
+  }),
+  broken('taken-over-racing', 'reads the watermark before it takes the place', sqliteSink, {
+    definition: {
+      async open(config, context) {
+        const sound = await sqliteSink.open(config, context);
+        const { tokens } = sound;
+        if (tokens === undefined) return sound;
+        return {
+          ...membersOf(sound),
+          tokens: {
+            ...tokens,
+            async last(scope) {
+              const reader = await sqliteSink.open(config, { ...context, claim: undefined });
+              const found = await reader.tokens?.last(scope);
+              await reader.close();
+              // Pages of the earlier execution are committed in between.
+              for (let turns = 0; turns < 20; turns += 1)
+                await new Promise((resolve) => void setImmediate(resolve));
+              await tokens.last(scope);
+              return found;
+            },
+          },
+        };
+      },
+    },
   }),
   broken('read-back', 'reads back what was asked for and not what is there', sqliteSink, {
     definition: {
