@@ -254,6 +254,7 @@ export type FactTopic =
   | 'dead letters'
   | 'state'
   | 'guarantee'
+  | 'taken over'
   | 'retries'
   | 'expects'
   | 'undo'

@@ -81,11 +81,33 @@ const PROMISES: Readonly<Record<Guarantee, string>> = {
   'at-least-once':
     'No record is lost; after a crash, or when another server of a cluster takes the run over, some may be written a second time (at-least-once).',
   'effectively-once (keyed upsert)':
-    'No record is lost, and one that is written a second time after a crash only replaces itself (effectively-once, by key).',
+    'No record is lost, and one that is written a second time, after a crash or by another server of a cluster, only replaces itself (effectively-once, by key).',
   'effectively-once (atomic watermark)':
     'No record is lost and none is written twice: the destination stores the position together with the records (effectively-once, by watermark).',
 };
 
+/** What a server can still write when another one of its cluster has its run. */
+const LATE_WRITES: Readonly<Record<Guarantee, Pick<Fact, 'short' | 'words'>>> = {
+  'at-least-once': {
+    short: 'a frozen server may end the one write that it had begun',
+    words:
+      'When another server of a cluster takes the run over, what the first one has written stays; one that was frozen may still end the one write that it had begun, which the destination cannot refuse.',
+  },
+  'effectively-once (keyed upsert)': {
+    short: 'a frozen server may end the one write that it had begun, by key',
+    words:
+      'When another server of a cluster takes the run over, one that was frozen may still end the one write that it had begun: it replaces the rows with the same keys, by the values of then.',
+  },
+  'effectively-once (atomic watermark)': {
+    short: 'the destination refuses pages of a server that lost the run',
+    words:
+      'When another server of a cluster takes the run over, the destination refuses every page of the first one.',
+  },
+};
+
 export function explainDelivery({ guarantee }: DeliveryOfRow): readonly Fact[] {
-  return [{ topic: 'guarantee', short: guarantee, words: PROMISES[guarantee] }];
+  return [
+    { topic: 'guarantee', short: guarantee, words: PROMISES[guarantee] },
+    { topic: 'taken over', ...LATE_WRITES[guarantee] },
+  ];
 }

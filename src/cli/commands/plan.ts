@@ -222,6 +222,7 @@ function linesOf(row: PlannedRow, types: RowTypes): (readonly [string, string])[
     ...listed('dead letters'),
     ...listed('state'),
     ...listed('guarantee'),
+    ...listed('taken over'),
     ...listed('retries'),
     ...listed('expects'),
     ...listed('undo'),

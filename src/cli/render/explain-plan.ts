@@ -65,6 +65,7 @@ export function formatRow(
     ...words(factsAbout('dead letters', row)),
     ...words(factsAbout('retries', row)),
     ...words(factsAbout('guarantee', row)),
+    ...words(factsAbout('taken over', row)),
     ...words(factsAbout('state', row)),
     ...words(factsAbout('expects', row)),
     ...words(factsAbout('undo', row)),
