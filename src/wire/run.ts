@@ -8,7 +8,7 @@ const time = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC.
 
 export const callbackSchema = z
   .strictObject({
-    url: z.string().min(1).meta({ description: 'Destination; http or https only.' }),
+    url: z.string().meta({ description: 'Destination; http or https only.' }),
     method: z
       .string()
       .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/)

@@ -80,7 +80,7 @@ export function azureFields() {
     container: text().meta({ description: 'Name of the container.' }),
     account: optional(text()).meta({
       description:
-        'Name of the storage account; a connection string has it, and with `endpoint` only a key needs it. Where it is needed and absent, the variable AZURE_STORAGE_ACCOUNT_NAME or AZURE_STORAGE_ACCOUNT of the machine names it.',
+        'Name of the storage account; a connection string has it and must not name another one, and with `endpoint` only a key needs it. Where it is needed and absent, the variable AZURE_STORAGE_ACCOUNT_NAME or AZURE_STORAGE_ACCOUNT of the machine names it.',
     }),
     auth: optional(auth()).meta({
       description:
@@ -114,14 +114,33 @@ export function checkPlace(value: AzureConfig, ctx: z.RefinementCtx): void {
   const issue = (field: string, message: string, hint: string): void =>
     ctx.addIssue(finding('invalid_value', message, { path: [field], hint }));
   if (who?.type === 'connection_string') {
-    for (const field of ['account', 'endpoint'] as const)
-      if (value[field] !== undefined)
-        issue(field, `the connection string says it already`, `remove \`${field}\``);
+    const said = saidBy(who.config.connection_string);
+    for (const field of ['account', 'endpoint'] as const) {
+      const [given, other] = [value[field], said[field]];
+      if (given === undefined || other === undefined || sameText(given, other)) continue;
+      issue(field, `the connection string names another \`${field}\``, `remove \`${field}\``);
+    }
     if (isEmulator) issue('use_emulator', 'the connection string says it already', 'remove it');
     return;
   }
   if (endpoint?.startsWith('http:') === true && !value.allow_http && !isEmulator)
     issue('endpoint', 'this address is not encrypted', 'use https, or set `allow_http: true`');
+}
+
+/** What a connection string says, as far as it says it. */
+function saidBy(connectionString: string): Partial<Record<'account' | 'endpoint', string>> {
+  const valueOf = (name: string): string | undefined =>
+    new RegExp(`(?:^|;)\\s*${name}=([^;]*)`, 'i').exec(connectionString)?.[1]?.trim();
+  const [account, endpoint] = [valueOf('AccountName'), valueOf('BlobEndpoint')];
+  return {
+    ...(account === undefined ? {} : { account }),
+    ...(endpoint === undefined ? {} : { endpoint }),
+  };
+}
+
+function sameText(one: string, other: string): boolean {
+  const plain = (address: string): string => address.toLowerCase().replace(/\/+$/, '');
+  return plain(one) === plain(other);
 }
 
 /** A part of an object may take so long. */

@@ -23,6 +23,17 @@ describe('where the container is', () => {
     ['what the machine says', {}],
     ['an address', { endpoint: 'https://a.blob.core.windows.net' }],
     ['a connection string', { auth: string }],
+    ['a connection string and the account that it names', { account: 'a', auth: string }],
+    [
+      'a connection string and the address that it names',
+      {
+        endpoint: 'https://h/',
+        auth: {
+          type: 'connection_string',
+          config: { connection_string: 'BlobEndpoint=https://h;SharedAccessSignature=s' },
+        },
+      },
+    ],
     ['an emulator', { use_emulator: true }],
     ['an emulator at another address', { use_emulator: true, endpoint: 'http://azurite:10000' }],
     ['a plain address that is allowed', { endpoint: 'http://h/a', allow_http: true }],
@@ -33,9 +44,9 @@ describe('where the container is', () => {
   test.each<[string, JsonObject, string]>([
     ['a plain address', { endpoint: 'http://h/a' }, 'endpoint: this address is not encrypted'],
     [
-      'an account beside a connection string',
-      { account: 'a', auth: string },
-      'account: the connection string says it already',
+      'another account than that of the connection string',
+      { account: 'b', auth: string },
+      'account: the connection string names another `account`',
     ],
     [
       'a checksum that nobody has',

@@ -5,6 +5,7 @@ import { check } from '../../kit/schema.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { clientOptions, sinkSettings, sourceSettings } from './client/settings.ts';
 import type { KafkaSinkConfig, KafkaSourceConfig } from './config.ts';
+import { withFieldsOfProperties } from './client/properties-of-fields.ts';
 import { kafkaSink, kafkaSource } from './index.ts';
 
 const base = { brokers: 'a:1, b', topics: ['t'], group_id: 'g', idle_timeout: 1 };
@@ -78,6 +79,38 @@ it('raw properties go before all other settings', () => {
   expect(sourceSettings(source()).fetch.maxBytes).toBe(8 * 1024 * 1024);
 });
 
+it('raw properties go before the fields of the document, where it has them', () => {
+  const extra_client_config = {
+    'session.timeout.ms': 6000,
+    'auto.offset.reset': 'smallest',
+    'group.id': 'other',
+    'linger.ms': '20',
+  };
+  expect(withFieldsOfProperties(source({ extra_client_config }))).toMatchObject({
+    session_timeout: 6,
+    auto_offset_reset: 'earliest',
+    group_id: 'other',
+  });
+  expect(withFieldsOfProperties(source({ extra_client_config }))).not.toHaveProperty('linger');
+  const writing = withFieldsOfProperties(sink({ extra_client_config }));
+  expect(writing).toMatchObject({ linger: 0.02 });
+  expect(writing).not.toHaveProperty('group_id');
+});
+
+it('raw properties that change nothing are told, with what does', () => {
+  const extra_client_config = { 'enable.auto.commit': false, 'client.id': 'x' };
+  expect(kafkaSource.doubts?.(source({ extra_client_config }))).toEqual([
+    {
+      code: 'no_effect',
+      path: 'extra_client_config["enable.auto.commit"]',
+      message:
+        '`enable.auto.commit` changes nothing here: positions are kept as bookmarks; `commit_offsets: true` tells them to the group',
+      hint: 'remove it',
+    },
+  ]);
+  expect(kafkaSink.doubts?.(sink({ extra_client_config }))).toHaveLength(1);
+});
+
 it('settings of the sink reach the client', () => {
   const config = { queue_full_backoff: 2, queue_full_max_retries: 7, message_timeout: 5 };
   expect(sinkSettings(sink(config))).toMatchObject({ retries: 7, retryMs: 2000, messageMs: 5000 });
@@ -95,8 +128,19 @@ it('a config that cannot work does not load', () => {
   ]);
   expect(paths({ value_format: 'confluent_avro' })).toEqual(['schema_registry']);
   expect(paths({ value_format: { type: 'confluent_protobuf' } })).toEqual(['value_format']);
-  expect(paths({ extra_client_config: { 'no.such': 1, 'fetch.max.bytes': 'x' } })).toEqual([
+  expect(
+    paths({
+      extra_client_config: {
+        'no.such': 1,
+        'auto.offset.reset': 'none',
+        'session.timeout.ms': 1,
+        'fetch.max.bytes': 'x',
+      },
+    }),
+  ).toEqual([
     'extra_client_config["no.such"]',
+    'extra_client_config["auto.offset.reset"]',
+    'extra_client_config["session.timeout.ms"]',
     'extra_client_config["fetch.max.bytes"]',
   ]);
   const sinkPaths = (more: JsonObject) => {

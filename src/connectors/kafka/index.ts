@@ -2,6 +2,8 @@ import { JSON_LINES } from '../../kit/json-lines.ts';
 import { APPEND_ONLY, defineSink } from '../../kit/sink.ts';
 import { defineSource, type SourceCapabilities, type Unbounded } from '../../kit/source.ts';
 import { countPartitions, discoverTopics, probeKafka } from './client/probe.ts';
+import { doubtsOfProperties } from './client/config.ts';
+import { withFieldsOfProperties } from './client/properties-of-fields.ts';
 import { brokerList } from '../../lib/kafka/kafka.ts';
 import {
   kafkaSinkConfig,
@@ -51,8 +53,9 @@ export const kafkaSource = defineSource<KafkaSourceConfig>({
   // The group has one position for all of its members, which is committed after records are written.
   shareCapabilities: (config) => ({ ...capabilities(config, 'upstream'), replay: 'none' }),
   datasetUri: ({ brokers, topics }) => kafkaUri(brokers, topics.join(',')),
-  open: openKafkaSource,
-  probe: probeKafka,
+  doubts: doubtsOfProperties,
+  open: (config, context) => openKafkaSource(withFieldsOfProperties(config), context),
+  probe: (config, context) => probeKafka(withFieldsOfProperties(config), context),
   discover: discoverTopics,
 });
 
@@ -74,7 +77,8 @@ export const kafkaSink = defineSink<KafkaSinkConfig>({
   capabilities: () => ({ ...APPEND_ONLY, token: true }),
   datasetUri: ({ brokers, topic }) =>
     kafkaUri(brokers, topic.type === 'fixed' ? topic.name : `(from_path:${topic.path})`),
-  open: openKafkaSink,
+  doubts: doubtsOfProperties,
+  open: (config, context) => openKafkaSink(withFieldsOfProperties(config), context),
   probe: probeKafka,
 });
 

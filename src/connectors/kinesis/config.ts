@@ -96,11 +96,11 @@ const sourceFields = z.lazy(() =>
     .superRefine((config, ctx) => {
       checkTermination(config, ctx);
       const isOfShard = config.start_position.type.endsWith('sequence_number');
-      if (isOfShard && config.shard_ids.length !== 1)
+      if (isOfShard && config.shard_ids.length > 1)
         ctx.addIssue(
-          finding('missing_key', 'a sequence number belongs to one shard', {
+          finding('invalid_value', 'a sequence number belongs to one shard', {
             path: ['shard_ids'],
-            hint: 'name that shard, e.g. `shard_ids: [shardId-000000000000]`',
+            hint: 'name that shard alone, e.g. `shard_ids: [shardId-000000000000]`',
           }),
         );
     }),

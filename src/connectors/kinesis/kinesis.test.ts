@@ -162,9 +162,20 @@ describe('the source', () => {
       (await read({ start_position: start, shard_ids: [SHARD(0)] })).data;
     expect(await from({ type: 'at_sequence_number', sequence })).toEqual([2, 3]);
     expect(await from({ type: 'after_sequence_number', sequence })).toEqual([3]);
+    const alone = await read({ start_position: { type: 'after_sequence_number', sequence } });
+    expect(alone.data).toEqual([3]);
     expect(await from({ type: 'at_timestamp', timestamp_secs: arrivalAt(4) / 1000 })).toEqual([3]);
     expect(await from('trim_horizon')).toEqual([1, 2, 3]);
     expect(await from('latest')).toEqual([]);
+  });
+
+  it('does not guess to which of several shards a sequence number belongs', async () => {
+    await put(server.url, stream, ['1']);
+    fake.split(stream, SHARD(0));
+    const start = { type: 'at_sequence_number', sequence: '1' };
+    await expect(read({ start_position: start })).rejects.toMatchObject({
+      message: expect.stringContaining('belongs to one shard, and the stream has 2') as string,
+    });
   });
 
   it('with `latest` loses nothing that comes after its first run began', async () => {
@@ -361,10 +372,11 @@ describe('a config', () => {
     return checked.ok ? [] : checked.issues.map(({ path }) => path);
   };
 
-  it('needs an end, and a shard where a sequence number is given', () => {
+  it('needs an end, and one shard where a sequence number is given', () => {
     expect(issues(kinesisSource, {})).toEqual(['idle_termination_secs']);
     const start = { start_position: { type: 'at_sequence_number', sequence: 5 }, max_messages: 1 };
-    expect(issues(kinesisSource, start)).toEqual(['shard_ids']);
+    expect(issues(kinesisSource, start)).toEqual([]);
+    expect(issues(kinesisSource, { ...start, shard_ids: ['a', 'b'] })).toEqual(['shard_ids']);
     expect(issues(kinesisSource, { max_messages: 1, poll_interval_ms: 100 })).toEqual([
       'poll_interval_ms',
     ]);

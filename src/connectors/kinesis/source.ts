@@ -67,6 +67,12 @@ export class KinesisSource implements Source {
     const listed = await this.#again(() => client.shards());
     const start = { position: this.#startPosition(), only, includeClosed };
     const shards = startedShards(listed, start, { marks, log: env.log });
+    if (marks === undefined && start.position.type.endsWith('sequence_number') && shards.length > 1)
+      throw new ConnectorError(
+        'refused',
+        `the sequence number of \`start_position\` belongs to one shard, and the stream has ${shards.length}`,
+        { hint: 'name the shard, e.g. `shard_ids: [shardId-000000000000]`' },
+      );
     this.#reader = new ShardReader(
       {
         client,

@@ -71,10 +71,20 @@ describe('fields of the sink', () => {
   test.each([
     [{ table: 't', table_name: 't' }, 'exactly one of `table`'],
     [{ table: 't', staging: { location: 'az://x' } }, 'Azure Blob Storage'],
-    [{ table: 't', transaction_per_batch: false }, 'always one transaction'],
     [{ table: 't', write_mode: 'upsert', key: ['id'] }, 'needs `column_mapping'],
   ])('%o is refused', (config, message) => {
     expect(issuesOf(mssqlSink, { connection_url: URL, ...config }).join()).toContain(message);
+  });
+
+  test('smaller transactions than pages are not there, and that is told', () => {
+    const checked = check(mssqlSink.config, {
+      connection_url: URL,
+      table: 't',
+      transaction_per_batch: false,
+    });
+    expect(checked.ok && mssqlSink.doubts?.(checked.value)).toMatchObject([
+      { code: 'no_effect', path: 'transaction_per_batch' },
+    ]);
   });
 
   test('a table may have a schema, and brackets', () => {

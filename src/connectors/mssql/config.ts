@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { batchSize, boolean, finding, optional, text } from '../../kit/schema.ts';
+import type { Doubt } from '../../kit/source.ts';
 import { checkEndpoint, connectionFields, statementTimeout } from '../_mssql/fields.ts';
 import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
 import type { ColumnMapping } from '../_sql/column-mapping.ts';
@@ -126,7 +127,8 @@ export const mssqlSinkConfig = z.lazy(() => {
       }),
       max_connections: connections(5, 'Maximum number of open connections; a row uses one.'),
       transaction_per_batch: boolean().default(true).meta({
-        description: 'A page is one transaction; `false` is refused, as half a page could be left.',
+        description:
+          'A page is always one transaction; `false` changes nothing, and is told as a warning.',
       }),
       isolate_row_failures: boolean().default(true).meta({
         description:
@@ -140,18 +142,11 @@ export const mssqlSinkConfig = z.lazy(() => {
     })
     .superRefine((config, ctx) => {
       checkEndpoint(config, ctx);
-      const { table, table_name: named, transaction_per_batch: inOne, staging } = config;
+      const { table, table_name: named, staging } = config;
       if ((table === undefined) === (named === undefined))
         ctx.addIssue(
           finding('invalid_value', 'give exactly one of `table` and `table_name`', {
             path: ['table'],
-          }),
-        );
-      if (!inOne)
-        ctx.addIssue(
-          finding('invalid_value', 'a page is always one transaction', {
-            path: ['transaction_per_batch'],
-            hint: 'remove the field',
           }),
         );
       if (staging !== undefined)
@@ -169,3 +164,17 @@ export const mssqlSinkConfig = z.lazy(() => {
     }));
 });
 export type MssqlSinkConfig = z.output<typeof mssqlSinkConfig>;
+
+export function sinkDoubts({
+  transaction_per_batch: isOneTransaction,
+}: Pick<MssqlSinkConfig, 'transaction_per_batch'>): readonly Doubt[] {
+  if (isOneTransaction) return [];
+  return [
+    {
+      code: 'no_effect',
+      path: 'transaction_per_batch',
+      message: 'a page is always one transaction: half of it is never left behind',
+      hint: 'remove the field',
+    },
+  ];
+}

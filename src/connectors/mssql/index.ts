@@ -7,6 +7,7 @@ import {
   mssqlSinkConfig,
   mssqlSourceConfig,
   queryDoubts,
+  sinkDoubts,
   type MssqlSinkConfig,
   type MssqlSourceConfig,
 } from './config.ts';
@@ -66,6 +67,7 @@ export const mssqlSink = defineSink<MssqlSinkConfig>({
       delete_marker: { field: '__op', values: ['d'] },
     },
   ],
+  doubts: sinkDoubts,
   capabilities: (config) => {
     const shared = sqlSinkCapabilities(config);
     return {

@@ -54,6 +54,7 @@ export const ISSUES = {
   missing_key: 'A key that is required is absent.',
   missing_param: 'A parameter has no value.',
   missing_template: 'A row names no preset and there is no default one.',
+  no_effect: 'A setting changes nothing here.',
   name_not_public:
     'The name of a pipeline or a row, which is a public label, holds a value from outside of the document.',
   missing_variable: 'An environment variable is not set.',

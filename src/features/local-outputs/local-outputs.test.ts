@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { basename, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { fakeSink, fakeSource, planOf, plannedRow } from '../../../test/fakes/plan.ts';
 import { MemoryOutputs } from '../../history/memory/memory-outputs.ts';
@@ -13,9 +13,11 @@ import type { InvocationOutcome, OutputNews, RunOutcome } from '../../wire/outco
 import {
   createLocalOutputs,
   noteOutputs,
+  outputsListener,
   recordOutputs,
   type LocalOutputOptions,
 } from './local-outputs.ts';
+import type { RunEvent } from '../../wire/run-event.ts';
 import { OpenedFiles } from './opened-files.ts';
 import { rowLimitOf, type ShownOutput } from './preview.ts';
 
@@ -261,6 +263,73 @@ describe('a file that a run is writing', () => {
     });
     // Its process died: it never says what it wrote.
     expect(await clean({ run_id: 'r2' })).toMatchObject({ deleted: 1 });
+  });
+});
+
+describe('what a run says of its files', () => {
+  const news = (names: readonly string[]): OutputNews => ({
+    pipeline: 'orders',
+    invocations: names.map((name) => ({
+      row_id: name,
+      sink: 'jsonl',
+      outputs: {
+        dataset_uri: `file://${join(cwd, name)}`,
+        files: [{ path: join(cwd, name), before: 'nothing' as const }],
+      },
+      started_at: NOW.toISOString(),
+      finished_at: NOW.toISOString(),
+    })),
+  });
+  const ended = (outcome: OutputNews | null): RunEvent => ({
+    kind: 'ended',
+    end: {
+      status: 'completed',
+      started_at: NOW.toISOString(),
+      finished_at: NOW.toISOString(),
+      error: null,
+      outcome: outcome as RunOutcome | null,
+    },
+  });
+  /** The files of each write to the ledger. */
+  function follow() {
+    const writes: string[][] = [];
+    const put = store.putOutputs.bind(store);
+    store.putOutputs = async (outputs, by) => {
+      writes.push(outputs.map(({ path }) => basename(path)));
+      return put(outputs, by);
+    };
+    const listener = outputsListener({ env: env(), store, machine: undefined });
+    const tell = listener.follow({ run_id: 'r1', name: 'orders', measured_as: null });
+    return { writes, tell, listener };
+  }
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it('is written once where the run ends soon', async () => {
+    const { writes, tell } = follow();
+    tell({ kind: 'opened', news: news(['a']) });
+    tell({ kind: 'opened', news: news(['b']) });
+    tell(ended(news(['a', 'b'])));
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(writes).toEqual([['a', 'b']]);
+  });
+
+  it.each([
+    ['goes on', []],
+    ['ends without saying what it wrote', [ended(null)]],
+  ])('is written soon where the run %s', async (_case, events) => {
+    const { writes, tell } = follow();
+    tell({ kind: 'opened', news: news(['a']) });
+    for (const event of events) tell(event);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(writes).toEqual([['a']]);
+  });
+
+  it('is written before the server ends', async () => {
+    const { writes, tell, listener } = follow();
+    tell({ kind: 'opened', news: news(['a']) });
+    await listener.settle?.(signal);
+    expect(writes).toEqual([['a']]);
   });
 });
 

@@ -48,6 +48,8 @@ export interface LocalOutputs {
 const MOST_OF_RUN = 2000;
 /** How often expired files are looked for. */
 const SWEEP_EVERY_MS = 3_600_000;
+/** A run that has not ended by then has the files recorded that it opened. */
+const OPENED_AFTER_MS = 50;
 
 export function createLocalOutputs(options: LocalOutputOptions): LocalOutputs {
   const { env, store, retentionDays, preview } = options;
@@ -208,17 +210,63 @@ export function outputExpiries(
   );
 }
 
-/** Keeps the ledger of the files that runs write. */
+/**
+ * Keeps the ledger of the files that runs write. A run that ends soon after it has opened its files
+ * has them recorded once, by its end.
+ */
 export function outputsListener(ledger: Ledger): RunListener {
+  const opened = new Set<OpenedNews>();
   return {
     name: 'local outputs',
-    follow:
-      ({ run_id: runId, execution }) =>
-      (event) => {
-        const by = execution === undefined ? undefined : { run_id: runId, ...execution };
-        if (event.kind === 'opened') void noteOutputs(runId, event.news, ledger, by);
-        if (event.kind === 'ended' && event.end.outcome !== null)
+    follow: ({ run_id: runId, execution }) => {
+      const by = execution === undefined ? undefined : { run_id: runId, ...execution };
+      const noted = new OpenedNews(opened, (news) => noteOutputs(runId, news, ledger, by));
+      return (event) => {
+        if (event.kind === 'opened') noted.add(event.news);
+        if (event.kind === 'ended' && event.end.outcome !== null) {
+          noted.drop();
           void recordOutputs(runId, event.end.outcome, ledger);
-      },
+        }
+      };
+    },
+    async settle() {
+      await Promise.all([...opened].map((one) => one.write()));
+    },
   };
+}
+
+/** Files that a run has opened, and that nobody has recorded yet. */
+class OpenedNews {
+  readonly #all: Set<OpenedNews>;
+  readonly #note: (news: OutputNews) => Promise<unknown>;
+  #news: OutputNews[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `all`: in which it is while something is to be recorded. */
+  constructor(all: Set<OpenedNews>, note: (news: OutputNews) => Promise<unknown>) {
+    this.#all = all;
+    this.#note = note;
+  }
+
+  add(news: OutputNews): void {
+    this.#news.push(news);
+    this.#timer ??= setTimeout(() => void this.write(), OPENED_AFTER_MS);
+    this.#all.add(this);
+  }
+
+  /** The end of the run names them. */
+  drop(): void {
+    this.#take();
+  }
+
+  async write(): Promise<void> {
+    await Promise.all(this.#take().map((news) => this.#note(news)));
+  }
+
+  #take(): OutputNews[] {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#all.delete(this);
+    return this.#news.splice(0);
+  }
 }

@@ -31,3 +31,25 @@ it('gives up on tables that another session has locked, and continues when they 
     await store.close();
   }
 });
+
+it('a deferred write goes with the next one, and alone where none comes', async () => {
+  const store = await PostgresStore.open(database.url);
+  const insert = { sql: 'INSERT INTO numbered DEFAULT VALUES', values: [] };
+  const transactions = async (): Promise<readonly unknown[]> =>
+    (await store.read('SELECT DISTINCT transaction FROM numbered', [])).map((row) => row);
+  try {
+    const table = 'CREATE TABLE numbered (transaction bigint DEFAULT txid_current())';
+    await store.write([{ sql: table, values: [] }]);
+    const touches: readonly string[] = [];
+    const deferred = store.writeDeferred([insert], { touches });
+    await store.write([insert], { touches });
+    await deferred;
+    expect(await transactions()).toHaveLength(1);
+    await store.writeDeferred([insert], { touches });
+    expect(await transactions()).toHaveLength(2);
+    void store.writeDeferred([insert], { touches });
+    expect(await transactions()).toHaveLength(3);
+  } finally {
+    await store.close();
+  }
+});

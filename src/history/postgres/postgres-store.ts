@@ -134,7 +134,10 @@ export class PostgresStore implements SqlStore {
   }
 
   async read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
-    if (this.#deferred.size > 0) await Promise.allSettled(this.#deferred);
+    if (this.#deferred.size > 0) {
+      this.#writer.flush();
+      await Promise.allSettled(this.#deferred);
+    }
     const leave = await this.#readers.enter();
     const reading = this.#readAgain(sql, values).finally(leave);
     const { rows } = await this.#inTime(reading, this.#presence.waitMs);
@@ -152,7 +155,8 @@ export class PostgresStore implements SqlStore {
     statements: readonly SqlStatement[],
     options?: Pick<SqlWriteOptions, 'touches'>,
   ): Promise<readonly number[]> {
-    const written = this.write(statements, { ...options, background: true });
+    const how = { ...options, background: true, isDeferred: true };
+    const written = this.#writer.write(() => changes(statements), how);
     const settled = written.catch(() => undefined).finally(() => this.#deferred.delete(settled));
     this.#deferred.add(settled);
     return written;

@@ -23,6 +23,8 @@ import { runTogether, takeWave } from './write-waves.ts';
 const EXPIRY_MS = 100;
 /** For writes that nobody waits for, and that would be lost. */
 const BACKGROUND_WAIT_MS = 300_000;
+/** A deferred write waits for the writes of others for this long at most. */
+const DEFER_MS = 20;
 const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 1000;
 /** Deadlocks and the like go away by themselves. */
@@ -33,6 +35,8 @@ const MOST_WAITING = 20_000;
 export interface WriteOptions {
   readonly touches?: readonly string[] | undefined;
   readonly background?: boolean;
+  /** It goes with the next write, or soon, and so needs no transaction of its own. */
+  readonly isDeferred?: boolean;
   /** It is never given up while it is not known whether it was committed. */
   readonly isDecisive?: boolean;
 }
@@ -71,6 +75,7 @@ export class PostgresWriter {
   readonly #presence: Presence;
   readonly #backgroundWaitMs: number;
   readonly #queue: Write[] = [];
+  #deferTimer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   /** Taken from the queue. */
   #wave: readonly Write[] = [];
@@ -94,7 +99,7 @@ export class PostgresWriter {
     if (this.#isClosed) return Promise.reject(new HistoryError('the history database is closed'));
     if (this.#queue.length >= MOST_WAITING)
       return Promise.reject(unreachableError(new Error('too many writes wait for it')));
-    const { background = false, touches, isDecisive = false } = options;
+    const { background = false, isDeferred = false, touches, isDecisive = false } = options;
     const waitMs = background ? this.#backgroundWaitMs : this.#presence.waitMs;
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({
@@ -106,13 +111,22 @@ export class PostgresWriter {
         resolve: resolve as (value: unknown) => void,
         reject,
       });
-      this.#working ??= this.#work();
+      if (isDeferred) this.#deferTimer ??= setTimeout(() => this.flush(), DEFER_MS);
+      else this.flush();
     });
+  }
+
+  /** Deferred writes wait no longer. */
+  flush(): void {
+    clearTimeout(this.#deferTimer);
+    this.#deferTimer = undefined;
+    if (this.#queue.length > 0) this.#working ??= this.#work();
   }
 
   /** Resolves when everything that was asked for is settled. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.flush();
     await this.#working;
   }
 

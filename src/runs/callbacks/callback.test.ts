@@ -78,6 +78,8 @@ describe('callback rules', () => {
     ['fields for a body that is not sent', { method: 'get', extra_fields: { a: 1 } }, 'GET'],
     ['a header that cannot be sent', { headers: { 'bad name': 'x' } }, 'bad name'],
     ['a header value with a line break', { headers: { a: 'x\r\ny: z' } }, '"a"'],
+    // Not a body of the wrong form, which would be another status.
+    ['an empty address', callbackSchema.parse({ url: '' }), 'not a URL'],
     ['a header of the connection', { headers: { 'Content-Length': '1' } }, 'Content-Length'],
   ])('refuse %s', (_what, over, text) => {
     expect(() => validateCallback(callback(over), OPEN)).toThrow(text);

@@ -41,7 +41,7 @@ afterEach(async () => {
 });
 
 /** A loop of a server with so many slots over a queue of so many runs. */
-async function loopOver(queue: { runs: number }, slots: number) {
+async function loopOver(queue: { runs: number }, slots: number, ahead = 0) {
   const clock = new HandClock();
   const seen = { looks: 0, shardLooks: 0, told: 0, running: 0 };
   const store = {
@@ -64,7 +64,8 @@ async function loopOver(queue: { runs: number }, slots: number) {
     owner: 'me',
     leaseMs: 4000,
     pollMs: 2000,
-    free: () => slots - seen.running,
+    free: () => Math.max(0, slots - seen.running),
+    ahead: () => ahead - Math.max(0, seen.running - slots),
     onClaimed: () => void (seen.running += 1),
     tellOthers: async () => void (seen.told += 1),
   });
@@ -96,6 +97,26 @@ it('goes on while there are runs and slots, and looks when a slot is free again'
   loop.useRoom();
   await settled();
   expect([seen.running, queue.runs]).toEqual([20, 15]);
+});
+
+it('takes runs ahead of free slots where the look before found as many as it asked for', async () => {
+  const queue = { runs: 40 };
+  const { seen, loop } = await loopOver(queue, 2, 4);
+  expect([seen.running, queue.runs, seen.looks]).toEqual([2, 38, 1]);
+  seen.running = 1;
+  loop.useRoom();
+  await settled();
+  expect([seen.running, queue.runs, seen.looks]).toEqual([6, 33, 2]);
+});
+
+it('takes none ahead where few wait: other servers may have a free slot for them', async () => {
+  const queue = { runs: 1 };
+  const { seen, loop } = await loopOver(queue, 2, 4);
+  expect([seen.running, queue.runs]).toEqual([1, 0]);
+  queue.runs = 8;
+  loop.offer();
+  await settled();
+  expect([seen.running, queue.runs]).toEqual([2, 7]);
 });
 
 it('looks by itself after a while: what is announced may be lost', async () => {

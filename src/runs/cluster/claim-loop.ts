@@ -21,13 +21,15 @@ export interface ClaimLoopOptions {
   readonly pollMs: number;
   /** Runs that could begin here now. */
   readonly free: () => number;
+  /** Runs beyond these that begin here soon: they may be claimed as well where many wait. */
+  readonly ahead: () => number;
   /** With the time, as `clock.elapsedMs()`, until which no other server takes the run over. */
   readonly onClaimed: (run: ClaimedRun, trustedUntil: number) => void;
   /** There are runs for which this instance has no free slot. Never rejects. */
   readonly tellOthers: () => Promise<void>;
 }
 
-/** Takes runs from the common queue, as many as there are free slots. */
+/** Takes runs from the common queue, as many as there are free slots and some more where many wait. */
 export class ClaimLoop {
   readonly #options: ClaimLoopOptions;
   readonly #stop = new AbortController();
@@ -36,6 +38,8 @@ export class ClaimLoop {
   #isWanted = true;
   /** There may be runs: nobody has seen the queue empty since the last one was announced. */
   #mayBeRuns = true;
+  /** The last look found as many runs as were asked for: no other server took what was left. */
+  #areMany = false;
   /** There may be shards: most of the time there are none, and nobody asks. */
   #wantsShards = true;
   /** Runs were put into the queue here, and others were not told of them. */
@@ -131,7 +135,8 @@ export class ClaimLoop {
     try {
       const claimed = await store.claimRuns({ owner, leaseMs, limit, behind: this.#behind });
       // Fewer than were asked for: the others are being taken.
-      if (claimed.length === limit) this.#mayBeRuns = true;
+      this.#areMany = claimed.length === limit;
+      if (this.#areMany) this.#mayBeRuns = true;
       for (const { run } of claimed) this.#behind[priorityOf(run)] = run.name ?? '';
       env.metrics.inc(runsClaimed, {}, claimed.length);
       return claimed;
@@ -142,12 +147,13 @@ export class ClaimLoop {
   }
 
   async #claim(): Promise<void> {
-    const { env, leaseMs, free, onClaimed } = this.#options;
-    const limit = Math.min(free(), MOST_CLAIMED);
+    const { env, leaseMs, free, ahead, onClaimed } = this.#options;
+    const slots = free();
     const trustedUntil = env.clock.elapsedMs() + trustedMs(leaseMs);
+    const limit = Math.min(slots + (this.#areMany ? ahead() : 0), MOST_CLAIMED);
     const claimed = await this.#claimRuns(limit);
     for (const one of claimed) onClaimed(one, trustedUntil);
-    const shards = await this.#claimShards(limit - claimed.length);
+    const shards = await this.#claimShards(slots - claimed.length);
     for (const one of shards) onClaimed(one, trustedUntil);
     if (free() > 0 && (this.#mayBeRuns || shards.length > 0)) this.#isWanted = true;
     if (!this.#hasNews) return;

@@ -55,6 +55,7 @@ export class Cluster {
       leaseMs,
       pollMs: pollSecs * 1000,
       free: () => (this.#membership.instances === 0 ? 0 : live.free),
+      ahead: () => (this.#membership.instances === 0 ? 0 : live.ahead),
       onClaimed: (run, trustedUntil) => void live.enterClaimed(run, trustedUntil),
       tellOthers: () => this.#tell(newsOfRuns(this.#membership.others, this.#turn++)),
     });

@@ -126,6 +126,11 @@ export class LiveRun {
     return this.#run.shard !== undefined;
   }
 
+  /** It is in the queue of several servers as well. */
+  get isClaimed(): boolean {
+    return this.#claim !== undefined;
+  }
+
   get progress(): Progress | undefined {
     return this.#progress;
   }

@@ -10,6 +10,7 @@ import { LiveRun, type ClaimOfRun, type LiveRunServices } from './live-run.ts';
 import type { NewRun } from './new-run.ts';
 import type { Preparation } from './new-run.ts';
 import { RunQueue, type Reservation } from './queue.ts';
+import { RunPace } from './run-pace.ts';
 import { isWithheld, readSubmission } from './stored-submission.ts';
 
 export interface LiveRunsOptions {
@@ -28,10 +29,16 @@ export interface LiveRunsOptions {
 const LINES_OF_CLAIM = 1_000_000_000;
 /** Queued runs taken over at a time. */
 const ADOPT_AT_ONCE = 100;
+/** After this time a run that was claimed ahead of a slot is given back: other servers may have one. */
+const GIVE_BACK_MS = 250;
 
 export class LiveRuns {
   readonly #options: LiveRunsOptions;
   readonly #queue: RunQueue<LiveRun>;
+  readonly #pace: RunPace;
+  /** Claimed ahead of a slot, with the time as `clock.elapsedMs()`. */
+  readonly #claimedAhead = new Map<LiveRun, number>();
+  #isWatching = false;
   /** Not recorded as ended yet. */
   readonly #runs = new Map<string, LiveRun>();
   /** Ends of runs that are being recorded. */
@@ -44,7 +51,8 @@ export class LiveRuns {
 
   constructor(options: LiveRunsOptions) {
     this.#options = options;
-    const { slots, capacity, onChange } = options;
+    const { slots, capacity, onChange, services } = options;
+    this.#pace = new RunPace({ clock: services.env.clock, slots });
     this.#queue = new RunQueue({ slots, capacity, onChange }, (run) => this.#execute(run));
   }
 
@@ -59,6 +67,16 @@ export class LiveRuns {
   /** Runs that could begin now. */
   get free(): number {
     return this.#isHeld ? 0 : this.#queue.free;
+  }
+
+  /**
+   * Runs that may be claimed before a slot is free for them, so that one question to the store serves
+   * several small runs. None before half of those that were claimed ahead have begun.
+   */
+  get ahead(): number {
+    const most = this.#isHeld ? 0 : this.#pace.ahead;
+    const { waiting } = this.#queue;
+    return 2 * waiting > most ? 0 : most - waiting;
   }
 
   get inFlight(): number {
@@ -93,6 +111,7 @@ export class LiveRuns {
 
   /** A waiting run ends at once; an executing one when it has flushed. */
   stop(run: LiveRun, cause: StopCause): Promise<void> {
+    this.#claimedAhead.delete(run);
     if (this.#queue.remove(run)) return this.#settle(run, run.endUnstarted(cause));
     run.stop(cause);
     return Promise.resolve();
@@ -104,8 +123,8 @@ export class LiveRuns {
   }
 
   /**
-   * A run that this server has claimed; there was a free slot. Resolves when it executes, or has
-   * ended without.
+   * A run that this server has claimed, for a free slot or ahead of one. Resolves when it executes or
+   * waits for its slot, or has ended without.
    */
   enterClaimed(claimed: ClaimedRun, trustedUntil: number): Promise<void> {
     const by = { number: claimed.claim, trustedUntil };
@@ -121,7 +140,9 @@ export class LiveRuns {
   /** Starts nothing any more; waiting runs stay queued in the history, for the next server. */
   hold(): void {
     this.#isHeld = true;
-    for (const run of this.#queue.takeWaiting()) this.#forget(run);
+    for (const run of this.#queue.takeWaiting())
+      if (run.isClaimed) void this.#giveBackUnstarted(run);
+      else this.#forget(run);
   }
 
   /** Resolves when nothing waits or executes, and every end is recorded. */
@@ -196,15 +217,40 @@ export class LiveRuns {
     if (!this.#isHeld) {
       place?.enter(live);
       this.#limitWait(live, run.submitted_at);
+      if (live.isClaimed && this.#queue.holds(live)) this.#watchAhead(live);
       return Promise.resolve();
     }
     place?.release();
-    if (claimed === undefined) {
-      this.#forget(live);
-      return Promise.resolve();
+    if (live.isClaimed) return this.#giveBackUnstarted(live);
+    this.#forget(live);
+    return Promise.resolve();
+  }
+
+  #giveBackUnstarted(run: LiveRun): Promise<void> {
+    this.#claimedAhead.delete(run);
+    run.giveBack();
+    return this.#settle(run, run.record(NOT_BEGUN));
+  }
+
+  #watchAhead(run: LiveRun): void {
+    const { clock } = this.#options.services.env;
+    this.#claimedAhead.set(run, clock.elapsedMs());
+    if (!this.#isWatching) void this.#watch();
+  }
+
+  async #watch(): Promise<void> {
+    const { clock } = this.#options.services.env;
+    this.#isWatching = true;
+    while (this.#claimedAhead.size > 0) {
+      await clock.sleep(GIVE_BACK_MS);
+      const longAgo = clock.elapsedMs() - GIVE_BACK_MS;
+      for (const [run, at] of this.#claimedAhead)
+        if (at <= longAgo && this.#queue.remove(run)) {
+          this.#pace.forget();
+          void this.#giveBackUnstarted(run);
+        }
     }
-    live.giveBack();
-    return this.#settle(live, live.record(NOT_BEGUN));
+    this.#isWatching = false;
   }
 
   #limitWait(run: LiveRun, submittedAt: string): void {
@@ -249,7 +295,10 @@ export class LiveRuns {
   }
 
   async #execute(run: LiveRun): Promise<void> {
+    this.#claimedAhead.delete(run);
+    const ended = this.#pace.begin();
     const end = await run.execute();
+    ended();
     // The slot is free while the end is being recorded: the next run's start shares the same
     // commit.
     void this.#settle(run, run.record(end));

@@ -40,7 +40,7 @@ export class RunQueue<T extends Queued> {
 
   get full(): boolean {
     const { capacity, slots } = this.#options;
-    return this.#waitingCount + this.#reserved >= capacity + slots - this.#inFlight;
+    return this.waiting + this.#reserved >= capacity + slots - this.#inFlight;
   }
 
   /** Whether it waits for a slot. */
@@ -50,7 +50,13 @@ export class RunQueue<T extends Queued> {
 
   /** Slots that nothing executes in or waits for. */
   get free(): number {
-    return Math.max(0, this.#options.slots - this.#inFlight - this.#waitingCount);
+    return Math.max(0, this.#options.slots - this.#inFlight - this.waiting);
+  }
+
+  get waiting(): number {
+    let count = 0;
+    for (const some of this.#waiting.values()) count += some.size;
+    return count;
   }
 
   get inFlight(): number {
@@ -119,12 +125,6 @@ export class RunQueue<T extends Queued> {
     });
   }
 
-  get #waitingCount(): number {
-    let count = 0;
-    for (const some of this.#waiting.values()) count += some.size;
-    return count;
-  }
-
   #setOf({ priority }: T): Set<T> {
     const some = this.#waiting.get(priority);
     assert(some !== undefined, 'every priority has its runs');
@@ -147,8 +147,8 @@ export class RunQueue<T extends Queued> {
         this.#pump();
       });
     }
-    this.#options.onChange(this.#waitingCount, this.#inFlight);
-    if (this.#waitingCount + this.#reserved + this.#inFlight > 0) return;
+    this.#options.onChange(this.waiting, this.#inFlight);
+    if (this.waiting + this.#reserved + this.#inFlight > 0) return;
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 }

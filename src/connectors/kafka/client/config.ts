@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { finding, optional, text } from '../../../kit/schema.ts';
 import { isObject } from '../../../lib/text/json.ts';
 import { scalarText, spelled } from '../../_http/fields.ts';
+import type { Doubt } from '../../../kit/source.ts';
+import { FIELD_PROPERTIES, PROPERTIES_WITHOUT_EFFECT } from './properties-of-fields.ts';
 import { PROPERTIES } from './properties.ts';
 
 const AUTHS = ['none', 'sasl_plain', 'sasl_scram', 'ssl', 'sasl_ssl'] as const;
@@ -128,18 +130,24 @@ function digestOf(mechanism: string): string {
     .replace(/^scram/, '');
 }
 
+const KNOWN: Readonly<Record<string, { fault(value: string): string | undefined }>> = {
+  ...PROPERTIES,
+  ...FIELD_PROPERTIES,
+};
+
 export function extraClientConfig() {
   return z
     .preprocess((value) => value ?? {}, z.record(z.string(), scalarText()))
     .superRefine((properties, ctx) => {
       for (const [name, value] of Object.entries(properties)) {
-        const property = PROPERTIES[name];
+        if (PROPERTIES_WITHOUT_EFFECT[name] !== undefined) continue;
+        const property = KNOWN[name];
         const fault =
           property === undefined
             ? `\`${name}\` is no property of this client`
             : property.fault(value);
         if (fault === undefined) continue;
-        const hint = `known are ${Object.keys(PROPERTIES).join(', ')}`;
+        const hint = `known are ${Object.keys(KNOWN).sort().join(', ')}`;
         ctx.addIssue(finding('invalid_value', fault, { path: [name], hint }));
       }
     })
@@ -150,4 +158,22 @@ export function extraClientConfig() {
       advanced: true,
       examples: [{ 'client.id': 'nightly', 'fetch.max.bytes': 4194304 }],
     });
+}
+
+/** Properties that change nothing here. */
+export function doubtsOfProperties({
+  extra_client_config: properties,
+}: {
+  readonly extra_client_config: Readonly<Record<string, string>>;
+}): readonly Doubt[] {
+  return Object.keys(properties).flatMap((name) => {
+    const reason = PROPERTIES_WITHOUT_EFFECT[name];
+    if (reason === undefined) return [];
+    return {
+      code: 'no_effect',
+      path: `extra_client_config[${JSON.stringify(name)}]`,
+      message: `\`${name}\` changes nothing here: ${reason}`,
+      hint: 'remove it',
+    };
+  });
 }
