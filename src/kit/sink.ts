@@ -6,6 +6,7 @@ import type { SinkContext } from './context.ts';
 import type { Page } from './page.ts';
 import type { RecordField } from './record-schema.ts';
 import type { ProbeFinding } from './probe.ts';
+import type { Doubt } from './source.ts';
 import type { SinkRollback } from './rollback.ts';
 
 export type WriteMode = 'append' | 'upsert' | 'delete' | 'overwrite';
@@ -210,6 +211,8 @@ export interface SinkDefinition<C = any> {
   readonly config: ZodType<C>;
   readonly concurrencyKeys?: readonly string[];
   readonly examples: readonly JsonObject[];
+  /** Told as warnings, without contacting anything. */
+  doubts?(config: C): readonly Doubt[];
   capabilities(config: C): SinkCapabilities;
   datasetUri(config: C): string;
   /**

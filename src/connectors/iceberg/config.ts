@@ -119,6 +119,16 @@ const snapshotId = () =>
     ),
   );
 
+/** A number is milliseconds, as other programs for these tables count. */
+const time = () =>
+  z.preprocess(
+    (value) =>
+      typeof value === 'number' && Number.isSafeInteger(value) && Math.abs(value) <= 8.64e15
+        ? new Date(value).toISOString()
+        : value,
+    text(),
+  );
+
 export const icebergSourceConfig = z.lazy(() =>
   z
     .strictObject({
@@ -142,9 +152,10 @@ export const icebergSourceConfig = z.lazy(() =>
         description: 'The snapshot to read; the current one when absent. Write it in quotes.',
         examples: ['3051729675574597004'],
       }),
-      as_of_timestamp: optional(text()).meta({
-        description: 'Read the table as it was at this time (ISO 8601, UTC without an offset).',
-        examples: ['2026-01-31T12:00:00Z'],
+      as_of_timestamp: optional(time()).meta({
+        description:
+          'Read the table as it was at this time: ISO 8601, UTC without an offset, or milliseconds since 1970.',
+        examples: ['2026-01-31T12:00:00Z', 1769860800000],
       }),
       mode: z.enum(['full', 'incremental']).default('full').meta({
         description: 'Whether all records are read, or those that were added since the bookmark.',
