@@ -41,7 +41,6 @@ const NO_RESTART_OF: Readonly<Record<string, string>> = {
 };
 
 const IN_MEMORY = 'a fake or an emulator, which loses what it holds when it ends';
-const OUTLIVES = 'each connection has a process of its own, which outlives the server';
 
 /** Parts whose server is not restarted here, each with the reason. */
 const NO_RESTART: Readonly<Record<string, string>> = Object.fromEntries([
@@ -55,8 +54,6 @@ const NO_RESTART: Readonly<Record<string, string>> = Object.fromEntries([
     'azure-blob bigquery databricks delta dynamodb elasticsearch file gcs graphql grpc iceberg kinesis mongodb mongodb-cdc mssql mssql-cdc oracle parquet pubsub redshift rest s3 snowflake spanner sqs websocket xml',
     IN_MEMORY,
   ),
-  ...of('sink', 'sftp', OUTLIVES),
-  ...of('source', 'sftp', OUTLIVES),
 ]);
 
 const RESILIENCE = {

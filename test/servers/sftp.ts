@@ -71,6 +71,7 @@ async function startSftp(program: string): Promise<SftpServer> {
     argv: [program, '-D', '-e', '-f', at('config')],
     port,
     folder,
+    hasProcessPerConnection: true,
     survives: ['SIGTERM', 'SIGKILL'],
     isReady: () => greeting(port),
   });

@@ -2,7 +2,7 @@
  * Servers that are no package: built or fetched once into a folder of this machine by
  * `node test/servers/install.ts`. Suites that need one say so when it is missing.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -122,6 +122,8 @@ export interface ServerProcess {
   readonly folder: string;
   /** A script, which starts others: all of them end with it. */
   readonly isScript?: boolean;
+  /** Each connection has a process in a session of its own: all of them end with it. */
+  readonly hasProcessPerConnection?: boolean;
   /** How long it may take; a minute unless given. */
   readonly startMs?: number;
   /** Where it can be restarted: after which endings it has what it confirmed. */
@@ -159,7 +161,7 @@ export function canRestart(port: number, how: Restartable): void {
 
 export async function startServer(server: ServerProcess): Promise<TestServer> {
   const { argv, variables, port, folder, isReady, startMs = LONGEST_START_MS } = server;
-  const { isScript = false, survives } = server;
+  const { isScript = false, hasProcessPerConnection = false, survives } = server;
   const [file = '', ...args] = argv;
   const address = `127.0.0.1:${port}`;
   const url = `http://${address}`;
@@ -179,8 +181,10 @@ export async function startServer(server: ServerProcess): Promise<TestServer> {
   let child = await begin();
   const end = async (by: Ending): Promise<void> => {
     const ended = new Promise((done) => child.once('exit', done));
+    const connections = hasProcessPerConnection ? descendantsOf(child) : [];
     if (child.exitCode === null && child.signalCode === null && killAll(child, isScript, by))
       await ended;
+    for (const pid of connections) endProcess(pid);
     // What a script started may end later than the script.
     const until = Date.now() + LONGEST_END_MS;
     if (isScript) while (isLeft(child) && Date.now() < until) await pause(50);
@@ -207,6 +211,28 @@ export async function startServer(server: ServerProcess): Promise<TestServer> {
 
 function killAll(child: ChildProcess, isScript: boolean, by: Ending = 'SIGKILL'): boolean {
   return isScript && child.pid !== undefined ? process.kill(-child.pid, by) : child.kill(by);
+}
+
+function descendantsOf({ pid }: ChildProcess): readonly number[] {
+  const all = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  const found = new Set([pid]);
+  // A process may stand before its parent, where numbers began again.
+  for (let before = 0; before < found.size;) {
+    before = found.size;
+    for (const [one, parent] of all) if (found.has(parent)) found.add(one);
+  }
+  return [...found].filter((one): one is number => one !== undefined && one !== pid);
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** Whether anything that it started runs. */
