@@ -113,46 +113,50 @@ const DEFAULT_FILE_BYTES = 100 * 1024 * 1024;
 
 export const deltaSinkConfig = z.lazy(() =>
   otherName(
-    'create_if_not_missing',
+    'create_if_missing',
     'create_table',
-    z
-      .strictObject({
-        ...tableFields(),
-        create_table: boolean().default(true).meta({
-          description:
-            'Whether a table that is not there is made, with the columns of the first records; may also be written as `create_if_not_missing`.',
-        }),
-        partition_by: z
-          .array(text())
-          .default([])
-          .meta({
-            description: 'Columns by which a new table is partitioned.',
-            examples: [['day']],
+    otherName(
+      'create_if_not_missing',
+      'create_table',
+      z
+        .strictObject({
+          ...tableFields(),
+          create_table: boolean().default(true).meta({
+            description:
+              'Whether a table that is not there is made, with the columns of the first records; may also be written as `create_if_missing` or `create_if_not_missing`.',
           }),
-        schema_sample_size: integer({ min: 1 }).default(100).meta({
-          description: 'Records from which the columns of a new table are learned.',
+          partition_by: z
+            .array(text())
+            .default([])
+            .meta({
+              description: 'Columns by which a new table is partitioned.',
+              examples: [['day']],
+            }),
+          schema_sample_size: integer({ min: 1 }).default(100).meta({
+            description: 'Records from which the columns of a new table are learned.',
+          }),
+          write_mode: z.enum(['append', 'overwrite']).default('append').meta({
+            description:
+              'Whether records are added, or replace everything in the table when the run succeeds.',
+          }),
+          merge_schema: boolean().default(false).meta({
+            description:
+              'Whether fields that the table has no column for become columns; otherwise they are left out and counted.',
+          }),
+          target_file_size: integer({ min: 1 }).default(DEFAULT_FILE_BYTES).meta({
+            description: 'Another data file begins at about this size, in bytes of values.',
+          }),
+          batch_size: batchSize().meta({
+            description: 'Accepted for uniformity; records are written as they come.',
+          }),
+        })
+        .superRefine((value, ctx) => {
+          checkPlace(value, ctx);
+          if (new Set(value.partition_by).size === value.partition_by.length) return;
+          const message = '`partition_by` names a column twice';
+          ctx.addIssue(finding('invalid_value', message, { path: ['partition_by'] }));
         }),
-        write_mode: z.enum(['append', 'overwrite']).default('append').meta({
-          description:
-            'Whether records are added, or replace everything in the table when the run succeeds.',
-        }),
-        merge_schema: boolean().default(false).meta({
-          description:
-            'Whether fields that the table has no column for become columns; otherwise they are left out and counted.',
-        }),
-        target_file_size: integer({ min: 1 }).default(DEFAULT_FILE_BYTES).meta({
-          description: 'Another data file begins at about this size, in bytes of values.',
-        }),
-        batch_size: batchSize().meta({
-          description: 'Accepted for uniformity; records are written as they come.',
-        }),
-      })
-      .superRefine((value, ctx) => {
-        checkPlace(value, ctx);
-        if (new Set(value.partition_by).size === value.partition_by.length) return;
-        const message = '`partition_by` names a column twice';
-        ctx.addIssue(finding('invalid_value', message, { path: ['partition_by'] }));
-      }),
+    ),
   ),
 );
 

@@ -390,3 +390,13 @@ describe('in a store', () => {
     expect([...(objects?.keys() ?? [])].filter((key) => key.includes('_delta_log'))).toEqual([]);
   });
 });
+
+test.each(['create_table', 'create_if_missing', 'create_if_not_missing'])(
+  'a table that is not there is not made with `%s: false`',
+  async (name) => {
+    const sink = await open({ [name]: false });
+    const written = put(sink, [{ id: 1 }]).then(() => sink.flush());
+    await expect(written).rejects.toMatchObject({ kind: 'missing' });
+    expect(existsSync(table)).toBe(false);
+  },
+);

@@ -8,6 +8,7 @@ import type { KafkaSinkConfig, KafkaSourceConfig } from './config.ts';
 import { withFieldsOfProperties } from './client/properties-of-fields.ts';
 import { kafkaSink, kafkaSource } from './index.ts';
 
+const REGISTRY = { url: 'http://registry:8081' };
 const base = { brokers: 'a:1, b', topics: ['t'], group_id: 'g', idle_timeout: 1 };
 
 function source(more: JsonObject = {}): KafkaSourceConfig {
@@ -109,6 +110,34 @@ it('raw properties that change nothing are told, with what does', () => {
     },
   ]);
   expect(kafkaSink.doubts?.(sink({ extra_client_config }))).toHaveLength(1);
+});
+
+it.each<[string, JsonObject]>([
+  ['beside the format', { value_format: 'confluent_avro', schema_registry: REGISTRY }],
+  ['in it', { value_format: { type: 'confluent_avro', schema_registry: REGISTRY } }],
+  [
+    'in its config',
+    { value_format: { type: 'confluent_avro', config: { schema_registry: REGISTRY } } },
+  ],
+  [
+    'in two formats that name the same one',
+    {
+      value_format: { type: 'confluent_avro', schema_registry: REGISTRY },
+      key_format: { type: 'confluent_avro', schema_registry: REGISTRY },
+    },
+  ],
+])('the registry may stand %s', (_where, more) => {
+  expect(source(more)).toMatchObject({
+    value_format: { type: 'confluent_avro' },
+    schema_registry: { url: 'http://registry:8081' },
+  });
+});
+
+it('there is one registry', () => {
+  const other = { type: 'confluent_avro', schema_registry: { url: 'http://other:8081' } };
+  expect(paths({ value_format: other, schema_registry: REGISTRY })).toEqual([
+    'value_format.schema_registry',
+  ]);
 });
 
 it('settings of the sink reach the client', () => {

@@ -13,7 +13,13 @@ import {
 import { jsonPath } from '../_http/json-path.ts';
 import { tagged } from '../_http/fields.ts';
 import { extraClientConfig, kafkaAuth } from './client/config.ts';
-import { isRegistered, payloadFormat, schemaRegistry, schemaText } from './formats/config.ts';
+import {
+  isRegistered,
+  payloadFormat,
+  schemaRegistry,
+  schemaText,
+  withRegistryOfFormats,
+} from './formats/config.ts';
 
 const connection = () => ({
   brokers: kafkaBrokers(),
@@ -23,61 +29,64 @@ const connection = () => ({
 });
 
 export const kafkaSourceConfig = z.lazy(() =>
-  z
-    .strictObject({
-      ...connection(),
-      topics: z.array(text()).min(1).meta({ description: 'Topics to read.' }),
-      group_id: text().meta({
-        description:
-          'Consumer group whose committed offsets are the start of partitions without a bookmark.',
+  z.preprocess(
+    withRegistryOfFormats,
+    z
+      .strictObject({
+        ...connection(),
+        topics: z.array(text()).min(1).meta({ description: 'Topics to read.' }),
+        group_id: text().meta({
+          description:
+            'Consumer group whose committed offsets are the start of partitions without a bookmark.',
+        }),
+        value_format: payloadFormat('the values').default({ type: 'json' }),
+        key_format: optional(payloadFormat('the keys')).meta({
+          description: 'Format of the keys; unset: text.',
+        }),
+        auto_offset_reset: nullAsAbsent(z.enum(['latest', 'earliest']).default('latest')).meta({
+          description:
+            'Where partitions begin that have neither a bookmark nor a committed offset: behind what is there, or at its beginning.',
+        }),
+        max_messages: optional(integer({ min: 1 })).meta({
+          description: 'Messages after which the run ends.',
+        }),
+        idle_timeout: optional(number({ min: 0, max: 31_536_000 })).meta({
+          description: 'Seconds without a message after which the run ends.',
+        }),
+        poll_timeout: nullAsAbsent(number({ min: 0.001, max: 300 }).default(1)).meta({
+          description:
+            'Seconds that a broker waits for messages before it answers that there are none.',
+          advanced: true,
+        }),
+        session_timeout: nullAsAbsent(number({ min: 1, max: 3600 }).default(30)).meta({
+          description:
+            'Seconds without an answer after which a broker counts as lost, and for which a lost one is tried again.',
+          advanced: true,
+        }),
+        on_decode_error: nullAsAbsent(z.enum(['fail', 'skip']).default('fail')).meta({
+          description: 'What a message does that cannot be decoded: end the run, or be left out.',
+        }),
+        commit_offsets: nullAsAbsent(boolean().default(false)).meta({
+          description:
+            'Whether the position is also committed to the group once it is stored, for tools that watch the group; bookmarks go before it.',
+        }),
+        batch_size: batchSize(),
+      })
+      .superRefine((config, ctx) => {
+        if (config.max_messages === undefined && config.idle_timeout === undefined)
+          ctx.addIssue(
+            finding(
+              'missing_key',
+              'the run would not end: `idle_timeout` or `max_messages` is needed',
+              {
+                path: ['idle_timeout'],
+                hint: 'e.g. `idle_timeout: 30` ends it after 30 seconds without a message',
+              },
+            ),
+          );
+        checkRegistry(config, ctx);
       }),
-      value_format: payloadFormat('the values').default({ type: 'json' }),
-      key_format: optional(payloadFormat('the keys')).meta({
-        description: 'Format of the keys; unset: text.',
-      }),
-      auto_offset_reset: nullAsAbsent(z.enum(['latest', 'earliest']).default('latest')).meta({
-        description:
-          'Where partitions begin that have neither a bookmark nor a committed offset: behind what is there, or at its beginning.',
-      }),
-      max_messages: optional(integer({ min: 1 })).meta({
-        description: 'Messages after which the run ends.',
-      }),
-      idle_timeout: optional(number({ min: 0, max: 31_536_000 })).meta({
-        description: 'Seconds without a message after which the run ends.',
-      }),
-      poll_timeout: nullAsAbsent(number({ min: 0.001, max: 300 }).default(1)).meta({
-        description:
-          'Seconds that a broker waits for messages before it answers that there are none.',
-        advanced: true,
-      }),
-      session_timeout: nullAsAbsent(number({ min: 1, max: 3600 }).default(30)).meta({
-        description:
-          'Seconds without an answer after which a broker counts as lost, and for which a lost one is tried again.',
-        advanced: true,
-      }),
-      on_decode_error: nullAsAbsent(z.enum(['fail', 'skip']).default('fail')).meta({
-        description: 'What a message does that cannot be decoded: end the run, or be left out.',
-      }),
-      commit_offsets: nullAsAbsent(boolean().default(false)).meta({
-        description:
-          'Whether the position is also committed to the group once it is stored, for tools that watch the group; bookmarks go before it.',
-      }),
-      batch_size: batchSize(),
-    })
-    .superRefine((config, ctx) => {
-      if (config.max_messages === undefined && config.idle_timeout === undefined)
-        ctx.addIssue(
-          finding(
-            'missing_key',
-            'the run would not end: `idle_timeout` or `max_messages` is needed',
-            {
-              path: ['idle_timeout'],
-              hint: 'e.g. `idle_timeout: 30` ends it after 30 seconds without a message',
-            },
-          ),
-        );
-      checkRegistry(config, ctx);
-    }),
+  ),
 );
 
 export type KafkaSourceConfig = z.infer<typeof kafkaSourceConfig>;
@@ -159,50 +168,53 @@ const commits = () => ({
 });
 
 export const kafkaSinkConfig = z.lazy(() =>
-  z
-    .strictObject({
-      ...connection(),
-      topic: topic(),
-      value_format: payloadFormat('the values').default({ type: 'json' }),
-      key_format: optional(payloadFormat('the keys')).meta({
-        description: 'Format of the keys; unset: text.',
+  z.preprocess(
+    withRegistryOfFormats,
+    z
+      .strictObject({
+        ...connection(),
+        topic: topic(),
+        value_format: payloadFormat('the values').default({ type: 'json' }),
+        key_format: optional(payloadFormat('the keys')).meta({
+          description: 'Format of the keys; unset: text.',
+        }),
+        value_schema: schemaText('the values'),
+        key_schema: schemaText('the keys'),
+        key_path: optional(jsonPath()).meta({
+          description: 'JSONPath of the key in the record; unset: no key.',
+        }),
+        partition_path: optional(jsonPath()).meta({
+          description: 'JSONPath of the number of the partition; unset: by the key, or in turn.',
+        }),
+        headers_path: optional(jsonPath()).meta({
+          description: 'JSONPath of a mapping whose entries become headers; unset: none.',
+        }),
+        on_key_error: nullAsAbsent(z.enum(['fail', 'skip', 'round_robin']).default('fail')).meta({
+          description:
+            'What a record without a value at `key_path` does: fail the page, be left out, or be sent without a key.',
+        }),
+        ...flags(),
+        ...limits(),
+        ...commits(),
+      })
+      .superRefine((config, ctx) => {
+        if (config.idempotent && config.acks !== 'all')
+          ctx.addIssue(
+            finding('invalid_value', '`acks` must be `all` where `idempotent` is true', {
+              path: ['acks'],
+              hint: 'set `idempotent: false`, or remove `acks`',
+            }),
+          );
+        checkRegistry(config, ctx);
+        for (const part of ['value', 'key'] as const) {
+          const format = config[`${part}_format`];
+          if (format === undefined || !isRegistered(format.type)) continue;
+          if (config[`${part}_schema`] !== undefined) continue;
+          const message = `\`${part}_format: ${format.type}\` needs \`${part}_schema\``;
+          ctx.addIssue(finding('missing_key', message, { path: [`${part}_schema`] }));
+        }
       }),
-      value_schema: schemaText('the values'),
-      key_schema: schemaText('the keys'),
-      key_path: optional(jsonPath()).meta({
-        description: 'JSONPath of the key in the record; unset: no key.',
-      }),
-      partition_path: optional(jsonPath()).meta({
-        description: 'JSONPath of the number of the partition; unset: by the key, or in turn.',
-      }),
-      headers_path: optional(jsonPath()).meta({
-        description: 'JSONPath of a mapping whose entries become headers; unset: none.',
-      }),
-      on_key_error: nullAsAbsent(z.enum(['fail', 'skip', 'round_robin']).default('fail')).meta({
-        description:
-          'What a record without a value at `key_path` does: fail the page, be left out, or be sent without a key.',
-      }),
-      ...flags(),
-      ...limits(),
-      ...commits(),
-    })
-    .superRefine((config, ctx) => {
-      if (config.idempotent && config.acks !== 'all')
-        ctx.addIssue(
-          finding('invalid_value', '`acks` must be `all` where `idempotent` is true', {
-            path: ['acks'],
-            hint: 'set `idempotent: false`, or remove `acks`',
-          }),
-        );
-      checkRegistry(config, ctx);
-      for (const part of ['value', 'key'] as const) {
-        const format = config[`${part}_format`];
-        if (format === undefined || !isRegistered(format.type)) continue;
-        if (config[`${part}_schema`] !== undefined) continue;
-        const message = `\`${part}_format: ${format.type}\` needs \`${part}_schema\``;
-        ctx.addIssue(finding('missing_key', message, { path: [`${part}_schema`] }));
-      }
-    }),
+  ),
 );
 
 export type KafkaSinkConfig = z.infer<typeof kafkaSinkConfig>;

@@ -26,13 +26,19 @@ export function skippedLines() {
   });
 }
 
-/** One character between cells, or around them. */
+/** One character between cells, or around them; other readers have its byte code. */
 export const character = (fallback: string, description: string) =>
   z
-    .preprocess((value) => (value === '\\t' ? '\t' : value), z.string().length(1))
+    .preprocess(characterOf, z.string().length(1))
     .default(fallback)
     .superRefine((value, ctx) => {
       if (value > '\u007f' || value === '\0' || value === '\n' || value === '\r')
         ctx.addIssue(finding('invalid_value', 'must be an ASCII character and no line end'));
     })
     .meta({ description });
+
+function characterOf(value: unknown): unknown {
+  if (value === '\\t') return '\t';
+  const isCode = typeof value === 'number' && Number.isInteger(value) && value > 0 && value < 128;
+  return isCode ? String.fromCharCode(value) : value;
+}

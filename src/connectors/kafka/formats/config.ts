@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { boolean, finding, integer, json, number, optional, text } from '../../../kit/schema.ts';
+import { isObject, jsonEqual, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { httpUrl, tagged } from '../../_http/fields.ts';
 
 const FORMATS = [
@@ -84,3 +85,28 @@ export function schemaRegistry() {
 }
 
 export type RegistryConfig = NonNullable<z.infer<ReturnType<typeof schemaRegistry>>>;
+
+/** Some documents name the registry in the format that needs it; there is one for values and keys. */
+export function withRegistryOfFormats(config: unknown): unknown {
+  if (!isObject(config)) return config;
+  let lifted = config;
+  for (const name of ['value_format', 'key_format']) {
+    const format = lifted[name];
+    if (!isObject(format)) continue;
+    const [outer, registry] = withoutRegistry(format);
+    const known = lifted['schema_registry'];
+    // Two that differ stay, so that the one in the format is reported.
+    if (registry === undefined || (known != null && !jsonEqual(known, registry))) continue;
+    lifted = { ...lifted, [name]: outer, schema_registry: registry };
+  }
+  return lifted;
+}
+
+function withoutRegistry(format: JsonObject): readonly [JsonObject, JsonValue | undefined] {
+  const { schema_registry: registry, ...rest } = format;
+  if (registry !== undefined) return [rest, registry];
+  const { config } = format;
+  if (!isObject(config) || config['schema_registry'] === undefined) return [format, undefined];
+  const { schema_registry: inner, ...others } = config;
+  return [{ ...format, config: others }, inner];
+}
