@@ -100,6 +100,18 @@ test('what was claimed ahead of a run that takes long is given back to the other
   expect(live.ahead).toBe(0);
 });
 
+test('what was claimed ahead takes no place from submissions', async () => {
+  const { live, claim } = sharingRuns();
+  for (let n = 0; n <= 9; n += 1) await claim(`run-${n}`);
+  expect(live.full).toBe(false);
+  const places = Array.from({ length: 8 }, () => live.reserve());
+  expect(live.full).toBe(true);
+  for (const place of places) place.release();
+  live.hold();
+  expect(live.full).toBe(false);
+  await rest();
+});
+
 test('a server that starts nothing any more gives back what it claimed ahead', async () => {
   const { live, released, claim } = sharingRuns();
   await claim('a');

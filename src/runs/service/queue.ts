@@ -12,6 +12,8 @@ export interface QueueOptions {
 /** Something that waits. */
 export interface Queued {
   readonly priority: RunPriority;
+  /** It is in the queue of several servers, and takes no place in this one. */
+  readonly isClaimed: boolean;
 }
 
 /**
@@ -28,6 +30,8 @@ export class RunQueue<T extends Queued> {
   readonly #begin: (item: T) => Promise<void>;
   /** In the order of their priorities. */
   readonly #waiting = new Map(RUN_PRIORITIES.map((priority) => [priority, new Set<T>()]));
+  /** Of those that wait. */
+  #claimed = 0;
   #reserved = 0;
   #inFlight = 0;
   #idle: (() => void)[] = [];
@@ -40,7 +44,8 @@ export class RunQueue<T extends Queued> {
 
   get full(): boolean {
     const { capacity, slots } = this.#options;
-    return this.waiting + this.#reserved >= capacity + slots - this.#inFlight;
+    const places = capacity + slots - this.#inFlight;
+    return this.waiting - this.#claimed + this.#reserved >= places;
   }
 
   /** Whether it waits for a slot. */
@@ -86,6 +91,7 @@ export class RunQueue<T extends Queued> {
       enter: (item) => {
         giveUp();
         this.#setOf(item).add(item);
+        if (item.isClaimed) this.#claimed += 1;
         this.#pump();
       },
       release: () => {
@@ -106,13 +112,14 @@ export class RunQueue<T extends Queued> {
   takeWaiting(): T[] {
     const waiting = [...this.#waiting.values()].flatMap((some) => [...some]);
     for (const some of this.#waiting.values()) some.clear();
+    this.#claimed = 0;
     this.#pump();
     return waiting;
   }
 
   /** Takes a waiting item out. False when it does not wait. */
   remove(item: T): boolean {
-    if (!this.#setOf(item).delete(item)) return false;
+    if (!this.#takeOut(item)) return false;
     this.#pump();
     return true;
   }
@@ -131,6 +138,12 @@ export class RunQueue<T extends Queued> {
     return some;
   }
 
+  #takeOut(item: T): boolean {
+    const wasThere = this.#setOf(item).delete(item);
+    if (wasThere && item.isClaimed) this.#claimed -= 1;
+    return wasThere;
+  }
+
   #next(): T | undefined {
     for (const some of this.#waiting.values()) for (const item of some) return item;
     return undefined;
@@ -140,7 +153,7 @@ export class RunQueue<T extends Queued> {
     while (this.#inFlight < this.#options.slots) {
       const item = this.#next();
       if (item === undefined) break;
-      this.#setOf(item).delete(item);
+      this.#takeOut(item);
       this.#inFlight += 1;
       void this.#begin(item).finally(() => {
         this.#inFlight -= 1;
