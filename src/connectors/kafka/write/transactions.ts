@@ -27,7 +27,7 @@ const POLL_MS = 500;
 const ANY_EPOCH = { producerId: -1n, producerEpoch: -1 };
 /** At least: a coordinator that is being made is not there for some seconds. */
 const RETRIES = 30;
-/** How often executions that were lost may wake up while one page is committed. */
+/** How often executions that were lost may wake up while a page is committed or a row is taken over. */
 const FENCED_TRIES = 5;
 
 /** Groups are not joined; the client wants a name all the same. */
@@ -66,7 +66,7 @@ export class Transactions {
       const execution = this.#execution;
       return execution === undefined
         ? (await this.#read(scope)).token
-        : this.#takeOver(scope, execution);
+        : this.#againWhenFenced(() => this.#takeOver(scope, execution));
     };
     // As long as a transaction of another row may stay open.
     const ms = settings.transactionMs + settings.messageMs;
@@ -91,17 +91,8 @@ export class Transactions {
     token: string | undefined,
   ): Promise<void> {
     const { settings, context } = this.#setup;
-    const committing = async (): Promise<void> => {
-      for (let tries = 1; ; tries += 1)
-        try {
-          return await this.#commitOnce(messages, scope, token);
-        } catch (error) {
-          // An execution that was lost has woken up, and fences this one before it sees the mark.
-          if (this.#execution === undefined || tries === FENCED_TRIES || !isFenced(error))
-            throw error;
-          this.#drop();
-        }
-    };
+    const committing = (): Promise<void> =>
+      this.#againWhenFenced(() => this.#commitOnce(messages, scope, token));
     const mayWait = this.#execution !== undefined || this.#producer?.isAlone !== true;
     const ms = settings.messageMs + (mayWait ? settings.transactionMs : 0);
     try {
@@ -111,6 +102,18 @@ export class Transactions {
       this.#drop();
       throw error;
     }
+  }
+
+  /** An execution that was lost may wake up, and fence this one before it sees its mark. */
+  async #againWhenFenced<T>(work: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1)
+      try {
+        return await work();
+      } catch (error) {
+        if (this.#execution === undefined || tries === FENCED_TRIES || !isFenced(error))
+          throw error;
+        this.#drop();
+      }
   }
 
   close(): Promise<void> {
