@@ -3,7 +3,7 @@
  * come in through the options.
  */
 import { basename, extname } from 'node:path';
-import { assert, ConfigError, type Issue } from '../lib/errors.ts';
+import { assert, ConfigError, type ConfigStage, type Issue } from '../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { BlockGrammar } from './block.ts';
 import type { AskSecrets } from './tokens/ask-secrets.ts';
@@ -52,9 +52,20 @@ export interface LoadOptions extends TokenSources, Binding {
   readonly canonicalPath?: (path: string) => string;
 }
 
+/** A document with tokens at fault. What else is wrong with it can be found out. */
+export class UnfilledError extends ConfigError {
+  /** The faulty tokens stand in it as ones that are not filled in: it cannot run. */
+  readonly document: Document;
+
+  constructor(issues: readonly Issue[], stage: ConfigStage, document: Document) {
+    super(withPlaces(unique(issues), document.locate), { stage });
+    this.document = document;
+  }
+}
+
 /**
  * Throws `ConfigError` of stage `parse` or `interpolate`, or `validate` where only `params` are at
- * fault, with every issue of that stage.
+ * fault, with every issue of that stage; where tokens are at fault, an `UnfilledError`.
  */
 export function loadDocument(text: string, options: LoadOptions): Document {
   const read = readMerged(text, options);
@@ -97,9 +108,9 @@ function finishDocument(
   { locate }: ParsedText,
   options: LoadOptions,
 ): Document {
-  if (filled.issues.length > 0)
-    throw new ConfigError(withPlaces(unique(filled.issues), locate), { stage: filled.stage });
-  return documentOf(filled.tree, { ...options, locate, params: filled.params });
+  const document = documentOf(filled.tree, { ...options, locate, params: filled.params });
+  if (filled.issues.length > 0) throw new UnfilledError(filled.issues, filled.stage, document);
+  return document;
 }
 
 function readTree(text: string, options: LoadOptions): ParsedText {

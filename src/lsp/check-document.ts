@@ -16,6 +16,7 @@ import type { Env } from '../lib/env.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import type { Plan } from '../plan/plan.ts';
+import { loadToPlan } from '../plan/load-to-plan.ts';
 import { planDocument } from '../plan/plan-document.ts';
 
 export interface CheckedText {
@@ -58,19 +59,21 @@ export async function checkDocument(
   const { env, parts } = checking;
   const options = { readFile, canonicalPath: canonicalPaths(cwd) };
   try {
-    const document = loadDocument(checked.text, {
-      ...options,
-      format: checked.format,
-      origin: { kind: 'file', path: checked.file },
-      variables: {},
-      redactor: env.redactor,
-      secretManagers: parts.secrets,
-      keepSecrets: true,
-      keepOutside: true,
-      paramMode: 'placeholders',
-    });
-    const cpus = availableParallelism();
-    const plan = planDocument(document, parts, { cpus, selection: {}, backfill: 'kept' });
+    const planning = { cpus: availableParallelism(), selection: {}, backfill: 'kept' } as const;
+    const load = () =>
+      loadDocument(checked.text, {
+        ...options,
+        format: checked.format,
+        origin: { kind: 'file', path: checked.file },
+        variables: {},
+        redactor: env.redactor,
+        secretManagers: parts.secrets,
+        keepSecrets: true,
+        keepOutside: true,
+        paramMode: 'placeholders',
+      });
+    const document = await loadToPlan(load, parts, planning);
+    const plan = planDocument(document, parts, planning);
     const faults = withPlaces(await transformFaults(plan, env), document.locate);
     const { tree, locate } = composeText({ ...checked, path: checked.file }, options);
     const advice = lint({ tree, plan, parts }).map(({ rule, path, message, fix }): Problem => ({

@@ -8,7 +8,7 @@ import { selectionBlock } from '../blocks/selection/index.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Check } from '../kit/schema.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
-import { isAtOrBelow, joinPath } from '../lib/text/text-path.ts';
+import { joinPath } from '../lib/text/text-path.ts';
 import type { Document } from '../document/document.ts';
 import { isFull, withPlaces } from '../document/text/locate.ts';
 import { parsedBlock, readBlocks } from '../document/parse/read-blocks.ts';
@@ -19,7 +19,7 @@ import { checkOutputs } from './rules/outputs.ts';
 import { checkPresets } from './rules/presets.ts';
 import { checkWaiting } from './rules/waiting.ts';
 import { IssueList } from './issue-list.ts';
-import { PartPlanner } from './plan-part.ts';
+import { mayVanish, PartPlanner } from './plan-part.ts';
 import { planTopology } from './plan-topology.ts';
 import { planFanOut } from './plan-fan-out.ts';
 import { finishRow, planRowParts, type RowPlanning } from './plan-row.ts';
@@ -131,7 +131,7 @@ function withoutThoseOfSecrets(errors: readonly Issue[], { tree }: Document): re
   const places = secrets.map(({ steps }) => joinPath('', ...steps));
   return places.length === 0
     ? errors
-    : errors.filter(({ path }) => !places.some((place) => isAtOrBelow(path, place)));
+    : errors.filter((issue) => !places.some((place) => mayVanish(issue, place)));
 }
 
 function finishRows(

@@ -227,7 +227,7 @@ function hasIssueAt(schema: ZodType, config: JsonValue, path: string): boolean {
  * Whether an issue may be gone once the token at `path` is filled in. A key that is not known stays
  * so, unless it is the token.
  */
-function mayVanish(issue: Issue, path: string): boolean {
+export function mayVanish(issue: Issue, path: string): boolean {
   if (issue.code === 'unknown_key' && issue.path === path) return path.includes('${');
   return isAtOrBelow(issue.path, path);
 }

@@ -15,7 +15,8 @@ import {
 import type { ReadFile } from '../../document/text/file-text.ts';
 import { canonicalPaths, localFiles } from '../../document/text/local-file.ts';
 import type { Plan } from '../../plan/plan.ts';
-import { planDocument } from '../../plan/plan-document.ts';
+import { loadToPlan } from '../../plan/load-to-plan.ts';
+import { planDocument, type PlanOptions } from '../../plan/plan-document.ts';
 import { configFile } from '../framework/config-file.ts';
 import type { CliContext } from '../framework/context.ts';
 import { completionOf, type DOCUMENT_OPTIONS } from './document-options.ts';
@@ -88,21 +89,22 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
     paramMode: request.onlyChecked === true ? 'placeholders' : 'strict',
   };
   const ask = reportingSecrets(secretAsker({ managers: parts.secrets, env }), request.onSecret);
-  const read =
-    request.given !== undefined
-      ? await loadGiven(request.given, options, ask)
-      : request.fromEnv === true
-        ? await loadEnvironment(options, ask)
-        : request.keepSecrets === true
-          ? loadDocumentFile(file, { ...options, secrets: 'keep' })
-          : await loadFileWithSecrets(file, options, ask);
-  const stored = request.statePath === undefined ? read : withState(read, request.statePath);
-  const document = request.adapt?.(stored, parts) ?? stored;
-  const plan = planDocument(document, parts, {
+  const planning: PlanOptions = {
     cpus: availableParallelism(),
     selection: request.selection ?? {},
     ...(request.onlyChecked === true || request.backfill === 'kept' ? { backfill: 'kept' } : {}),
-  });
+  };
+  const load = (): Document | Promise<Document> => {
+    if (request.given !== undefined) return loadGiven(request.given, options, ask);
+    if (request.fromEnv === true) return loadEnvironment(options, ask);
+    return request.keepSecrets === true
+      ? loadDocumentFile(file, { ...options, secrets: 'keep' })
+      : loadFileWithSecrets(file, options, ask);
+  };
+  const read = await loadToPlan(load, parts, planning);
+  const stored = request.statePath === undefined ? read : withState(read, request.statePath);
+  const document = request.adapt?.(stored, parts) ?? stored;
+  const plan = planDocument(document, parts, planning);
   for (const warning of plan.warnings)
     reportIssue(warning, 'warning', { terminal, cwd: world.cwd, document: context.document() });
   return { file, document, plan, parts };

@@ -27,7 +27,7 @@ import {
 } from '../tokens/param-tokens.ts';
 import { coerced, literalValue, PLACEHOLDERS } from './param-type.ts';
 import { readValid } from '../parse/read-valid.ts';
-import { classify, restoreEscapes, rewriteTokens } from '../tokens/tokens.ts';
+import { classify, isUnfilled, restoreEscapes, rewriteTokens } from '../tokens/tokens.ts';
 
 /** The values of parameters that the caller supplies. */
 export interface Binding {
@@ -106,6 +106,10 @@ class Binder implements BoundParams {
 
   /** A wrong declaration is shown once, not at every use. */
   #declare(name: string, entry: JsonValue): void {
+    if (isUnfilled(jsonText(entry))) {
+      this.#states.set(name, { kind: 'failed' });
+      return;
+    }
     const before = this.issues.length;
     if (!PARAM_NAME.test(name)) {
       const hint = 'a name has letters, digits and underscores, and does not start with a digit';

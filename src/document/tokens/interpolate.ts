@@ -27,9 +27,10 @@ import type { WantedSecret } from './secret-tokens.ts';
 import type { Steps } from '../parse/steps.ts';
 import {
   classify,
+  isUnfilled,
   marksInJson,
-  PENDING,
   rewriteTokens,
+  unfilled,
   wholeToken,
   type TokenHandlers,
 } from './tokens.ts';
@@ -181,7 +182,7 @@ class Session {
     const whole = wholeToken(text);
     if (whole?.startsWith(PARAM) !== true || this.#scope !== 'document')
       return rewriteTokens(text, this.#handlers);
-    return this.#bound(whole.slice(PARAM.length))?.value ?? '';
+    return this.#bound(whole.slice(PARAM.length))?.value ?? unfilled(whole);
   }
 
   #object(object: JsonObject): JsonObject {
@@ -229,7 +230,10 @@ class Session {
   }
 
   #insert(body: string): string {
-    const text = this.#resolve(body);
+    const before = this.#found.count;
+    const resolved = this.#resolve(body);
+    const isKnown = this.#found.count === before && !isUnfilled(resolved);
+    const text = isKnown ? resolved : unfilled(body);
     this.#insertedChars += text.length;
     if (this.#insertedChars <= MAX_TOKEN_TEXT) return text;
     if (this.#insertedChars - text.length <= MAX_TOKEN_TEXT) {
@@ -242,7 +246,7 @@ class Session {
   }
 
   #resolve(body: string): string {
-    if (body.includes(PENDING)) return PENDING;
+    if (isUnfilled(body)) return unfilled(body);
     if (this.#scope === 'computed' && !this.#isOutside(body)) return `\${${body}}`;
     if (body.includes('${')) {
       this.#found.report(
@@ -345,7 +349,7 @@ class Session {
   #param(name: string): string {
     if (!this.#hasParams(PARAM + name)) return '';
     const found = this.#bound(name);
-    return found === undefined ? '' : jsonText(found.value);
+    return found === undefined ? unfilled(PARAM + name) : jsonText(found.value);
   }
 
   #path(body: string, root: string, path: string): string {

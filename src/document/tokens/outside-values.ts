@@ -12,7 +12,7 @@ import type { ReadFile } from '../text/file-text.ts';
 import { MAX_FILE_BYTES } from '../text/limits.ts';
 import type { Report } from './param-tokens.ts';
 import type { SecretAnswers, WantedSecret } from './secret-tokens.ts';
-import { PENDING, protectTokens, restoreEscapes } from './tokens.ts';
+import { protectTokens, restoreEscapes, unfilled } from './tokens.ts';
 
 export interface TokenSources {
   /** Environment variables that `${env:…}` and `${secret:…}` see. */
@@ -147,7 +147,7 @@ export class OutsideValues {
     if (answer === undefined) {
       if (!this.wanted.has(token))
         this.wanted.set(token, { token, reference: { manager: type, ...named }, path });
-      return PENDING;
+      return unfilled(token);
     }
     if (answer.ok) return this.#data(answer.text, `the secret \`${token}\``);
     this.#report(answer.code, answer.message, answer.hint);

@@ -3,7 +3,7 @@
  */
 import { jsonText, type JsonScalar } from '../../lib/text/json.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
-import { restoreEscapes } from './tokens.ts';
+import { restoreEscapes, unfilled } from './tokens.ts';
 
 export type Report = (code: string, message: string, hint?: string) => void;
 
@@ -78,7 +78,7 @@ export function lookUp(params: ParamSource, rest: string, report: Report): strin
     cases.set(arm.slice(0, equals).trim(), arm.slice(equals + 1));
   }
   const param = findParam(params, name.trim(), report);
-  if (param === undefined) return '';
+  if (param === undefined) return unfilled(`map:${rest}`);
   const text = jsonText(param.value);
   const found = cases.get(text) ?? cases.get('*');
   if (found !== undefined) return found;

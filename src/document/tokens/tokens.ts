@@ -9,11 +9,20 @@ import { MAX_TOKEN_DEPTH } from '../text/limits.ts';
 const LITERAL_DOLLAR = '$\u0000';
 const ESCAPED = `${LITERAL_DOLLAR}{`;
 
+const UNFILLED = '${unfilled:';
+
 /**
- * Stands for a text that is not known yet; a tree that holds it is only for finding out what else
- * is needed.
+ * Stands for a token whose text is not known, because a secret still has to be asked for or the
+ * token is at fault: a tree that holds it is only for finding out what else is needed or wrong. To
+ * whoever reads the tree it is a token that is not filled in yet.
  */
-export const PENDING = '\u0000\u0000';
+export function unfilled(body: string): string {
+  return `${UNFILLED}${body.replaceAll(/[${}]/g, '')}}`;
+}
+
+export function isUnfilled(text: string): boolean {
+  return text.includes(UNFILLED);
+}
 
 export interface TokenHandlers {
   /**

@@ -1,5 +1,6 @@
 import { ConfigError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
+import { loadToPlan } from '../../plan/load-to-plan.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import type { Plan } from '../../plan/plan.ts';
 import { outsideOf, readDocument } from '../../runs/planning/open-document.ts';
@@ -73,11 +74,14 @@ async function planOf(
 const MASK = '***';
 
 async function look(document: SubmittedDocument, context: JobContext): Promise<Looked> {
-  const read = await readDocument(document, context.env, {
-    ...outsideOf(context),
-    keepSecrets: true,
-    paramMode: 'placeholders',
-  });
-  const plan = planDocument(read.document, context.parts, { cpus: context.cpus });
+  const { parts, cpus } = context;
+  const load = () =>
+    readDocument(document, context.env, {
+      ...outsideOf(context),
+      keepSecrets: true,
+      paramMode: 'placeholders',
+    });
+  const read = await loadToPlan(load, parts, { cpus });
+  const plan = planDocument(read.document, parts, { cpus });
   return { plan, params: read.document.params };
 }

@@ -15,6 +15,7 @@ import {
 } from '../../lib/text/json.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
 import { IssueList } from '../../plan/issue-list.ts';
+import { loadToPlan } from '../../plan/load-to-plan.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import { PartPlanner, reportUnknownType } from '../../plan/plan-part.ts';
 import { defineJob, type JobContext } from '../../runs/worker/define-job.ts';
@@ -69,12 +70,12 @@ export const checkTemplateJob = defineJob({
 });
 
 /** Throws `ConfigError`. No variable, file or secret is read. */
-function checkTemplate(
+async function checkTemplate(
   { template, base }: RequestOf<'check_template'>,
   context: JobContext,
-): CheckedTemplate {
+): Promise<CheckedTemplate> {
   const document = readTemplate(template);
-  if (document.kind === 'pipeline') checkPipeline({ template, base }, context);
+  if (document.kind === 'pipeline') await checkPipeline({ template, base }, context);
   else {
     const issues = [...partFaults(document, context.parts), ...lint(document)];
     if (issues.length > 0) throw new ConfigError(withPlaces(issues, document.locate));
@@ -91,23 +92,25 @@ function checkTemplate(
   };
 }
 
-function checkPipeline(
+async function checkPipeline(
   { template, base }: Omit<RequestOf<'check_template'>, 'kind'>,
   { env, parts, cpus }: JobContext,
-): void {
+): Promise<void> {
   const { body, format } = template;
-  const document = loadDocument(body, {
-    format,
-    origin: { kind: 'submitted' },
-    variables: {},
-    readFile: () => new Uint8Array(),
-    redactor: env.redactor,
-    secretManagers: parts.secrets,
-    keepSecrets: true,
-    keepOutside: true,
-    paramMode: 'placeholders',
-    ...(base === null ? {} : { base: parseJson(base) as JsonObject }),
-  });
+  const load = () =>
+    loadDocument(body, {
+      format,
+      origin: { kind: 'submitted' },
+      variables: {},
+      readFile: () => new Uint8Array(),
+      redactor: env.redactor,
+      secretManagers: parts.secrets,
+      keepSecrets: true,
+      keepOutside: true,
+      paramMode: 'placeholders',
+      ...(base === null ? {} : { base: parseJson(base) as JsonObject }),
+    });
+  const document = await loadToPlan(load, parts, { cpus });
   planDocument(document, parts, { cpus });
 }
 

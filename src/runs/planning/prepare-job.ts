@@ -2,6 +2,7 @@
 import { CheckedValues } from '../../kit/checked-values.ts';
 import { systemClock } from '../../lib/time/clock.ts';
 import type { Redactor } from '../../lib/redact.ts';
+import { loadToPlan } from '../../plan/load-to-plan.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import { prepareJobSchema, type RequestOf } from '../../wire/job.ts';
 import type { PlanSummary } from '../../wire/plan-summary.ts';
@@ -51,17 +52,20 @@ export async function prepareDocument(
   const { env, parts, cpus } = options;
   const watch = new OutsideWatch();
   const outside = outsideOf(options);
-  const read = await readDocument(document, env, {
-    ...outside,
-    variables: watch.variables(outside.variables),
-    readFile: watch.calls(outside.readFile),
-    ask: watch.calls(outside.ask),
-  });
+  const range = isRange ? { backfill: 'kept' as const } : {};
+  const load = () =>
+    readDocument(document, env, {
+      ...outside,
+      variables: watch.variables(outside.variables),
+      readFile: watch.calls(outside.readFile),
+      ask: watch.calls(outside.ask),
+    });
+  const read = await loadToPlan(load, parts, { cpus, ...range });
   const reads = holdsSecrets(env.redactor, watch.reads) ? undefined : watch.reads;
   const plan = planDocument(read.document, parts, {
     cpus,
     ...(reads === undefined ? {} : { check: checked.check }),
-    ...(isRange ? { backfill: 'kept' as const } : {}),
+    ...range,
   });
   refuseFiles(plan, env.cwd, read.document.locate);
   const notified = notifiedPlanOf(plan);
