@@ -65,91 +65,93 @@ const commit = (sink: Sink, id: number, token: string): Promise<void> =>
 const storedToken = (subject: SinkSubject, config: JsonObject): Promise<string | undefined> =>
   subject.using(config, (sink) => last(sink));
 
-const late: SinkClause = {
+/** What an execution tries that another one takes over, and what is there when it has ended. */
+interface Scene {
+  readonly name: string;
+  readonly title: string;
+  play(earlier: Sink, later: Sink): Promise<void>;
+  readonly left: { readonly ids: readonly number[]; readonly token: string | undefined };
+}
+
+/** The page with which the later execution goes on behind the scene. */
+const NEXT = 9;
+
+function clauseOf({ name, title, play, left }: Scene): SinkClause {
+  return {
+    name,
+    title,
+    inapplicable: noTokens,
+    async check(subject) {
+      const to = await subject.fresh();
+      await withBoth(subject, to.config, async (earlier, later) => {
+        await play(earlier, later);
+        await end(earlier);
+        await subject.expectRows(to, rows(...left.ids), 'when the earlier execution has ended');
+        const token = await storedToken(subject, to.config);
+        assert.equal(token, left.token, 'the watermark was moved');
+        await commit(later, NEXT, 'last');
+      });
+      await subject.expectRows(to, rows(...left.ids, NEXT), 'after the later execution went on');
+      assert.equal(await storedToken(subject, to.config), 'last');
+    },
+  };
+}
+
+const late = clauseOf({
   name: 'taken-over',
   title: 'commits nothing of an execution that a later one has taken over',
-  inapplicable: noTokens,
-  async check(subject) {
-    const to = await subject.fresh();
-    await withBoth(subject, to.config, async (earlier, later) => {
-      await last(earlier);
-      await commit(earlier, 1, 'one');
-      assert.equal(await last(later), 'one', 'what the later one goes on after');
-      for (const at of ['the first', 'the second'])
-        await assertRefused(
-          commit(earlier, 2, 'two'),
-          `${at} page of an execution that was taken over`,
-        );
-      await end(earlier);
-      await subject.expectRows(to, rows(1), 'after pages of an execution that was taken over');
-      assert.equal(await storedToken(subject, to.config), 'one', 'the watermark was moved');
-      await commit(later, 3, 'next');
-    });
-    await subject.expectRows(to, rows(1, 3), 'after the later execution went on');
-    assert.equal(await storedToken(subject, to.config), 'next');
+  async play(earlier, later) {
+    await last(earlier);
+    await commit(earlier, 1, 'one');
+    assert.equal(await last(later), 'one', 'what the later one goes on after');
+    for (const at of ['the first', 'the second'])
+      await assertRefused(
+        commit(earlier, 2, 'two'),
+        `${at} page of an execution that was taken over`,
+      );
   },
-};
+  left: { ids: [1], token: 'one' },
+});
 
-const held: SinkClause = {
+const held = clauseOf({
   name: 'taken-over-held',
   title: 'commits no page that an execution held when a later one took over',
-  inapplicable: noTokens,
-  async check(subject) {
-    const to = await subject.fresh();
-    await withBoth(subject, to.config, async (earlier, later) => {
-      await last(earlier);
-      await commit(earlier, 1, 'one');
-      await tokensOf(earlier).hold(page(2));
-      await last(later);
-      await commit(later, 3, 'next');
-      await assertRefused(commit(earlier, 4, 'two'), 'a page that follows one that was held');
-      await end(earlier);
-    });
-    await subject.expectRows(to, rows(1, 3), 'after a page that was held');
-    assert.equal(await storedToken(subject, to.config), 'next', 'the watermark was moved');
+  async play(earlier, later) {
+    await last(earlier);
+    await commit(earlier, 1, 'one');
+    await tokensOf(earlier).hold(page(2));
+    await last(later);
+    await commit(later, 3, 'next');
+    await assertRefused(commit(earlier, 4, 'two'), 'a page that follows one that was held');
   },
-};
+  left: { ids: [1, 3], token: 'next' },
+});
 
-const opened: SinkClause = {
+const opened = clauseOf({
   name: 'taken-over-open',
   title: 'gives the place to no execution that opens it behind a later one',
-  inapplicable: noTokens,
-  async check(subject) {
-    const to = await subject.fresh();
-    await withBoth(subject, to.config, async (earlier, later) => {
-      await last(later);
-      await commit(later, 1, 'one');
-      await assertRefused(last(earlier), 'an execution that opens the place behind a later one');
-      await assertRefused(commit(earlier, 2, 'two'), 'its page');
-      await end(earlier);
-      await subject.expectRows(to, rows(1), 'after an execution that came too late');
-      await commit(later, 3, 'next');
-    });
-    await subject.expectRows(to, rows(1, 3), 'after the later execution went on');
-    assert.equal(await storedToken(subject, to.config), 'next');
+  async play(earlier, later) {
+    await last(later);
+    await commit(later, 1, 'one');
+    await assertRefused(last(earlier), 'an execution that opens the place behind a later one');
+    await assertRefused(commit(earlier, 2, 'two'), 'its page');
   },
-};
+  left: { ids: [1], token: 'one' },
+});
 
-const fresh: SinkClause = {
+const fresh = clauseOf({
   name: 'taken-over-empty',
   title: 'commits nothing of an execution that was taken over before there was anything',
-  inapplicable: noTokens,
-  async check(subject) {
-    const to = await subject.fresh();
-    await withBoth(subject, to.config, async (earlier, later) => {
-      await last(earlier);
-      assert.equal(await last(later), undefined);
-      await assertRefused(
-        commit(earlier, 1, 'one'),
-        'the first page of an execution that was taken over',
-      );
-      await end(earlier);
-      await subject.expectRows(to, [], 'after a page of an execution that was taken over');
-      await commit(later, 2, 'one');
-    });
-    await subject.expectRows(to, rows(2), 'after the later execution went on');
+  async play(earlier, later) {
+    await last(earlier);
+    assert.equal(await last(later), undefined);
+    await assertRefused(
+      commit(earlier, 1, 'one'),
+      'the first page of an execution that was taken over',
+    );
   },
-};
+  left: { ids: [], token: undefined },
+});
 
 const racing: SinkClause = {
   name: 'taken-over-racing',
