@@ -26,7 +26,8 @@
  *
  * Null is null for each type. Dates and times that ISO 8601 cannot express (before year 1, after
  * year 9999, `infinity`) keep the text of their database. Arrays of several dimensions, which their
- * type does not tell, are lists in lists, and those that do not count from one keep their text.
+ * type does not tell, are lists in lists. Those that do not count from one keep their text, and those
+ * of several dimensions whose items are documents, because such an item may be a list itself.
  */
 
 import type { JsonValue } from '../lib/text/json.ts';

@@ -27,8 +27,8 @@ const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 /** How databases write what ISO 8601 cannot express. */
 const BEYOND_ISO = /^(?:-?infinity|.* BC|[+-]?\d{5,}-.*|.* \(BC\))$/;
-/** How PostgreSQL writes an array whose items are not counted from one. */
-const ARRAY_BOUNDS = /^\[[-\d:[\]]+\]=\{/;
+/** How PostgreSQL writes an array that no list can say. */
+const ARRAY_TEXT = /^(?:\[[-\d:[\]]+\]=\{|\{\{)/;
 
 export function isBase64(text: string): boolean {
   return BASE64.test(text);
@@ -64,7 +64,7 @@ export function hasTypeForm(value: JsonValue, type: RecordType): boolean {
 
 /** Arrays of databases may have several dimensions, which their type does not tell. */
 function isListOf(value: JsonValue, item: RecordType): boolean {
-  if (!Array.isArray(value)) return typeof value === 'string' && ARRAY_BOUNDS.test(value);
+  if (!Array.isArray(value)) return typeof value === 'string' && ARRAY_TEXT.test(value);
   return value.every(
     (one) => hasTypeForm(one, item) || (Array.isArray(one) && isListOf(one, item)),
   );

@@ -1,10 +1,10 @@
 /** Arrays of PostgreSQL on their way to other systems and back. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDuckdb } from '../../src/lib/sql/duckdb.ts';
 import type { JsonObject } from '../../src/lib/text/json.ts';
 import { planDocument } from '../../src/plan/plan-document.ts';
@@ -35,11 +35,16 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function move(source: JsonObject, sink: JsonObject): Promise<void> {
-  const document = { version: 1, name: 'move', pipeline: { source, sink } };
+async function move(
+  source: JsonObject,
+  sink: JsonObject,
+  transforms: readonly JsonObject[] = [],
+): Promise<void> {
+  const document = { version: 1, name: 'move', pipeline: { source, transforms, sink } };
   const plan = planDocument(load(JSON.stringify(document), { format: 'json' }), parts, { cpus: 1 });
   const outcome = await run(plan);
-  expect(outcome.invocations.map(({ error }) => error)).toEqual([null]);
+  const [invocation] = outcome.invocations;
+  if (invocation?.error !== null) throw new Error(invocation?.error.message);
 }
 
 const held = () => ({
@@ -157,4 +162,98 @@ test('they are arrays in JSON, and their text in SQLite', async () => {
     type: 'text',
   });
   written.close();
+});
+
+interface Passage {
+  readonly name: string;
+  readonly to: (folder: string) => JsonObject;
+  readonly from: (folder: string) => JsonObject;
+}
+
+const PASSAGES: readonly Passage[] = [
+  {
+    name: 'JSON Lines',
+    to: (path) => ({ type: 'jsonl', config: { path: join(path, 'p.jsonl') } }),
+    from: (path) => ({ type: 'jsonl', config: { path: join(path, 'p.jsonl') } }),
+  },
+  {
+    name: 'SQLite',
+    to: (path) => ({
+      type: 'sqlite',
+      config: {
+        database_url: join(path, 'p.sqlite'),
+        table_name: 'p',
+        column_mapping: 'auto_map',
+        write_mode: 'overwrite',
+      },
+    }),
+    from: (path) => ({
+      type: 'sqlite',
+      config: { database_url: join(path, 'p.sqlite'), query: 'SELECT * FROM p' },
+    }),
+  },
+];
+
+const into = (name: string): JsonObject => ({
+  type: 'postgres',
+  config: { connection_url: database.url, table_name: name, column_mapping: 'auto_map' },
+});
+
+/** A stage that looks at records and changes none. */
+const RECORDS = [{ type: 'filter', config: { path: 'id', op: 'ne', value: 77 } }];
+const LANES = [
+  { lane: 'columns', stages: [] },
+  { lane: 'records', stages: RECORDS },
+];
+
+describe.each(PASSAGES)('through $name into a table that is there', ({ to, from }) => {
+  test.each(LANES)('bytes are the same bytes as $lane', async ({ stages }) => {
+    const path = await mkdtemp(join(folder, 'passage-'));
+    await client.query(`DROP TABLE IF EXISTS here, there;
+      CREATE TABLE here (id int, one bytea, many bytea[]);
+      INSERT INTO here VALUES (1, '\\x6869', ARRAY['\\x00ff'::bytea, NULL, '\\x']), (2, '\\x', '{}'), (3, NULL, NULL);
+      CREATE TABLE there (LIKE here)`);
+    const query = 'SELECT * FROM here ORDER BY id';
+    await move({ type: 'postgres', config: { connection_url: database.url, query } }, to(path));
+    await move(from(path), into('there'), stages);
+    expect(await rowsOf('there')).toEqual(await rowsOf('here'));
+  });
+
+  test.each(LANES)('documents keep the decimals of their numbers as $lane', async ({ stages }) => {
+    const path = await mkdtemp(join(folder, 'passage-'));
+    const lines = join(path, 'here.jsonl');
+    await writeFile(lines, '{"id":1,"docs":[1.50,[1,2.0],{"a":[1.10]},"x"]}');
+    await move({ type: 'jsonl', config: { path: lines } }, to(path));
+    await client.query('DROP TABLE IF EXISTS there; CREATE TABLE there (id int, docs json[])');
+    await move(from(path), into('there'), stages);
+    const { rows } = await client.query<{ item: string }>(
+      'SELECT item::text FROM there, unnest(docs) AS d(item)',
+    );
+    expect(rows.map(({ item }) => item)).toEqual(['1.50', '[1,2.0]', '{"a":[1.10]}', '"x"']);
+  });
+});
+
+test.each(LANES)('items that are JSON lists or nulls stay such as $lane', async ({ stages }) => {
+  await client.query(`DROP TABLE IF EXISTS here, there;
+    CREATE TABLE here (id int, raw json[], docs jsonb[]);
+    INSERT INTO here VALUES (1, ARRAY['[1,2.0]', 'null', NULL, '1.50']::json[], ARRAY['[1]', '[null]']::jsonb[]),
+      (2, '{{1,2.0},{null,4}}', ARRAY[ARRAY['[1]'], ARRAY['null']]::jsonb[]);
+    CREATE TABLE there (LIKE here)`);
+  const query = 'SELECT * FROM here ORDER BY id';
+  const source = { type: 'postgres', config: { connection_url: database.url, query } };
+  await move(source, into('there'), stages);
+  expect(await rowsOf('there')).toEqual(await rowsOf('here'));
+});
+
+test('a text that is neither base64 nor hexadecimal digits is refused for a column of bytes', async () => {
+  const lines = join(folder, 'letters.jsonl');
+  await client.query('DROP TABLE IF EXISTS there; CREATE TABLE there (one bytea)');
+  const source = { type: 'jsonl', config: { path: lines } };
+  await writeFile(lines, '{"one":"\\\\x00ff"}\n{"one":"AP8="}');
+  await move(source, into('there'));
+  expect((await client.query('SELECT DISTINCT one::text FROM there')).rows).toEqual([
+    { one: '\\x00ff' },
+  ]);
+  await writeFile(lines, '{"one":"hello"}');
+  await expect(move(source, into('there'))).rejects.toThrow('a value of `one` is not base64');
 });

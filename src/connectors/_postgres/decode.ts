@@ -48,7 +48,10 @@ export function decoderOf(
 ): Decoder {
   if (array !== undefined) {
     const item = decoderOf({ name: column, oid: array.item }, bigNumbers);
-    return (text) => decodeArray(text, array.delimiter, item);
+    const isOfDocuments = array.item === OID.json || array.item === OID.jsonb;
+    // A list in a list would be a document that is a list.
+    return (text) =>
+      isOfDocuments && text.startsWith('{{') ? text : decodeArray(text, array.delimiter, item);
   }
   switch (oid) {
     case OID.bool:

@@ -1,7 +1,7 @@
 /** Converts JSON values to text that the column's type can read. */
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { ConnectorError } from '../../lib/errors.ts';
-import { documentText, isLiteral, literalValue } from '../../lib/text/json-literal.ts';
+import { documentText, exactField, isLiteral, literalValue } from '../../lib/text/json-literal.ts';
 import type { RecordType } from '../../kit/record-schema.ts';
 import { isBase64 } from '../../kit/typed-values.ts';
 import type { LiveColumn } from '../_sql/driver.ts';
@@ -23,15 +23,19 @@ export function encoderOf(column: Encoded): Encoder {
     return holdsDocuments(column)
       ? (value) => (value === null ? null : documentText(value))
       : documentOrText;
-  if (type?.kind === 'binary' && sqlType === 'bytea') return byteaEncoder(column.name);
+  if (sqlType === 'bytea' && takesBytes(type)) return byteaEncoder(column);
   if (sqlType.endsWith('[]')) {
-    const item = encoderOf({
-      name: column.name,
-      sqlType: sqlType.slice(0, -2),
-      type: type?.kind === 'list' ? type.item : undefined,
-    });
-    const between = delimiterOf(sqlType);
-    return (value) => (Array.isArray(value) ? arrayText(value, item, between) : plainText(value));
+    const itemType = sqlType.slice(0, -2);
+    const items: ArrayItems = {
+      encode: encoderOf({
+        name: column.name,
+        sqlType: itemType,
+        type: type?.kind === 'list' ? type.item : undefined,
+      }),
+      delimiter: delimiterOf(sqlType),
+      areDocuments: isJsonType(itemType),
+    };
+    return (value) => (Array.isArray(value) ? arrayText(value, items) : plainText(value));
   }
   const plain = unrounded(column) ?? plainText;
   return type !== undefined && ERAS.has(type.kind) ? inItsEra(plain) : plain;
@@ -78,13 +82,30 @@ export function holdsDocuments({ type }: Pick<Encoded, 'type'>): boolean {
 
 const DOCUMENTS: ReadonlySet<string> = new Set(['json', 'list', 'struct', 'map']);
 
-function byteaEncoder(name: string): Encoder {
+/**
+ * Whether a text for a column of bytes is base64: in files and documents, which say no types, bytes
+ * have no other form. A text that its source knows as one stands for its letters.
+ */
+export function takesBytes(type: RecordType | undefined): boolean {
+  return type === undefined || type.kind === 'binary' || type.kind === 'json';
+}
+
+/** How the server writes bytes: no base64, because of the backslash. */
+const HEX = /^\\x(?:[0-9a-f]{2})*$/i;
+
+function byteaEncoder({ name, type }: Encoded): Encoder {
   return (value) => {
     if (value === null) return null;
-    if (typeof value === 'string' && isBase64(value))
-      return `\\x${Buffer.from(value, 'base64').toString('hex')}`;
+    const plain = isLiteral(value) ? literalValue(value) : value;
+    if (typeof plain === 'string') {
+      if (isBase64(plain)) return `\\x${Buffer.from(plain, 'base64').toString('hex')}`;
+      if (type?.kind !== 'binary' && HEX.test(plain)) return plain;
+    }
     throw new ConnectorError('data', `a value of \`${name}\` is not base64, as bytes are`, {
-      hint: 'leave the field as it was read, or write it into a text column',
+      hint:
+        type?.kind === 'binary'
+          ? 'leave the field as it was read, or write it into a text column'
+          : 'write bytes as base64 or as `\\x` and hexadecimal digits; a field that is known as text, as after `cast` to string, is stored as its letters',
     });
   };
 }
@@ -101,13 +122,20 @@ function plainText(value: JsonValue): string | null {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
-function arrayText(items: readonly JsonValue[], encode: Encoder, delimiter: string): string {
-  const parts = items.map((item) => {
-    if (Array.isArray(item)) return arrayText(item, encode, delimiter);
-    const text = encode(item);
+interface ArrayItems {
+  readonly encode: Encoder;
+  readonly delimiter: string;
+  /** A list among the items is a document, and no further dimension. */
+  readonly areDocuments: boolean;
+}
+
+function arrayText(list: JsonValue[], items: ArrayItems): string {
+  const parts = list.map((item, index) => {
+    if (Array.isArray(item) && !items.areDocuments) return arrayText(item, items);
+    const text = items.encode(exactField(list, String(index)));
     return text === null ? 'NULL' : `"${text.replace(/["\\]/g, '\\$&')}"`;
   });
-  return `{${parts.join(delimiter)}}`;
+  return `{${parts.join(items.delimiter)}}`;
 }
 
 const COPY_ESCAPES: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@ import type { SQLInputValue } from 'node:sqlite';
 import { exactField, isLiteral, literalValue } from '../text/json-literal.ts';
 import {
   jsonEqual,
-  parseJson,
+  parseData,
   stringifyJson,
   type JsonObject,
   type JsonValue,
@@ -155,7 +155,7 @@ export function fromSqlite(stored: unknown, declared: string | null): JsonValue 
 function fromText(text: string): JsonValue {
   if (!/^[\s]*[[{"\-0-9tfn]/.test(text)) return text;
   try {
-    return parseJson(text);
+    return parseData(text);
   } catch {
     return text;
   }

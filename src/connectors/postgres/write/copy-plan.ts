@@ -19,6 +19,7 @@ import {
   escaped,
   holdsDocuments,
   isJsonType,
+  takesBytes,
   type Encoded,
 } from '../../_postgres/encode.ts';
 import { roundingOf } from '../../_postgres/rounding.ts';
@@ -133,7 +134,7 @@ function isWhole(bytes: Uint8Array, start: number, end: number): boolean {
 function styleOf(column: Encoded): CellStyle {
   const sqlType = column.baseType ?? column.sqlType;
   if (isJsonType(sqlType)) return holdsDocuments(column) ? 'document' : 'json';
-  if (sqlType === 'bytea' && column.type?.kind === 'binary') return 'encoded';
+  if (sqlType === 'bytea' && takesBytes(column.type)) return 'encoded';
   return sqlType.endsWith('[]') ? 'list' : 'plain';
 }
 
