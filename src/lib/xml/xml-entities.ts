@@ -1,4 +1,5 @@
 /** The entities of an XML document. */
+import { characterOf, declarationsOf, withCharacters } from './xml-doctype.ts';
 import { endOfDoctype, replaceReferences } from './xml-scan.ts';
 
 const PREDEFINED: Readonly<Record<string, string>> = {
@@ -10,7 +11,7 @@ const PREDEFINED: Readonly<Record<string, string>> = {
 };
 /** A short document that refers to a long entity many times could make any amount of text. */
 const MAX_EXPANDED = 10_000_000;
-const DECLARATION = /<!ENTITY\s+([^\s%"'<>]+)\s+(?:"([^"]*)"|'([^']*)')\s*>/g;
+const DECLARATION = /^<!ENTITY\s+([^\s%"'<>]+)\s+(?:"([^"]*)"|'([^']*)')\s*>$/;
 
 /** The entities of one document: the predefined ones and those that its DOCTYPE declares. */
 export class Entities {
@@ -19,10 +20,12 @@ export class Entities {
 
   /** `text` is that of a DOCTYPE. */
   declare(text: string): void {
-    const declarations = text.replaceAll(/<!--[\s\S]*?-->/g, '').matchAll(DECLARATION);
-    for (const [, name = '', double, single] of declarations)
+    for (const declaration of declarationsOf(text)) {
+      const [, name = '', double, single] = DECLARATION.exec(declaration) ?? [];
       // The first declaration of a name is binding.
-      if (!this.#declared.has(name)) this.#declared.set(name, double ?? single ?? '');
+      if (name !== '' && !this.#declared.has(name))
+        this.#declared.set(name, double ?? single ?? '');
+    }
   }
 
   /**
@@ -49,6 +52,13 @@ export class Entities {
   /** What the parser looks names up in. */
   get table(): Record<string, string> {
     return new Proxy<Record<string, string>>({}, { get: (_, name) => this.#value(String(name)) });
+  }
+
+  /** The value of an attribute as it is declared, for one more element. */
+  attributeValue(declared: string): string {
+    return inOneLine(declared).replaceAll(/&([^;]*);/g, (_all, name: string) =>
+      name.startsWith('#') ? characterOf(name) : inOneLine(this.#value(name)),
+    );
   }
 
   #value(name: string): string {
@@ -117,19 +127,11 @@ function referencesIn(text: string): string[] {
   return [...text.matchAll(/&([^#;][^;]*);/g)].map(([, name = '']) => name);
 }
 
-function withCharacters(declared: string): string {
-  return declared.replaceAll(/&(#x[\dA-Fa-f]+|#\d+);/g, (_all, code: string) => characterOf(code));
-}
-
 function containsMarkup(name: string): Error {
   return new Error(`the entity \`&${name};\` contains markup, which cannot stand there`);
 }
 
-function characterOf(reference: string): string {
-  const code = reference.startsWith('#x')
-    ? Number.parseInt(reference.slice(2), 16)
-    : Number.parseInt(reference.slice(1), 10);
-  if (!(code > 0 && code <= 0x10ffff) || (code >= 0xd800 && code <= 0xdfff))
-    throw new Error(`\`&${reference};\` is no character`);
-  return String.fromCodePoint(code);
+/** In attributes, line ends and tabs are spaces. */
+function inOneLine(text: string): string {
+  return text.replaceAll(/[\t\r\n]/g, ' ');
 }

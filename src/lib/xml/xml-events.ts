@@ -1,6 +1,7 @@
 import type { SaxesParser } from 'saxes';
 import { ConnectorError, messageOf } from '../errors.ts';
 import { lazyLibrary } from '../lazy.ts';
+import { DeclaredAttributes } from './xml-attributes.ts';
 import { Entities } from './xml-entities.ts';
 
 const library = lazyLibrary<typeof import('saxes')>('saxes');
@@ -23,12 +24,16 @@ export function parseXmlEvents(chunks: Iterable<string>, name: string, handler: 
   const open: string[] = [];
   let closed = '';
   const entities = new Entities();
-  parser.on('doctype', (text) => entities.declare(text));
+  const declared = new DeclaredAttributes(entities);
+  parser.on('doctype', (text) => {
+    entities.declare(text);
+    declared.declare(text);
+  });
   parser.ENTITIES = entities.table;
   parser.on('opentag', (tag) => {
     if (open.push(tag.name) > MAX_DEPTH)
       throw new Error(`its elements are nested more than ${MAX_DEPTH} levels deep`);
-    handler.open(tag.name, tag.attributes);
+    handler.open(tag.name, declared.of(tag.name, tag.attributes));
   });
   parser.on('closetag', (tag) => {
     open.pop();

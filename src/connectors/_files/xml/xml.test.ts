@@ -58,6 +58,64 @@ describe('the text of an element', () => {
   });
 });
 
+describe('a DOCTYPE', () => {
+  const LIST = '<!ATTLIST a n CDATA "no" k (p|q) "q" i CDATA #IMPLIED f CDATA #FIXED "x">';
+  it.each<[string, string, string, JsonValue]>([
+    ['gives attributes', LIST, '<a n="1">t</a>', { '@n': '1', '@k': 'q', '@f': 'x', '#text': 't' }],
+    ['gives them to elements without any', LIST, '<a/>', { '@n': 'no', '@k': 'q', '@f': 'x' }],
+    [
+      'is bound to its first declaration of an attribute',
+      '<!ATTLIST a n CDATA "1"><!ATTLIST a n CDATA "2" m CDATA "3">',
+      '<a/>',
+      { '@n': '1', '@m': '3' },
+    ],
+    [
+      'may refer to entities in values',
+      '<!ENTITY e "v&#10;"><!ATTLIST a n CDATA "&e;\n&#65;&#9;">',
+      '<a/>',
+      { '@n': 'v  A\t' },
+    ],
+    [
+      'says which attributes are names, whose white space goes',
+      '<!ATTLIST a n NMTOKENS #IMPLIED t CDATA #IMPLIED>',
+      '<a n="  p   q " t="  p   q "/>',
+      { '@n': 'p q', '@t': '  p   q ' },
+    ],
+    [
+      'may keep white space',
+      '<!ATTLIST a xml:space (default|preserve) "preserve">',
+      '<a> x </a>',
+      { '@xml:space': 'preserve', '#text': ' x ' },
+    ],
+    [
+      'has declarations in parameter entities',
+      `<!ENTITY % p "<!ATTLIST a n CDATA 'y'> <!ENTITY e 'v'>"> %p;`,
+      '<a>&e;</a>',
+      { '@n': 'y', '#text': 'v' },
+    ],
+    [
+      'declares nothing in instructions',
+      '<?p <!ENTITY e "no"> ?><!ENTITY e "v">',
+      '<a>&e;</a>',
+      'v',
+    ],
+    ['declares nothing in comments', '<!-- <!ENTITY e "no"> --><!ENTITY e "v">', '<a>&e;</a>', 'v'],
+    ['may have comments in entities', '<!ENTITY e "a<!-- c -->b">', '<a>&e;</a>', 'ab'],
+  ])('%s', (_title, declarations, content, value) => {
+    const head = `<!DOCTYPE all PUBLIC "-//x//it's" "a<b.dtd" [${declarations}]>`;
+    expect(only(content, head)).toEqual(value);
+  });
+
+  it('whose parameter entities would make too much of it is refused', () => {
+    const more = Array.from({ length: 9 }, (_, index) => {
+      const inner = `&#37;p${index};`.repeat(10);
+      return `<!ENTITY % p${index + 1} "${inner}">`;
+    });
+    const head = `<!DOCTYPE all [<!ENTITY % p0 "${' '.repeat(10)}">${more.join('')}%p9;]>`;
+    expect(() => only('<a/>', head)).toThrow('expands to more than 10000000 characters');
+  });
+});
+
 describe('a document', () => {
   it('gives its records in its order, whatever they are called', () => {
     const text = '<all><a>1</a><b>2</b><a>3</a><g><a>4</a></g></all>';
