@@ -14,7 +14,7 @@ const DEFAULT_COLUMN = 'data';
  * Accepts `auto_map`, `{json: {column}}` or `{jsonb: {column}}`, and also `{type: …, column}` and
  * the words alone.
  */
-export function columnMapping() {
+export function columnMapping(byDefault: 'auto_map' | 'json' = 'json') {
   const column = text()
     .default(DEFAULT_COLUMN)
     .meta({ description: 'Column that holds the record.' });
@@ -37,10 +37,11 @@ export function columnMapping() {
   ]);
   return z
     .preprocess((value) => value ?? undefined, written.optional())
-    .transform(normalize)
+    .transform((value) => normalize(value ?? byDefault))
     .meta({
       description:
-        'How a record becomes a row: `auto_map` stores every field in its own column, `{json: {column}}` stores the record in one column (default: `data`).',
+        'How a record becomes a row: `auto_map` stores every field in its own column, `{json: {column}}` stores the record in one column (default: `data`).' +
+        (byDefault === 'json' ? '' : ' Unset: `auto_map`.'),
       examples: ['auto_map', { json: { column: 'data' } }],
     });
 }
@@ -48,11 +49,9 @@ export function columnMapping() {
 function normalize(written: unknown): ColumnMapping {
   const value = written as
     | string
-    | { type?: string; column?: string; json?: { column: string }; jsonb?: { column: string } }
-    | undefined;
+    | { type?: string; column?: string; json?: { column: string }; jsonb?: { column: string } };
   if (value === 'auto_map') return { kind: 'auto' };
-  if (value === undefined || typeof value === 'string')
-    return { kind: 'json', column: DEFAULT_COLUMN };
+  if (typeof value === 'string') return { kind: 'json', column: DEFAULT_COLUMN };
   if (value.type === 'auto_map') return { kind: 'auto' };
   return {
     kind: 'json',

@@ -8,6 +8,7 @@ import {
   type IcebergSinkConfig,
   type IcebergSourceConfig,
 } from './config.ts';
+import { propertyDoubts } from './properties.ts';
 
 const REST = { type: 'rest', uri: 'https://catalog.example.com', warehouse: 'lake' };
 const SQL = { type: 'sql', uri: 'sqlite:///data/catalog.db', warehouse: 's3://lake/warehouse' };
@@ -31,6 +32,7 @@ export const icebergSource = defineSource<IcebergSourceConfig>({
     bookmarks: mode === 'incremental',
     encodings: [],
   }),
+  doubts: propertyDoubts,
   datasetUri: ({ catalog, table }) => `iceberg://${catalog.type}/${table}`,
   divides: () => 'files',
   open: async (config, context) =>
@@ -66,6 +68,7 @@ export const icebergSink = defineSink<IcebergSinkConfig>({
     schema: merges ? 'none' : 'read',
     rollback: 'keeps no rollback log; earlier snapshots of the table can be read and restored',
   }),
+  doubts: propertyDoubts,
   datasetUri: ({ catalog, namespace, table }) =>
     `iceberg://${catalog.type}/${[...namespace, table].join('.')}`,
   // The address of a data set tells neither the catalog nor the warehouse.

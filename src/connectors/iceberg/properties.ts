@@ -1,4 +1,7 @@
 /** `properties` of a catalog: which there are, and what is wrong with those that are given. */
+import type { Doubt } from '../../kit/source.ts';
+import { nearest } from '../../lib/text/nearest.ts';
+import { joinPath } from '../../lib/text/text-path.ts';
 import { storageFault, storageFaults, STORAGE_NAMES } from './storage-properties.ts';
 
 type CatalogType = 'rest' | 'sql' | 'file' | 'glue' | 'hms';
@@ -28,15 +31,14 @@ export function propertyFaults(
   type: CatalogType,
   given: Readonly<Record<string, string>>,
 ): readonly PropertyFault[] {
-  const known = [...OF_TYPE[type], ...STORAGE_NAMES];
   const faults = Object.entries(given).flatMap(([name, value]): PropertyFault[] => {
-    const isHeader = type === 'rest' && name.startsWith(HEADER) && name.length > HEADER.length;
-    if (!isHeader && !known.includes(name))
+    const meant = isKnown(type, name) ? undefined : nearest(name, namesOf(type));
+    if (meant !== undefined)
       return [
         {
           path: name,
           message: `a catalog of type \`${type}\` has no such property`,
-          hint: `known are ${known.map((one) => `\`${one}\``).join(', ')}`,
+          hint: `did you mean \`${meant}\`?`,
         },
       ];
     const fault = storageFault(name, value);
@@ -48,4 +50,35 @@ export function propertyFaults(
     hint,
   }));
   return [...faults, ...keys];
+}
+
+/**
+ * Properties for other programs, which documents from elsewhere have. One that is nearly the name
+ * of ours is a mistake.
+ */
+export function propertyDoubts({
+  catalog: { type, properties = {} },
+}: {
+  readonly catalog: {
+    readonly type: CatalogType;
+    readonly properties?: Readonly<Record<string, string>> | undefined;
+  };
+}): readonly Doubt[] {
+  return Object.keys(properties)
+    .filter((name) => !isKnown(type, name))
+    .map((name) => ({
+      code: 'no_effect',
+      path: joinPath('catalog.properties', name),
+      message: `a catalog of type \`${type}\` has no use for \`${name}\``,
+      hint: `remove it; what has an effect is ${namesOf(type).join(', ')}`,
+    }));
+}
+
+function namesOf(type: CatalogType): readonly string[] {
+  return [...OF_TYPE[type], ...STORAGE_NAMES];
+}
+
+function isKnown(type: CatalogType, name: string): boolean {
+  const isHeader = type === 'rest' && name.startsWith(HEADER) && name.length > HEADER.length;
+  return isHeader || namesOf(type).includes(name);
 }

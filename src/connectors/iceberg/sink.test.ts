@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, assert, beforeEach, describe, expect, test, vi } from 'vitest';
 import { latestMetadata, rowsOfTable } from '../../../test/conformance/fixtures/iceberg.ts';
 import { sinkContext } from '../../../test/fakes/env.ts';
 import { Page } from '../../kit/page.ts';
@@ -411,4 +411,15 @@ test('settings that say too much, too little or something wrong are told', () =>
   for (const one of refused) expect([one, faults({ catalog: one }).length]).toEqual([one, 1]);
   for (const uri of ['jdbc:sqlite:/x.db', 'sqlite:////x.db', 'postgresql+psycopg2://u:p@h/d'])
     expect(faults({ catalog: { type: 'sql', uri, warehouse: 's3a://x/y' } })).toEqual([]);
+});
+
+test('properties that catalogs of other programs have are taken, and told to change nothing', () => {
+  const properties = { 'py-io-impl': 'x', 'rest.signing-name': 's', 's3.region': 'eu-north-1' };
+  const catalog = { type: 'rest', uri: 'http://x', properties };
+  const checked = check(icebergSink.config, { catalog, namespace: ['ns'], table: 't' });
+  assert(checked.ok);
+  expect(icebergSink.doubts?.(checked.value).map(({ code, path }) => [code, path])).toEqual([
+    ['no_effect', 'catalog.properties.py-io-impl'],
+    ['no_effect', 'catalog.properties["rest.signing-name"]'],
+  ]);
 });

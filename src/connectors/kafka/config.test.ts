@@ -112,6 +112,16 @@ it('raw properties that change nothing are told, with what does', () => {
   expect(kafkaSink.doubts?.(sink({ extra_client_config }))).toHaveLength(1);
 });
 
+it.each(['message.max.bytes', 'max.request.size', 'receive.message.max.bytes'])(
+  '`%s` of documents from elsewhere is taken, and told to change nothing',
+  (name) => {
+    const doubts = kafkaSink.doubts?.(sink({ extra_client_config: { [name]: 10_000_000 } }));
+    expect(doubts?.map(({ code, path }) => [code, path])).toEqual([
+      ['no_effect', `extra_client_config["${name}"]`],
+    ]);
+  },
+);
+
 it.each<[string, JsonObject]>([
   ['beside the format', { value_format: 'confluent_avro', schema_registry: REGISTRY }],
   ['in it', { value_format: { type: 'confluent_avro', schema_registry: REGISTRY } }],

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { assert, describe, expect, test } from 'vitest';
 import type { ZodType } from 'zod';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
@@ -68,6 +68,16 @@ describe('queries of Oracle', () => {
     expect(issues.join()).toContain(message);
   });
 
+  test('a strict comparison with the bookmark is a doubt, as elsewhere', () => {
+    const query = 'SELECT * FROM t WHERE a > :bookmark';
+    const replication = { type: 'incremental', column: 'a', initial_value: 1 };
+    const checked = check(oracleSource.config, { ...LOGIN, ...place, query, replication });
+    assert(checked.ok);
+    expect(oracleSource.doubts?.(checked.value)?.map(({ code, path }) => [code, path])).toEqual([
+      ['may_miss_records', 'query'],
+    ]);
+  });
+
   test('tokens are bound outside of texts, names and comments only', () => {
     const { sql, values } = compileQuery({
       query: `SELECT ':1', "a:1", q'{:1 '}', :1 /* :1 */ FROM t WHERE b = \${p.x}; `,
@@ -84,6 +94,15 @@ describe('queries of Oracle', () => {
       'WITH a AS (SELECT 1 AS x FROM DUAL),\nsvc AS (\nSELECT * FROM a\n) SELECT * FROM svc',
     );
   });
+});
+
+test('a sink stores fields in columns where nothing else is said', () => {
+  const keyed = { ...LOGIN, host: 'h', service_name: 's', table: 't', key: ['id'] };
+  const checked = check(oracleSink.config, { ...keyed, write_mode: 'upsert' });
+  assert(checked.ok);
+  expect(checked.value.column_mapping).toEqual({ kind: 'auto' });
+  const column = { json: { column: 'doc' } };
+  expect(issuesOf(oracleSink, { ...keyed, column_mapping: column })).toEqual([]);
 });
 
 describe('names of Oracle', () => {

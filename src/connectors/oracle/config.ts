@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { batchSize, finding, optional, text } from '../../kit/schema.ts';
+import { columnMapping } from '../_sql/column-mapping.ts';
+import { addFaults, doubtsAmong, type QueryFault } from '../_sql/query-fault.ts';
 import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
 import { connections, replication, scalar, shard, stateKey } from '../_sql/source-fields.ts';
 import { checkEndpoint, connectionFields, statementTimeout } from './fields.ts';
@@ -32,13 +34,18 @@ export const oracleSourceConfig = z.lazy(() =>
     })
     .superRefine((config, ctx) => {
       checkEndpoint(config, ctx);
-      const { query, params, replication: how } = config;
-      const isIncremental = how.type === 'incremental';
-      for (const { message, hint } of queryFaults(query, { isIncremental, params: params.length }))
-        ctx.addIssue(finding('invalid_value', message, { path: ['query'], hint }));
+      addFaults(faultsOf(config), ctx);
     }),
 );
 export type OracleSourceConfig = z.output<typeof oracleSourceConfig>;
+
+type Query = Pick<OracleSourceConfig, 'query' | 'params' | 'replication'>;
+
+function faultsOf({ query, params, replication: { type } }: Query): QueryFault[] {
+  return queryFaults(query, { isIncremental: type === 'incremental', params: params.length });
+}
+
+export const queryDoubts = (config: Query) => doubtsAmong(faultsOf(config));
 
 export const oracleSinkConfig = z.lazy(() => {
   const { table_name: _named, ...shared } = sqlSinkFields();
@@ -55,6 +62,8 @@ export const oracleSinkConfig = z.lazy(() => {
         deprecated: true,
       }),
       ...shared,
+      // Its documents have no `column_mapping`, whatever they do.
+      column_mapping: columnMapping('auto_map'),
       max_connections: connections(5, 'Maximum number of open connections; a row uses one.'),
       statement_timeout_secs: statementTimeout(),
     })

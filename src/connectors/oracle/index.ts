@@ -4,6 +4,7 @@ import { sqlSinkCapabilities } from '../_sql/sink-fields.ts';
 import {
   oracleSinkConfig,
   oracleSourceConfig,
+  queryDoubts,
   type OracleSinkConfig,
   type OracleSourceConfig,
 } from './config.ts';
@@ -42,6 +43,7 @@ export const oracleSource = defineSource<OracleSourceConfig>({
     bookmarks: config.replication.type === 'incremental',
     encodings: [],
   }),
+  doubts: queryDoubts,
   datasetUri: (config) => `${plainAddress(config)}?query=${config.query}`,
   open: async (config, context) =>
     (await import('./read/source.ts')).openOracleSource(config, context),
