@@ -4,6 +4,7 @@ import type { ObjectContent, StoredObject } from '../../lib/objects/object-store
 import type { JsonObject } from '../../lib/text/json.ts';
 import { codecOfName, decompress, withoutCodecSuffix } from '../_files/compression/compression.ts';
 import { formatOfName, type Format } from '../_files/formats.ts';
+import { ORC_UNREAD } from '../_files/orc.ts';
 import { decrypted } from '../_files/read/decrypt.ts';
 import type { Input } from '../_files/read/input.ts';
 import { objectsToRead, type Listing } from './listed-objects.ts';
@@ -97,10 +98,9 @@ function formatFor(key: string, name: string, { config, context }: Listing): For
   const { file_format: told, strict } = config;
   const format = told === 'auto' ? formatOfName(withoutCodecSuffix(key)) : told;
   if (format === 'orc')
-    throw new ConnectorError(
-      'refused',
-      `cannot read ${name}: orc is not available in this version`,
-    );
+    throw new ConnectorError('refused', `cannot read ${name}: ${ORC_UNREAD.message}`, {
+      hint: ORC_UNREAD.hint,
+    });
   if (format !== undefined) return format;
   if (strict || config.object_keys !== undefined)
     throw new ConnectorError('refused', `cannot tell the format of ${name} by its extension`, {

@@ -5,6 +5,7 @@ import { isObject } from '../../lib/text/json.ts';
 import { codecOfName, withoutCodecSuffix, type Codec } from '../_files/compression/compression.ts';
 import { compression, encryption } from '../_files/config.ts';
 import { extensionOf, FORMATS, formatOfName, type Format } from '../_files/formats.ts';
+import { refuseWriting } from '../_files/orc.ts';
 import type { PartCaps } from '../_files/write/part-records.ts';
 import { writingBlocks, type FileWriting } from '../_files/write/writing-blocks.ts';
 
@@ -68,11 +69,7 @@ export function checkWriting(value: ObjectWriting, ctx: z.RefinementCtx): void {
       finding('invalid_value', message, { path: [path], ...(hint === undefined ? {} : { hint }) }),
     );
   if (value.format === 'orc') {
-    ctx.addIssue(
-      finding('not_available', 'writing orc files is not available in this version', {
-        path: ['format'],
-      }),
-    );
+    refuseWriting('format', ctx);
     return;
   }
   if (formatOf(value) === undefined)

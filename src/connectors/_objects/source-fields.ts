@@ -6,6 +6,7 @@ import { batchSize, boolean, finding, integer, optional, text } from '../../kit/
 import { isObject } from '../../lib/text/json.ts';
 import { compression, encryption } from '../_files/config.ts';
 import { FORMATS } from '../_files/formats.ts';
+import { refuseReading } from '../_files/orc.ts';
 import { readingBlocks } from '../_files/read/reading-blocks.ts';
 
 export function readingFields() {
@@ -102,7 +103,7 @@ export interface ObjectReading extends ReadingFields {
 
 type Checked = Pick<
   ObjectReading,
-  'file_format' | 'object_keys' | 'pattern' | 'incremental' | 'infer_types' | 'prefix'
+  'file_format' | 'orc' | 'object_keys' | 'pattern' | 'incremental' | 'infer_types' | 'prefix'
 >;
 
 /** `formatField` is the name that documents give the format. */
@@ -115,13 +116,8 @@ export function checkReading(
     ctx.addIssue(
       finding('invalid_value', message, { path: [path], ...(hint === undefined ? {} : { hint }) }),
     );
-  if (value.file_format === 'orc')
-    ctx.addIssue(
-      finding('not_available', 'reading orc files is not available in this version', {
-        path: [formatField],
-        hint: `available: auto, ${FORMATS.join(', ')}`,
-      }),
-    );
+  if (value.file_format === 'orc') refuseReading(formatField, ctx);
+  else if (value.orc !== undefined) refuseReading('orc', ctx);
   if (value.infer_types && value.file_format === 'auto')
     issue(
       'infer_types',

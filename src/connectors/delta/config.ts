@@ -30,8 +30,14 @@ const azure = () =>
       access_key: secret('A key of the account.'),
       sas_token: secret('A shared access signature.'),
     })
-    .refine(({ access_key: key, sas_token: token }) => key === undefined || token === undefined, {
-      message: 'one of `access_key` and `sas_token` is enough',
+    .superRefine(({ access_key: key, sas_token: token }, ctx) => {
+      if (key === undefined || token === undefined) return;
+      ctx.addIssue(
+        finding('conflicting_keys', '`access_key` and `sas_token` exclude each other', {
+          path: ['sas_token'],
+          hint: 'remove one: the key reaches the whole account, a token what it was signed for',
+        }),
+      );
     })
     .meta({ description: 'What is known of the login; the machine has the rest.' });
 

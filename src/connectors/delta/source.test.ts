@@ -385,3 +385,16 @@ test('settings that say too much, too little or something dangerous are told', (
   ).toEqual([]);
   expect(messages({ table_uri: 'abfss://c/t' })).toEqual(['the storage account is not named']);
 });
+
+test('two logins of Azure that exclude each other are told, with what to do', () => {
+  const config = { access_key: 'a2V5', sas_token: 'sv=2026&sig=x' };
+  const table_uri = 'abfss://c@a.dfs.core.windows.net/t';
+  expect(issuesOf(deltaSource, { table_uri, credentials: { type: 'azure', config } })).toEqual([
+    {
+      code: 'conflicting_keys',
+      path: 'credentials.config.sas_token',
+      message: '`access_key` and `sas_token` exclude each other',
+      hint: expect.stringContaining('remove one'),
+    },
+  ]);
+});

@@ -174,6 +174,14 @@ describe('what is new', () => {
   });
 });
 
+test('the block of JSON Lines is taken, and that of ORC refused with what to do', () => {
+  expect(check(s3Source.config, { bucket: 'b', json_lines: {} }).ok).toBe(true);
+  const checked = check(s3Source.config, { bucket: 'b', orc: { columns: ['a'] } });
+  expect(checked.ok ? [] : checked.issues).toMatchObject([
+    { code: 'not_available', path: 'orc', hint: expect.stringContaining('Parquet') },
+  ]);
+});
+
 describe('faults while reading', () => {
   const faults: Record<string, S3Fault> = {
     'a store that asks to slow down': { status: 503, code: 'SlowDown' },

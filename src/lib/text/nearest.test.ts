@@ -6,6 +6,9 @@ test.each<[string, string[], string | undefined]>([
   ['table', ['schema', 'table_name'], 'table_name'],
   ['table', ['table_name', 'table_owner'], undefined],
   ['ta', ['table_name'], undefined],
+  ['table_name', ['database', 'table'], 'table'],
+  ['url', ['connection_url', 'query'], 'connection_url'],
+  ['url', ['connection_url', 'token_url'], undefined],
   ['zzz', ['query'], undefined],
 ])('of %s with %j the nearest is %s', (word, candidates, meant) => {
   expect(nearest(word, candidates)).toBe(meant);

@@ -1,6 +1,7 @@
 /**
  * The candidate a person most likely meant: Damerau–Levenshtein distance at most a third of the
- * length, or else the one candidate that starts with the word (`table`: `table_name`).
+ * length, or else the one candidate that starts with the word (`tab`: `table_name`), or that has
+ * words more or less at an end (`table_name`: `table`, `url`: `connection_url`).
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
@@ -12,13 +13,23 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
       best = candidate;
     }
   }
-  return best ?? onlyContinuation(word.toLowerCase(), candidates);
+  return best ?? onlyRelative(word.toLowerCase(), [...candidates]);
 }
 
-function onlyContinuation(word: string, candidates: Iterable<string>): string | undefined {
+function onlyRelative(word: string, candidates: readonly string[]): string | undefined {
   if (word.length < 3) return undefined;
-  const found = [...candidates].filter((candidate) => candidate.toLowerCase().startsWith(word));
-  return found.length === 1 ? found[0] : undefined;
+  const only = (isNear: (candidate: string) => boolean): string | undefined => {
+    const found = candidates.filter((candidate) => isNear(candidate.toLowerCase()));
+    return found.length === 1 ? found[0] : undefined;
+  };
+  return (
+    only((candidate) => candidate.startsWith(word)) ??
+    only((candidate) => isAtEndOf(word, candidate) || isAtEndOf(candidate, word))
+  );
+}
+
+function isAtEndOf(short: string, long: string): boolean {
+  return short.length >= 3 && (long.startsWith(`${short}_`) || long.endsWith(`_${short}`));
 }
 
 /** `did you mean "query"?`, or else the list of what is possible. */

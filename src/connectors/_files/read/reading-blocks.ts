@@ -91,11 +91,18 @@ export function readingBlocks() {
     excel: excel.prefault({}).meta({ description: 'How spreadsheets are read.' }),
     xml: xml.prefault({}).meta({ description: 'How XML is read.' }),
     avro: avro.prefault({}).meta({ description: 'How Avro is read.' }),
+    json_lines: z
+      .strictObject({})
+      .prefault({})
+      .meta({ description: 'How JSON Lines are read: there is nothing to choose.' }),
+    orc: optional(z.unknown()).meta({
+      description: 'How ORC is read, which is not available in this version.',
+    }),
     parquet: parquet.prefault({}).meta({ description: 'How Parquet is read.' }),
   };
 }
 
-type Blocks = ReturnType<typeof readingBlocks>;
+type Blocks = Omit<ReturnType<typeof readingBlocks>, 'json_lines' | 'orc'>;
 export type ReadingBlocks = { readonly [K in keyof Blocks]: z.output<Blocks[K]> };
 
 /** What is read of the config of a source, whatever its files are. */

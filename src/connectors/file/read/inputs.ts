@@ -14,6 +14,7 @@ import { onDisk } from '../../_files/io-error.ts';
 import { isGlob, listFolder, listGlob, type FoundFile } from '../../_files/listing.ts';
 import { resolvePath } from '../../_files/paths.ts';
 import { formatOfName, type Format } from '../../_files/formats.ts';
+import { ORC_UNREAD } from '../../_files/orc.ts';
 import type { Input } from '../../_files/read/input.ts';
 import { withParentValues } from '../../_files/read/parent-values.ts';
 import { isUrl, type FileSourceConfig } from './source-config.ts';
@@ -117,10 +118,9 @@ function codecFor(name: string, config: FileSourceConfig): Codec {
 function chooseFormat(path: string, { config, context, single }: Place): Format | undefined {
   const format = config.format === 'auto' ? formatOfName(withoutCodecSuffix(path)) : config.format;
   if (format === 'orc')
-    throw new ConnectorError(
-      'refused',
-      `cannot read ${path}: orc is not available in this version`,
-    );
+    throw new ConnectorError('refused', `cannot read ${path}: ${ORC_UNREAD.message}`, {
+      hint: ORC_UNREAD.hint,
+    });
   if (format !== undefined) return format;
   if (single || config.strict) throw unknownFormat(path);
   context.env.log.warn('skipped a file of unknown extension', { path });

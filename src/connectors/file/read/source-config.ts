@@ -4,6 +4,7 @@ import { onReadError } from '../../../kit/rejected-record.ts';
 import { batchSize, boolean, finding, integer, optional } from '../../../kit/schema.ts';
 import { compression, encryption, filePath } from '../../_files/config.ts';
 import { FORMATS } from '../../_files/formats.ts';
+import { refuseReading } from '../../_files/orc.ts';
 import { readingBlocks } from '../../_files/read/reading-blocks.ts';
 
 export const sourceConfig = z.lazy(() =>
@@ -62,15 +63,8 @@ export const sourceConfig = z.lazy(() =>
       ...readingBlocks(),
     })
     .superRefine((value, ctx) => {
-      if (value.format === 'orc') {
-        const hint = `available: auto, ${FORMATS.join(', ')}`;
-        ctx.addIssue(
-          finding('not_available', 'reading orc files is not available in this version', {
-            path: ['format'],
-            hint,
-          }),
-        );
-      }
+      if (value.format === 'orc') refuseReading('format', ctx);
+      else if (value.orc !== undefined) refuseReading('orc', ctx);
       if (!isUrl(value.path) && Object.keys(value.headers).length > 0) {
         ctx.addIssue(
           finding('invalid_value', '`headers` are for http(s) addresses only', {

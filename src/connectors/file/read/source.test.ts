@@ -329,7 +329,7 @@ describe('the file source', () => {
     expect((await failureOf(read({ path: 'in/b.pdf' }))).message).toMatch(/format of .*b\.pdf/);
     expect((await failureOf(read({ path: 'x.orc' }))).kind).toBe('missing');
     await put('x.orc', '');
-    expect((await failureOf(read({ path: 'x.orc' }))).message).toMatch(/orc is not available/);
+    expect((await failureOf(read({ path: 'x.orc' }))).message).toMatch(/orc files is not available/);
   });
 
   it('never lets a page span two files', async () => {
@@ -392,10 +392,13 @@ describe('the file source', () => {
     ).toBe('refused');
   });
 
-  it('refuses orc and lists what there is', () => {
-    const checked = check(fileSource.config, { path: 'a', format: 'orc' });
+  it.each([
+    ['format', { format: 'orc' }],
+    ['orc', { orc: { columns: ['a'] } }],
+  ])('refuses orc, said by `%s`, and says how to go on', (path, more) => {
+    const checked = check(fileSource.config, { path: 'a', ...more });
     expect(checked.ok ? [] : checked.issues).toMatchObject([
-      { code: 'not_available', path: 'format' },
+      { code: 'not_available', path, hint: expect.stringContaining('Parquet') },
     ]);
   });
 

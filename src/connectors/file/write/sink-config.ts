@@ -4,6 +4,7 @@ import { batchSize, boolean, finding, integer, optional } from '../../../kit/sch
 import { codecOfName, withoutCodecSuffix } from '../../_files/compression/compression.ts';
 import { compression, encryption, filePath } from '../../_files/config.ts';
 import { FORMATS, formatOfName, type Format } from '../../_files/formats.ts';
+import { refuseWriting } from '../../_files/orc.ts';
 import {
   encryptsLines,
   writingBlocks,
@@ -73,11 +74,7 @@ export const sinkConfig = z.lazy(() =>
           }),
         );
       if (value.format === 'orc') {
-        ctx.addIssue(
-          finding('not_available', 'writing orc files is not available in this version', {
-            path: ['format'],
-          }),
-        );
+        refuseWriting('format', ctx);
         return;
       }
       const format = sinkFormat(value);
