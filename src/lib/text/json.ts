@@ -1,4 +1,4 @@
-import { holdsSpelling, rememberSpelling, spellingOf } from './number-spelling.ts';
+import { holdsSpelling, noteSpelling, spellingOf } from './number-spelling.ts';
 
 /**
  * JSON values as Headgate moves them. Integers outside the safe range of a double are `bigint`,
@@ -106,13 +106,18 @@ function spelledNumber(
   const exact = exactInteger(key, value, context);
   const source = context?.source;
   if (typeof exact === 'number' && source !== undefined && source !== String(exact))
-    rememberSpelling(this, key, source);
+    noteSpelling(this, key, source);
   return exact;
+}
+
+/** Whether a text is JSON, except that it has a number beyond a double. */
+export function isNumberFault(error: unknown): boolean {
+  return error instanceof NumberRange;
 }
 
 /** Why a text could not be parsed, as far as it may be told: never with a piece of the text. */
 export function jsonFault(error: unknown): string {
-  if (error instanceof NumberRange) return 'has a number beyond the range of numbers';
+  if (isNumberFault(error)) return 'has a number beyond the range of numbers';
   // The only one that a parser throws: the stack is at its end.
   if (error instanceof RangeError)
     return 'has values in values that are nested too deeply to be read';

@@ -1,7 +1,20 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonEqual, parseData, parseJson, stringifyJson, type JsonObject } from './json.ts';
-import { forgetSpelling, keepSpelling, spellingOf } from './number-spelling.ts';
+import {
+  jsonEqual,
+  parseData,
+  parseJson,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from './json.ts';
+import {
+  forgetSpelling,
+  keepSpelling,
+  keepSpellings,
+  rememberSpelling,
+  spellingOf,
+} from './number-spelling.ts';
 
 const number = fc.oneof(
   fc.constantFrom('0', '-0', '1', '1.0', '-1.10', '0.0', '-0.0', '1e5', '1E5', '1e+5', '1E-7'),
@@ -57,6 +70,31 @@ describe('numbers of data', () => {
     forgetSpelling(record, 'a');
     expect(stringifyJson(record)).toBe('{"a":1,"b":2.0}');
     expect(stringifyJson(copy)).toBe('{"a":1.0,"b":2.0}');
+  });
+
+  it('may be many in one list or object', () => {
+    const many = Array.from({ length: 50_000 }, (_, index) => `${index % 10}.0`);
+    const list = `[${many.join(',')}]`;
+    expect(stringifyJson(parseData(list))).toBe(list);
+    const object = `{${many.map((one, index) => `"k${index}":${one}`).join(',')}}`;
+    expect(stringifyJson(parseData(object))).toBe(object);
+    const collected: number[] = [];
+    for (const [index, one] of many.entries()) {
+      collected.push(Number(one));
+      rememberSpelling(collected, String(index), one);
+    }
+    expect(stringifyJson(collected)).toBe(list);
+  });
+
+  it('of a copied list are not those that the other list is given later', () => {
+    const list = parseData('[1.0,2]') as JsonValue[];
+    const copy = [...list];
+    keepSpellings(list, copy);
+    rememberSpelling(list, '1', '2.0');
+    expect(stringifyJson(list)).toBe('[1.0,2.0]');
+    expect(stringifyJson(copy)).toBe('[1.0,2]');
+    rememberSpelling(copy, '1', '2e0');
+    expect(stringifyJson(list)).toBe('[1.0,2.0]');
   });
 
   it('can be taken along to another name', () => {

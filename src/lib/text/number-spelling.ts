@@ -7,7 +7,10 @@
 
 const SPELLINGS = Symbol('spellings of numbers');
 
-type Holder = object & { [SPELLINGS]?: ReadonlyMap<string, string> };
+type Holder = object & { [SPELLINGS]?: Map<string, string> };
+
+/** What several lists remember together. */
+const shared = new WeakSet<ReadonlyMap<string, string>>();
 
 /** Most programs never read such a number, and then nothing has to be looked for. */
 let areThereAny = false;
@@ -15,8 +18,16 @@ let areThereAny = false;
 /** `key` is a name or the index of an item, as text. */
 export function rememberSpelling(holder: object, key: string, text: string): void {
   areThereAny = true;
-  const others = (holder as Holder)[SPELLINGS] ?? [];
-  (holder as Holder)[SPELLINGS] = new Map([...others, [key, text]]);
+  const known = (holder as Holder)[SPELLINGS];
+  // A copy of an object has the same map; one of a list has none.
+  if (known !== undefined && Array.isArray(holder) && !shared.has(known)) known.set(key, text);
+  else (holder as Holder)[SPELLINGS] = new Map([...(known ?? []), [key, text]]);
+}
+
+/** The same for an object or list that is being read, so that there is no copy of it yet. */
+export function noteSpelling(holder: object, key: string, text: string): void {
+  areThereAny = true;
+  ((holder as Holder)[SPELLINGS] ??= new Map()).set(key, text);
 }
 
 /** `undefined` when the number is written as usual, or when another value has taken its place. */
@@ -47,7 +58,9 @@ export function moveSpelling(from: object, key: string, to: object, toKey: strin
 export function keepSpellings(from: object, to: object): void {
   if (!areThereAny) return;
   const spellings = (from as Holder)[SPELLINGS];
-  if (spellings !== undefined) (to as Holder)[SPELLINGS] = spellings;
+  if (spellings === undefined) return;
+  shared.add(spellings);
+  (to as Holder)[SPELLINGS] = spellings;
 }
 
 /** For a value that is computed and may by chance be equal to the number that was read. */
