@@ -1,4 +1,5 @@
 import { ConnectorError } from '../errors.ts';
+import { lineNotUtf8 } from '../text/utf8-fault.ts';
 
 /** The text of a document in the encoding that it declares, or that its first bytes show. */
 export function xmlText(bytes: Uint8Array, name: string): string {
@@ -20,16 +21,20 @@ export function* xmlChunks(
       yield decoder.decode(bytes.subarray(at, at + chunkBytes), { stream: true });
     yield decoder.decode();
   } catch (error) {
-    throw notText(label, name, error);
+    const line = label.toLowerCase() === 'utf-8' ? lineNotUtf8(bytes) : undefined;
+    throw notText(label, line === undefined ? name : `line ${line} of ${name}`, error);
   }
 }
 
-function notText(label: string, name: string, cause: unknown): ConnectorError {
+function notText(label: string, where: string, cause: unknown): ConnectorError {
   const why =
     cause instanceof RangeError
-      ? `${name} declares the encoding ${JSON.stringify(label)}, which is not known`
-      : `${name} is not text in ${label}`;
-  return new ConnectorError('data', why, { hint: 'convert the file to UTF-8', cause });
+      ? `${where} declares the encoding ${JSON.stringify(label)}, which is not known`
+      : `${where} is not text in ${label}`;
+  return new ConnectorError('data', why, {
+    hint: 'correct the encoding that it declares, or convert the file to UTF-8',
+    cause,
+  });
 }
 
 /** The declaration is at the start, in characters that most encodings share. */

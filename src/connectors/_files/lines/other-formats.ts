@@ -30,6 +30,8 @@ const utf16 = (encoding: string) => ({
   utf8Hint: 'convert the file to UTF-8',
 });
 
+const UTF_32 = { is: 'UTF-32 text', hint: 'convert the file to UTF-8' };
+
 const OTHER_FORMATS: readonly OtherFormat[] = [
   { is: 'compressed with gzip', starts: startsWith(0x1f, 0x8b), hint: 'set `compression: gzip`' },
   {
@@ -42,6 +44,8 @@ const OTHER_FORMATS: readonly OtherFormat[] = [
     starts: startsWith(0x50, 0x4b, 0x03, 0x04),
     hint: 'read a workbook with the source `excel`; unpack other archives',
   },
+  { ...UTF_32, starts: startsWith(0xff, 0xfe, 0, 0) },
+  { ...UTF_32, starts: startsWith(0, 0, 0xfe, 0xff) },
   { ...utf16('utf-16le'), starts: startsWith(0xff, 0xfe) },
   { ...utf16('utf-16be'), starts: startsWith(0xfe, 0xff) },
   { ...utf16('utf-16le'), starts: hasEmptyBytes(1) },

@@ -1,5 +1,6 @@
-import { isUtf8 } from 'node:buffer';
 import { ConnectorError } from '../../../lib/errors.ts';
+import { lineNotUtf8 } from '../../../lib/text/utf8-fault.ts';
+import { textBlocks } from '../lines/other-formats.ts';
 
 /** Formats that must be read completely into memory are read up to this size. */
 export const MAX_WHOLE_BYTES = 512 * 1024 * 1024;
@@ -26,9 +27,10 @@ export async function wholeOf(blocks: AsyncIterable<Uint8Array>, name: string): 
 
 /** All text of a stream, without a byte order mark. */
 export async function textOf(blocks: AsyncIterable<Uint8Array>, name: string): Promise<string> {
-  const bytes = await wholeOf(blocks, name);
-  if (!isUtf8(bytes))
-    throw new ConnectorError('data', `${name} is not UTF-8 text`, {
+  const bytes = await wholeOf(textBlocks(blocks, { name, hasEncodings: false }), name);
+  const fault = lineNotUtf8(bytes);
+  if (fault !== undefined)
+    throw new ConnectorError('data', `line ${fault} of ${name} is not UTF-8 text`, {
       hint: 'convert the file to UTF-8',
     });
   return bytes.toString('utf8').replace(/^\uFEFF/, '');

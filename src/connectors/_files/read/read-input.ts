@@ -3,15 +3,15 @@ import type { SourceContext } from '../../../kit/context.ts';
 import type { Page } from '../../../kit/page.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { ReadRequest } from '../../../kit/source.ts';
-import { ConnectorError } from '../../../lib/errors.ts';
-import { jsonFault, jsonHint, parseData, type JsonValue } from '../../../lib/text/json.ts';
+import type { JsonValue } from '../../../lib/text/json.ts';
 import { openText } from '../csv/csv-input.ts';
 import type { CsvPageOptions } from '../csv/csv-page-maker.ts';
 import { csvPages } from '../csv/csv-pages.ts';
 import { HiddenMembers } from '../json/hidden-members.ts';
+import { jsonDocument } from '../json/json-document.ts';
 import { jsonLines, jsonLinesOrRejected } from '../json/json-lines-file.ts';
 import { pageBounds } from '../../../kit/page-bounds.ts';
-import { cutPages, unsized, type ReadLine } from '../lines/cut-pages.ts';
+import { cutPages, unsized, type ReadLine, type Sized } from '../lines/cut-pages.ts';
 import { ParquetReader } from '../parquet/parquet-reader.ts';
 import { textOf, wholeOf } from '../output/whole.ts';
 import { avroRecords } from '../avro/avro-records.ts';
@@ -94,6 +94,8 @@ function batchesOf(input: Input, reading: Reading): AsyncIterable<Iterable<ReadL
       return unsized(parquetRecords(input, reading));
     case 'avro':
       return unsized(avroOf(input, reading));
+    case 'json_array':
+      return jsonElements(input, reading);
     default:
       return unsized(wholeFile(input, reading));
   }
@@ -112,10 +114,7 @@ async function* lineBatches(
   hidden.end();
 }
 
-async function* wholeFile(
-  input: Input,
-  { config, loneRecords }: Reading,
-): AsyncGenerator<readonly JsonValue[]> {
+async function* wholeFile(input: Input, { config }: Reading): AsyncGenerator<readonly JsonValue[]> {
   const { name } = input;
   if (input.format === 'xlsx') {
     const { sheet, header_row: headerRow } = config.excel;
@@ -131,30 +130,16 @@ async function* wholeFile(
     yield xmlRecords(content, { recordElement: config.xml.record_element, name });
     return;
   }
+  yield [{ ...input.origin, content: await textOf(input.blocks(), name) }];
+}
+
+async function* jsonElements(
+  input: Input,
+  { context, loneRecords }: Reading,
+): AsyncGenerator<Iterable<Sized>> {
+  const { name } = input;
   const text = await textOf(input.blocks(), name);
-  if (input.format === 'raw_text') yield [{ ...input.origin, content: text }];
-  else yield jsonDocument(text, name, loneRecords);
-}
-
-/** An array gives its elements; anything else is one record, or refused. */
-function jsonDocument(text: string, name: string, loneRecords: boolean): readonly JsonValue[] {
-  if (text.trim() === '') return [];
-  const value = parsed(text, name);
-  if (Array.isArray(value)) return value;
-  if (loneRecords) return [value];
-  throw new ConnectorError('data', `${name} is no JSON array`, {
-    hint: 'read it as `json_lines`, or have it written as an array of records',
-  });
-}
-
-function parsed(text: string, name: string): JsonValue {
-  try {
-    return parseData(text);
-  } catch (error) {
-    const hint = jsonHint(error, text);
-    const options = hint === undefined ? { cause: error } : { cause: error, hint };
-    throw new ConnectorError('data', `${name} ${jsonFault(error)}`, options);
-  }
+  yield jsonDocument(text, { name, loneRecords, log: context.env.log });
 }
 
 export async function openParquet(

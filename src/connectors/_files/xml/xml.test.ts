@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '../../../lib/text/json.ts';
 import { parseXml } from '../../../lib/xml/xml-document.ts';
+import { xmlText } from '../../../lib/xml/xml-text.ts';
 import { xmlRecords } from './xml-records.ts';
 
 const NAME = 'orders.xml';
@@ -217,4 +218,9 @@ describe('a document', () => {
       new RegExp(`^line \\d+ of ${NAME} is not well-formed XML: .*${why}`),
     );
   });
+});
+
+it('a document with bytes that are no text is refused with the line', () => {
+  const bytes = Buffer.from('<all>\n<a>caf\xe9</a></all>', 'latin1');
+  expect(() => xmlText(bytes, NAME)).toThrow(`line 2 of ${NAME} is not text in utf-8`);
 });

@@ -1,0 +1,64 @@
+/** A file that is one JSON document. */
+import { ConnectorError } from '../../../lib/errors.ts';
+import type { Log } from '../../../lib/log.ts';
+import {
+  isNumberFault,
+  jsonFault,
+  jsonHint,
+  parseData,
+  type JsonValue,
+} from '../../../lib/text/json.ts';
+import { hasHiddenMembers } from '../../../lib/text/json-literal.ts';
+import { hugeNumberIndex, jsonFaultIndex, placeIn } from '../../../lib/text/json-place.ts';
+import { ownSpelling, spellingOf } from '../../../lib/text/number-spelling.ts';
+import type { Sized } from '../lines/cut-pages.ts';
+
+interface DocumentOptions {
+  /** Name of the file in errors. */
+  readonly name: string;
+  /** Whether a document that is no array is one record. */
+  readonly loneRecords: boolean;
+  readonly log: Pick<Log, 'warn'>;
+}
+
+/** An array gives its elements; anything else is one record, or refused. */
+export function jsonDocument(text: string, options: DocumentOptions): Sized[] {
+  const { name, loneRecords, log } = options;
+  if (text.trim() === '') {
+    log.warn('the file is empty: it has no JSON document, and no record', {
+      path: name,
+      hint: 'an array without records is written as `[]`; the file may be cut off',
+    });
+    return [];
+  }
+  const value = parsed(text, name);
+  if (typeof value === 'object' && value !== null && hasHiddenMembers(text, value))
+    log.warn('an object has two members of one name: the last one counts', {
+      path: name,
+      hint: 'have each name written once',
+    });
+  if (Array.isArray(value))
+    return value.map((one, index) => ({ value: one, spelled: spellingOf(value, String(index)) }));
+  if (loneRecords) return [{ value, spelled: ownSpelling(value, text.trim()) }];
+  throw new ConnectorError('data', `${name} is no JSON array`, {
+    hint: 'read it as `json_lines`, or have it written as an array of records',
+  });
+}
+
+function parsed(text: string, name: string): JsonValue {
+  try {
+    return parseData(text);
+  } catch (error) {
+    const hint = jsonHint(error, text);
+    const options = hint === undefined ? { cause: error } : { cause: error, hint };
+    throw new ConnectorError('data', fault(error, text, name), options);
+  }
+}
+
+function fault(error: unknown, text: string, name: string): string {
+  if (!(error instanceof SyntaxError)) return `${name} ${jsonFault(error)}`;
+  const isNumber = isNumberFault(error);
+  const { line, column } = placeIn(text, isNumber ? hugeNumberIndex(text) : jsonFaultIndex(text));
+  const says = isNumber ? jsonFault(error) : 'is not JSON';
+  return `line ${line} of ${name} ${says} (at column ${column})`;
+}
