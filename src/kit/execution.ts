@@ -14,6 +14,12 @@ export interface Execution {
   readonly claim: number;
 }
 
+/** A scope that an execution has taken. It holds it until another one takes it. */
+export interface HeldScope {
+  readonly scope: string;
+  readonly execution: Execution;
+}
+
 /** `undefined` where no other server takes the run over. */
 export function executionOf({ runId, claim }: SinkContext): Execution | undefined {
   return claim === undefined ? undefined : { runId, claim };

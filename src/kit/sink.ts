@@ -93,6 +93,13 @@ export interface Sink {
   sweep?(sweep: Sweep): Promise<number>;
   /** Present when `capabilities.rollback` is true. */
   readonly rollback?: SinkRollback;
+  /**
+   * Present when `capabilities.fenced` is true. Takes the scope for this execution, as `tokens.last`
+   * does; nothing is taken where no other server takes the run over. From then on the end of an
+   * overwrite, `sweep` and `rollback` fail with `run_taken_over` and change nothing when another
+   * execution has taken the scope: they look at it in the transaction of their own change.
+   */
+  takeScope?(scope: string): Promise<void>;
 }
 
 /** The keys found by a complete read of the source. */
@@ -187,6 +194,11 @@ export interface SinkCapabilities {
   readonly columns?: boolean;
   /** Whether it can remove rows that no longer exist at the source. */
   readonly sweep?: boolean;
+  /**
+   * Whether the destination itself refuses the end of an overwrite, a sweep and changes of the
+   * rollback log to an execution that was taken over.
+   */
+  readonly fenced?: boolean;
   /** Whether a run can be rolled back; a text is the reason why not with this config. */
   readonly rollback?: true | string;
   /** Writing the same page again changes nothing (keyed modes). */

@@ -1,5 +1,5 @@
 import type { RecordError } from '../../lib/errors.ts';
-import type { Execution } from '../../kit/execution.ts';
+import type { Execution, HeldScope } from '../../kit/execution.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Page } from '../../kit/page.ts';
 import type { RecordSchema, RecordType } from '../../kit/record-schema.ts';
@@ -76,15 +76,21 @@ export interface TableChange {
  */
 export type Hold = 'flush' | 'token';
 
+/** A change of a whole table. */
+export interface WholeChange {
+  /** As in a change of a page. */
+  readonly loggedFor?: string | undefined;
+  /** Looked at in the transaction of the change, which fails when another execution has taken it. */
+  readonly held?: HeldScope | undefined;
+}
+
 /** Which rows of a table to remove: those in the scope whose key is not listed. */
-export interface TableSweep {
+export interface TableSweep extends WholeChange {
   readonly table: string;
   readonly scope: readonly { readonly column: LiveColumn; readonly value: JsonValue }[];
   readonly key: readonly LiveColumn[];
   /** Values in the order of `key`. */
   readonly keys: readonly (readonly JsonValue[])[];
-  /** As in a change. */
-  readonly loggedFor?: string | undefined;
 }
 
 export interface PassOptions {
@@ -164,7 +170,12 @@ export interface SqlDriver {
    * there is no `table`. `staging` does not exist afterwards. With `loggedFor`, the replaced rows
    * are kept for that run.
    */
-  swap(table: string, staging: string, loggedFor?: string): Promise<void>;
+  swap(table: string, staging: string, how: WholeChange): Promise<void>;
+  /**
+   * Whether `sweep`, `swap` and `rollback` look at the scope that they are given as held. Where it
+   * is absent they are given none.
+   */
+  readonly fenced?: boolean;
   /** Absent where runs cannot be rolled back. */
   readonly rollback?: RollbackDriver;
   drop(table: string): Promise<void>;
@@ -203,12 +214,16 @@ export interface RollbackSession {
   setToken(scope: string, token: string | undefined): Promise<void>;
 }
 
+export interface RollbackChange extends Pick<WholeChange, 'held'> {
+  readonly table: string;
+}
+
 export interface RollbackDriver {
   readonly dialect: RollbackDialect;
   /** Does nothing when it exists. */
   createRollbackLog(): Promise<void>;
   /** Runs `work` in one transaction; only one at a time for each table. */
-  atOnce<T>(table: string, work: (session: RollbackSession) => Promise<T>): Promise<T>;
+  atOnce<T>(change: RollbackChange, work: (session: RollbackSession) => Promise<T>): Promise<T>;
 }
 
 /** Table of the commit tokens, with one row per scope, and one that names its execution. */

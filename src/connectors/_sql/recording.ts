@@ -1,5 +1,6 @@
 /** The part of a SQL sink that records what a rollback needs. */
 import type { Log } from '../../lib/log.ts';
+import type { HeldScope } from '../../kit/execution.ts';
 import type { SinkRollback, RollbackMode, RollbackSettings } from '../../kit/rollback.ts';
 import type { SqlDriver, RollbackDriver } from './driver.ts';
 import type { SqlSinkConfig } from './sink-fields.ts';
@@ -12,12 +13,21 @@ export interface Recording {
   runIn(mode: RollbackMode): string | undefined;
 }
 
-export function createRecording(config: SqlSinkConfig, driver: SqlDriver, log: Log): Recording {
+interface RecordingUse {
+  readonly driver: SqlDriver;
+  readonly log: Log;
+  readonly held: () => HeldScope | undefined;
+}
+
+export function createRecording(
+  config: SqlSinkConfig,
+  { driver, log, held }: RecordingUse,
+): Recording {
   const { rollback } = driver;
   if (rollback === undefined || config.column_mapping.kind !== 'auto')
     return { runIn: () => undefined };
   let recorded: RollbackSettings | undefined;
-  const target = { table: config.table_name, key: config.key };
+  const target = () => ({ table: config.table_name, key: config.key, held: held() });
   return {
     runIn: (mode) => (recorded?.mode === mode ? recorded.runId : undefined),
     rollback: {
@@ -25,9 +35,9 @@ export function createRecording(config: SqlSinkConfig, driver: SqlDriver, log: L
         await prepare(settings, { config, driver, rollback, log });
         recorded = settings;
       },
-      apply: (request) => rollBackRun(rollback, target, request),
-      applied: (runId) => rolledBackRun(rollback, target, runId),
-      forget: (runIds) => forgetRuns(rollback, target, runIds),
+      apply: (request) => rollBackRun(rollback, target(), request),
+      applied: (runId) => rolledBackRun(rollback, target(), runId),
+      forget: (runIds) => forgetRuns(rollback, target(), runIds),
     },
   };
 }

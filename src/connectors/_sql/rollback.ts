@@ -7,7 +7,13 @@ import {
   type SinkRollbackRequest,
   type SinkRollbackResult,
 } from '../../kit/rollback.ts';
-import type { RollbackDialect, LiveColumn, RollbackDriver, RollbackSession } from './driver.ts';
+import type {
+  RollbackChange,
+  RollbackDialect,
+  LiveColumn,
+  RollbackDriver,
+  RollbackSession,
+} from './driver.ts';
 import {
   columnOf,
   isKey,
@@ -27,8 +33,7 @@ interface Way {
   apply(): Promise<void>;
 }
 
-interface Target {
-  readonly table: string;
+interface Target extends RollbackChange {
   /** Names of the key columns. */
   readonly key: readonly string[];
 }
@@ -39,7 +44,7 @@ export async function rollBackRun(
   request: SinkRollbackRequest,
 ): Promise<SinkRollbackResult> {
   if (!request.dryRun) await driver.createRollbackLog();
-  return driver.atOnce(target.table, async (session) => {
+  return driver.atOnce(target, async (session) => {
     const rollback = new RunRollback(session, driver.dialect, { target, request });
     const done = await rollback.done();
     if (done !== undefined) return done;
@@ -63,7 +68,7 @@ export function rolledBackRun(
   runId: string,
 ): Promise<SinkRollbackResult | undefined> {
   const request = { runId, column: '', mode: 'append', dryRun: true, force: false } as const;
-  return driver.atOnce(target.table, (session) =>
+  return driver.atOnce(target, (session) =>
     new RunRollback(session, driver.dialect, { target, request }).done(),
   );
 }
@@ -71,11 +76,12 @@ export function rolledBackRun(
 /** Deletes everything kept for runs, also the rows replaced by the last overwrite among them. */
 export async function forgetRuns(
   driver: RollbackDriver,
-  { table }: Target,
+  target: Target,
   runIds: readonly string[],
 ): Promise<void> {
   const { dialect } = driver;
-  await driver.atOnce(table, async (session) => {
+  const { table } = target;
+  await driver.atOnce(target, async (session) => {
     if ((await session.columns(ROLLBACK_LOG_TABLE)) === undefined) return;
     for (const runId of runIds) {
       const where = `run_id = ${dialect.slot(1)} AND table_name = ${dialect.slot(2)}`;

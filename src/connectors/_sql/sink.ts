@@ -5,7 +5,9 @@
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { SinkContext } from '../../kit/context.ts';
+import { executionOf, type HeldScope } from '../../kit/execution.ts';
 import type { Page } from '../../kit/page.ts';
+import type { RollbackMode } from '../../kit/rollback.ts';
 import { fieldOf, type RecordSchema } from '../../kit/record-schema.ts';
 import type {
   FinishReason,
@@ -29,11 +31,11 @@ import type {
   RefusedRow,
   SqlDriver,
   TableChange,
-  TableSweep,
+  WholeChange,
 } from './driver.ts';
 import { newColumns } from './infer-columns.ts';
 import { planPage, rowsOf, type PagePlan } from './page-rows.ts';
-import { createRecording, type Recording } from './recording.ts';
+import { createRecording } from './recording.ts';
 import { withRecordOfRow, withRefusedRecord } from './refused-row.ts';
 import { roundedFields } from './rounded-fields.ts';
 import { canSweep, takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
@@ -46,8 +48,15 @@ export function createSqlSink(
 ): Sink {
   const config = context.role === 'dlq' ? asAppending(written) : written;
   const log = context.env.log.at('headgate::sink::sql');
-  const recording = createRecording(config, driver, log);
-  const table = createTableAccess(config, { driver, recording, role: context.role });
+  const execution = executionOf(context);
+  let held: HeldScope | undefined;
+  const takeScope = (scope: string): Promise<string | undefined> => {
+    if (driver.fenced === true && execution !== undefined) held = { scope, execution };
+    return driver.lastToken(scope, execution);
+  };
+  const recording = createRecording(config, { driver, log, held: () => held });
+  const howIn = (mode: RollbackMode): WholeChange => ({ loggedFor: recording.runIn(mode), held });
+  const table = createTableAccess(config, { driver, howIn, role: context.role });
   const spec = keyedSpec(config, 'text');
   const key = spec?.key ?? [];
   const mapping = config.column_mapping;
@@ -154,9 +163,15 @@ export function createSqlSink(
     ...(driver.sweep === undefined || !canSweep(config)
       ? {}
       : {
-          sweep: (sweep: Sweep) =>
-            sweepTable(config, driver, { ...sweep, loggedFor: recording.runIn('upsert') }),
+          sweep: (sweep: Sweep) => sweepTable(config, driver, { ...sweep, ...howIn('upsert') }),
         }),
+    ...(driver.fenced === true
+      ? {
+          takeScope: async (scope: string) => {
+            if (execution !== undefined) await takeScope(scope);
+          },
+        }
+      : {}),
     ...(recording.rollback === undefined ? {} : { rollback: recording.rollback }),
     close: () => driver.close(),
   };
@@ -167,24 +182,22 @@ export function createSqlSink(
           schema: { current: () => table.current(), ignoresCase: driver.names.ignoresCase },
         }
       : sink;
-  const { runId, claim } = context;
-  const execution = claim === undefined ? undefined : { runId, claim };
   const committing: Write = (page, { commit, ...options }) =>
     write(page, {
       ...options,
       ...(commit === undefined ? {} : { commit: { ...commit, execution } }),
     });
-  const held = driver.settle === undefined ? heldInMemory(committing) : heldByDriver(committing);
+  const pages = driver.settle === undefined ? heldInMemory(committing) : heldByDriver(committing);
   const tokens: TokenWriter = {
     last: (scope) => {
       tokensInUse = true;
-      return driver.lastToken(scope, execution);
+      return takeScope(scope);
     },
     hold(page) {
       tokensInUse = true;
-      return held.hold(page);
+      return pages.hold(page);
     },
-    write: held.write,
+    write: pages.write,
     forget: (scope) => driver.forgetToken(scope),
   };
   return mapping.kind === 'auto' ? { ...sink, tokens, schema: table } : { ...sink, tokens };
@@ -312,14 +325,11 @@ interface TableAccess extends SchemaAccess {
 
 interface TableUse {
   readonly driver: SqlDriver;
-  readonly recording: Recording;
+  readonly howIn: (mode: RollbackMode) => WholeChange;
   readonly role: SinkContext['role'];
 }
 
-function createTableAccess(
-  config: SqlSinkConfig,
-  { driver, recording, role }: TableUse,
-): TableAccess {
+function createTableAccess(config: SqlSinkConfig, { driver, howIn, role }: TableUse): TableAccess {
   const table = config.table_name;
   const overwrite = config.write_mode === 'overwrite';
   const { name: target, prefix } = overwrite
@@ -385,7 +395,7 @@ function createTableAccess(
       if (reason !== 'success') return staging === undefined ? undefined : driver.drop(target);
       await begin();
       if (await isTaken()) throw takenOver(table);
-      if (isMade) await driver.swap(table, target, recording.runIn('overwrite'));
+      if (isMade) await driver.swap(table, target, howIn('overwrite'));
     },
   };
 }
@@ -393,7 +403,7 @@ function createTableAccess(
 async function sweepTable(
   { table_name: table, key }: SqlSinkConfig,
   driver: SqlDriver,
-  { scope, keys, loggedFor }: Sweep & Pick<TableSweep, 'loggedFor'>,
+  { scope, keys, ...how }: Sweep & WholeChange,
 ): Promise<number> {
   const live = await driver.columns(table);
   if (live === undefined) return 0;
@@ -408,9 +418,8 @@ async function sweepTable(
     );
   };
   const inside = Object.entries(scope).map(([name, value]) => ({ column: column(name), value }));
-  return (
-    (await driver.sweep?.({ table, scope: inside, key: key.map(column), keys, loggedFor })) ?? 0
-  );
+  const sweep = { table, scope: inside, key: key.map(column), keys, ...how };
+  return (await driver.sweep?.(sweep)) ?? 0;
 }
 
 function takenOver(table: string, cause?: unknown): ConnectorError {

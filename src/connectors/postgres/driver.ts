@@ -217,7 +217,7 @@ export async function openPostgresDriver(
           `CREATE TABLE ${qualified(staging)} (LIKE ${qualified(table)} ${parts})`,
         );
       }),
-    swap: (table, staging, runId) =>
+    swap: (table, staging, { loggedFor: runId }) =>
       run(`replacing \`${table}\``, (client) =>
         inPostgresTransaction(client, async () => {
           // Parts of one table may be replaced at the same time, but the previous rows of all of
@@ -241,7 +241,7 @@ export async function openPostgresDriver(
         run('making the rollback log', (client) =>
           makeTable(client, qualified(ROLLBACK_LOG_TABLE), ROLLBACK_LOG_LINES),
         ),
-      atOnce: (table, work) =>
+      atOnce: ({ table }, work) =>
         run(`rolling back a run of \`${table}\``, (client) =>
           inPostgresTransaction(client, async () => {
             await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [

@@ -147,12 +147,13 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
     tablesFrom: (prefix) =>
       run('looking for tables that other runs left', () => tablesFrom(db, prefix)),
     stage: (table, staging) => run(`staging \`${table}\``, () => stage(db, table, staging)),
-    swap: (table, staging, runId) =>
-      run(`replacing \`${table}\``, () => swap(db, table, staging, runId)),
+    swap: (table, staging, { loggedFor }) =>
+      run(`replacing \`${table}\``, () => swap(db, table, staging, loggedFor)),
     rollback: {
       dialect: ROLLBACK_DIALECT,
       createRollbackLog: () => run('making the rollback log', () => createRollbackLog(db)),
-      atOnce: (table, work) => run(`rolling back a run of \`${table}\``, () => atOnce(db, work)),
+      atOnce: ({ table }, work) =>
+        run(`rolling back a run of \`${table}\``, () => atOnce(db, work)),
     },
     drop: (table) =>
       run(`dropping \`${table}\``, () => db.exec(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
