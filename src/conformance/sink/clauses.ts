@@ -7,6 +7,7 @@ import { MODES } from './modes.ts';
 import { ROLLBACK } from './rollback.ts';
 import { SinkSubject } from './subject.ts';
 import { TAKE_OVER } from './take-over.ts';
+import { TAKE_OVER_ENDS } from './take-over-ends.ts';
 import { TOKENS } from './tokens.ts';
 import type { SinkCase } from './tools.ts';
 import { WRITING } from './writing.ts';
@@ -17,6 +18,7 @@ export const SINK_CLAUSES: readonly SinkClause[] = [
   ...MODES,
   ...TOKENS,
   ...TAKE_OVER,
+  ...TAKE_OVER_ENDS,
   ...ROLLBACK,
   ...DESTINATION,
   ...FLAGS,

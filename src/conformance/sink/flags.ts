@@ -39,6 +39,7 @@ const MEMBERS: readonly (readonly [
   ['schema', (can) => can.schema !== 'none', (sink) => sink.schema !== undefined],
   ['schema: evolve', (can) => can.schema === 'evolve', (sink) => sink.schema?.evolve !== undefined],
   ['sweep', (can) => can.sweep === true, (sink) => sink.sweep !== undefined],
+  ['fenced', (can) => can.fenced === true, (sink) => sink.takeScope !== undefined],
   ['rollback', (can) => can.rollback === true, (sink) => sink.rollback !== undefined],
 ];
 

@@ -13,24 +13,24 @@ import type { SinkClause } from './clause.ts';
 import type { Destination } from '../../kit/sink-fixture.ts';
 import { row, type SinkSubject } from './subject.ts';
 
-const COLUMN = '_svc_run_id';
+export const COLUMN = '_svc_run_id';
 
 const noRollback = ({ capabilities: { rollback } }: SinkSubject): string | undefined =>
   rollback === true ? undefined : (rollback ?? 'cannot roll a run back');
 
-function rollbackOf({ rollback }: Sink): SinkRollback {
+export function rollbackOf({ rollback }: Sink): SinkRollback {
   if (rollback === undefined)
     assert.fail('`capabilities.rollback` is true, and there is no `rollback`');
   return rollback;
 }
 
-interface Run {
+export interface Run {
   readonly runId: string;
   readonly mode: RollbackMode;
   readonly config: JsonObject;
 }
 
-function record(
+export function record(
   subject: SinkSubject,
   { runId, mode, config }: Run,
   pages: readonly (readonly JsonObject[])[],
@@ -46,7 +46,7 @@ function record(
   });
 }
 
-function rollBack(
+export function rollBack(
   subject: SinkSubject,
   { runId, mode, config }: Run,
   more: Partial<SinkRollbackRequest> = {},

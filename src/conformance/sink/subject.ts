@@ -31,6 +31,7 @@ export class SinkSubject {
   readonly capabilities: SinkCapabilities;
   /** Of the same config as an upsert, where there is that mode. */
   readonly keyedCapabilities: SinkCapabilities | undefined;
+  readonly overwritingCapabilities: SinkCapabilities | undefined;
 
   private constructor({ definition, fixture, tools }: SinkCase, config: JsonObject) {
     this.definition = definition;
@@ -39,6 +40,9 @@ export class SinkSubject {
     this.capabilities = this.capabilitiesOf(config);
     this.keyedCapabilities = this.offers('upsert')
       ? this.capabilitiesOf(this.keyed(config))
+      : undefined;
+    this.overwritingCapabilities = this.offers('overwrite')
+      ? this.capabilitiesOf(this.overwriting(config))
       : undefined;
   }
 

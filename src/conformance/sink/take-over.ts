@@ -14,11 +14,11 @@ import { noTokens, page, rows, SCOPE, tokensOf } from './tokens.ts';
 const EARLIER = { runId: 'conformance', claim: 1 };
 const LATER = { runId: 'conformance', claim: 2 };
 /** Of commits beside a take-over: each ends in one of two ways. */
-const RACES = 5;
+export const RACES = 5;
 const MOST_TRIES = 4;
 
 /** Both executions of one run, on the same destination. */
-async function withBoth(
+export async function withBoth(
   subject: SinkSubject,
   config: JsonObject,
   work: (earlier: Sink, later: Sink) => Promise<void>,
@@ -30,20 +30,20 @@ async function withBoth(
   );
 }
 
-async function assertRefused(work: Promise<unknown>, what: string): Promise<void> {
+export async function assertRefused(work: Promise<unknown>, what: string): Promise<void> {
   const { code, message } = await connectorFailureOf(work, what);
   assert.equal(code, TAKEN_OVER, `${what} fails with another error: ${message}`);
 }
 
 /** Whether it fails or has nothing to do any more. */
-async function end(sink: Sink): Promise<void> {
+export async function end(sink: Sink): Promise<void> {
   await sink.flush().catch(() => {});
   await sink.finish('success').catch(() => {});
   await sink.close();
 }
 
 /** As the engine does it: what may succeed the next time is tried again. */
-async function repeated<T>(work: (isRepeated: boolean) => Promise<T>): Promise<T> {
+export async function repeated<T>(work: (isRepeated: boolean) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1)
     try {
       return await work(tries > 1);
@@ -69,7 +69,7 @@ const storedToken = (subject: SinkSubject, config: JsonObject): Promise<string |
 interface Scene {
   readonly name: string;
   readonly title: string;
-  play(earlier: Sink, later: Sink): Promise<void>;
+  readonly play: (earlier: Sink, later: Sink) => Promise<void>;
   readonly left: { readonly ids: readonly number[]; readonly token: string | undefined };
 }
 
@@ -191,14 +191,14 @@ const racing: SinkClause = {
   },
 };
 
-function outcomeOf(work: Promise<unknown>): Promise<unknown> {
+export function outcomeOf(work: Promise<unknown>): Promise<unknown> {
   return work.then(
     () => undefined,
     (error: unknown) => error,
   );
 }
 
-function codeOf(error: unknown): string | undefined {
+export function codeOf(error: unknown): string | undefined {
   return error instanceof ConnectorError ? error.code : undefined;
 }
 

@@ -45,6 +45,7 @@ export const deltaSink = defineSink<DeltaSinkConfig>({
     writeMode,
     atomicity: 'atomic',
     token: writeMode === 'append',
+    fenced: writeMode === 'overwrite',
     schema: merges ? 'none' : 'read',
     rollback: 'keeps no rollback log; earlier versions of the table can be read and restored',
   }),

@@ -29,6 +29,7 @@ import {
   isLater,
   takenOverError,
   type Execution,
+  type HeldScope,
 } from '../../kit/execution.ts';
 import { pathOf, type DuckdbSinkConfig } from './config.ts';
 import { roundingOf } from './rounding.ts';
@@ -94,9 +95,13 @@ export async function openDuckdbDriver(
       run(`staging \`${table}\``, () =>
         inTransaction(connection, () => stage(connection, table, staging)),
       ),
-    swap: (table, staging) =>
+    fenced: true,
+    swap: (table, staging, { held }) =>
       run(`replacing \`${table}\``, () =>
-        inTransaction(connection, () => swap(connection, table, staging)),
+        inTransaction(connection, async () => {
+          if (held !== undefined) await holdScope(connection, held);
+          await swap(connection, table, staging);
+        }),
       ),
     drop: (table) =>
       run(`dropping \`${table}\``, () => execute(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
@@ -272,13 +277,19 @@ async function takeScope(
 
 async function storeToken(connection: DuckDBConnection, commit: CommitToken): Promise<void> {
   const { scope, execution } = commit;
-  if (execution !== undefined) {
-    const mark = { scope: executionScope(scope), token: executionText(execution) };
-    if ((await lastToken(connection, mark.scope)) !== mark.token) throw takenOverError(scope);
-    // Whoever takes over meanwhile changes the same row: of the two transactions one fails.
-    await putToken(connection, mark);
-  }
+  if (execution !== undefined) await holdScope(connection, { scope, execution });
   await putToken(connection, commit);
+}
+
+/** To be called in a transaction. */
+async function holdScope(
+  connection: DuckDBConnection,
+  { scope, execution }: HeldScope,
+): Promise<void> {
+  const mark = { scope: executionScope(scope), token: executionText(execution) };
+  if ((await lastToken(connection, mark.scope)) !== mark.token) throw takenOverError(scope);
+  // Whoever takes over meanwhile changes the same row: of the two transactions one fails.
+  await putToken(connection, mark);
 }
 
 async function putToken(

@@ -52,6 +52,7 @@ export const duckdbSink = defineSink<DuckdbSinkConfig>({
   ],
   capabilities: (config) => ({
     ...sqlSinkCapabilities(config),
+    fenced: true,
     rollback: 'keeps no rollback log in DuckDB',
   }),
   datasetUri: (config) => `duckdb://${config.database}?table=${config.table_name}`,

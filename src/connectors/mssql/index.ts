@@ -74,6 +74,7 @@ export const mssqlSink = defineSink<MssqlSinkConfig>({
       ...shared,
       rollback: 'keeps no rollback log in SQL Server',
       sweep: canSweep(config),
+      fenced: true,
     };
   },
   datasetUri: placeOf,

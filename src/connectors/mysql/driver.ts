@@ -13,6 +13,7 @@ import type {
   TableChange,
   TableSweep,
 } from '../_sql/driver.ts';
+import { canSweep } from '../_sql/sink-fields.ts';
 import type { MysqlSinkConfig } from './config.ts';
 import { columnLines, MYSQL_TYPES } from './write/column-types.ts';
 import { encodersOf, valueSql } from './write/encode.ts';
@@ -30,7 +31,14 @@ import {
 } from './write/schema.ts';
 import { WriteSession } from './write/session.ts';
 import { insertStatements, keyCondition, nameList, TWO_ROWS } from './write/statements.ts';
-import { forgetToken, lastToken, MAKE_TOKENS, storeToken, takeScope } from './write/tokens.ts';
+import {
+  forgetToken,
+  holdScope,
+  lastToken,
+  MAKE_TOKENS,
+  storeToken,
+  takeScope,
+} from './write/tokens.ts';
 
 const NAMES = { ignoresCase: true };
 /** From this many rows on LOAD DATA is faster than INSERT. */
@@ -188,9 +196,12 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
       });
     },
     sweep: (one) =>
-      session.transaction(`removing rows of \`${one.table}\``, (connection) =>
-        sweep(connection, one),
-      ),
+      session.transaction(`removing rows of \`${one.table}\``, async (connection) => {
+        if (one.held !== undefined) await holdScope(connection, one.held);
+        return sweep(connection, one);
+      }),
+    // An overwrite ends with a RENAME, which no transaction can undo.
+    fenced: canSweep(config),
     async lastToken(scope, execution) {
       if (execution !== undefined) {
         await makeTokens();

@@ -71,6 +71,7 @@ export const mysqlSink = defineSink<MysqlSinkConfig>({
     columns: takesColumns(config),
     rollback: 'keeps no rollback log in MySQL',
     sweep: canSweep(config),
+    fenced: canSweep(config),
   }),
   datasetUri: (config) => datasetUri(addressOf(config), { table: config.table_name }, PORT),
   place: (config) => datasetUri(addressOf(config), { table: config.table_name }, PORT),

@@ -5,6 +5,7 @@ import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { inPostgresTransaction, withClient } from '../../lib/sql/postgres.ts';
 import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
+import type { HeldScope } from '../../kit/execution.ts';
 import type { Page } from '../../kit/page.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
 import {
@@ -39,7 +40,7 @@ import {
   insertInto,
 } from './write/statements.ts';
 import { endEarlierExecutions, openExecutionPool } from './write/executions.ts';
-import { forgetToken, lastToken, storeToken, takeScope } from './write/tokens.ts';
+import { forgetToken, holdScope, lastToken, storeToken, takeScope } from './write/tokens.ts';
 import { logReplaced, rollbackSession } from './write/rollback.ts';
 import { WriteTransaction, type Transaction } from './write/write-transaction.ts';
 import { missingIndex } from './write/missing-index.ts';
@@ -112,6 +113,15 @@ export async function openPostgresDriver(
       },
     );
   };
+  const inHeldTransaction = <T>(
+    client: ClientBase,
+    held: HeldScope | undefined,
+    work: () => Promise<T>,
+  ): Promise<T> =>
+    inPostgresTransaction(client, async () => {
+      if (held !== undefined) await holdScope(client, qualified(TOKEN_TABLE), held);
+      return work();
+    });
   await checkConnection(pool, context.signal);
   await endEarlierExecutions(pool, context);
   return {
@@ -174,10 +184,12 @@ export async function openPostgresDriver(
     settle: () => writes.commit(),
     sweep: (one) =>
       run(`removing rows of \`${one.table}\``, (client) =>
-        sweep(
-          client,
-          { table: qualified(one.table), logTable: qualified(ROLLBACK_LOG_TABLE) },
-          one,
+        inHeldTransaction(client, one.held, () =>
+          sweep(
+            client,
+            { table: qualified(one.table), logTable: qualified(ROLLBACK_LOG_TABLE) },
+            one,
+          ),
         ),
       ),
     async lastToken(scope, execution) {
@@ -217,9 +229,10 @@ export async function openPostgresDriver(
           `CREATE TABLE ${qualified(staging)} (LIKE ${qualified(table)} ${parts})`,
         );
       }),
-    swap: (table, staging, { loggedFor: runId }) =>
+    fenced: true,
+    swap: (table, staging, { loggedFor: runId, held }) =>
       run(`replacing \`${table}\``, (client) =>
-        inPostgresTransaction(client, async () => {
+        inHeldTransaction(client, held, async () => {
           // Parts of one table may be replaced at the same time, but the previous rows of all of
           // them are stored in one place.
           await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [
@@ -241,9 +254,9 @@ export async function openPostgresDriver(
         run('making the rollback log', (client) =>
           makeTable(client, qualified(ROLLBACK_LOG_TABLE), ROLLBACK_LOG_LINES),
         ),
-      atOnce: ({ table }, work) =>
+      atOnce: ({ table, held }, work) =>
         run(`rolling back a run of \`${table}\``, (client) =>
-          inPostgresTransaction(client, async () => {
+          inHeldTransaction(client, held, async () => {
             await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [
               `headgate undo ${qualified(table)}`,
             ]);

@@ -82,6 +82,7 @@ export const postgresSink = defineSink<PostgresSinkConfig>({
     encodings: encodingsOf(config),
     columns: takesColumns(config),
     sweep: canSweep(config),
+    fenced: true,
     ...(config.scope === undefined ? {} : { overwrites: windowOf(config.scope) }),
   }),
   datasetUri: ({ connection_url, schema, table_name }) =>

@@ -24,6 +24,7 @@ import {
   type TableChange,
   type TableSweep,
   type RollbackSession,
+  type WholeChange,
 } from '../_sql/driver.ts';
 import {
   executionScope,
@@ -31,6 +32,7 @@ import {
   isLater,
   takenOverError,
   type Execution,
+  type HeldScope,
 } from '../../kit/execution.ts';
 import { nearColumn, type UnknownFields } from '../_sql/column-names.ts';
 import { withRefusedRow } from '../_sql/refused-row.ts';
@@ -147,13 +149,14 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
     tablesFrom: (prefix) =>
       run('looking for tables that other runs left', () => tablesFrom(db, prefix)),
     stage: (table, staging) => run(`staging \`${table}\``, () => stage(db, table, staging)),
-    swap: (table, staging, { loggedFor }) =>
-      run(`replacing \`${table}\``, () => swap(db, table, staging, loggedFor)),
+    fenced: true,
+    swap: (table, staging, how) =>
+      run(`replacing \`${table}\``, () => swap(db, table, staging, how)),
     rollback: {
       dialect: ROLLBACK_DIALECT,
       createRollbackLog: () => run('making the rollback log', () => createRollbackLog(db)),
-      atOnce: ({ table }, work) =>
-        run(`rolling back a run of \`${table}\``, () => atOnce(db, work)),
+      atOnce: ({ table, held }, work) =>
+        run(`rolling back a run of \`${table}\``, () => atOnce(db, held, work)),
     },
     drop: (table) =>
       run(`dropping \`${table}\``, () => db.exec(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
@@ -239,10 +242,12 @@ async function logChanged(
 
 async function atOnce<T>(
   db: DatabaseSync,
+  held: HeldScope | undefined,
   work: (session: RollbackSession) => Promise<T>,
 ): Promise<T> {
   db.exec('BEGIN IMMEDIATE');
   try {
+    requireHeld(db, held);
     const result = await work({
       run: (sql, values = []) => Promise.resolve(Number(db.prepare(sql).run(...values).changes)),
       all: (sql, values = []) => Promise.resolve(db.prepare(sql).all(...values)),
@@ -353,7 +358,7 @@ const SWEEP_KEYS = 'svc_cleanup_keys';
  */
 async function sweep(
   db: DatabaseSync,
-  { table, scope, key, keys, loggedFor }: TableSweep,
+  { table, scope, key, keys, loggedFor, held }: TableSweep,
   pace: Pace,
 ): Promise<number> {
   const slots = key.map((_, index) => `k${index}`);
@@ -362,6 +367,7 @@ async function sweep(
   const same = key.map(({ name }, index) => `s.k${index} = t.${quoteName(name)}`);
   db.exec(`DROP TABLE IF EXISTS temp.${SWEEP_KEYS}; BEGIN IMMEDIATE`);
   try {
+    requireHeld(db, held);
     db.exec(
       `CREATE TEMP TABLE ${SWEEP_KEYS} (${columns.join(', ')}, PRIMARY KEY (${slots.join(', ')}))`,
     );
@@ -397,10 +403,17 @@ function takeScope(db: DatabaseSync, scope: string, execution: Execution): void 
   });
 }
 
+/** To be called in a transaction that writes: nobody takes the scope before it ends. */
+function requireHeld(db: DatabaseSync, held: HeldScope | undefined): void {
+  if (held === undefined) return;
+  const { scope, execution } = held;
+  if (lastToken(db, executionScope(scope)) !== executionText(execution))
+    throw takenOverError(scope);
+}
+
 function storeToken(db: DatabaseSync, commit: CommitToken): void {
   const { scope, execution } = commit;
-  if (execution !== undefined && lastToken(db, executionScope(scope)) !== executionText(execution))
-    throw takenOverError(scope);
+  if (execution !== undefined) requireHeld(db, { scope, execution });
   putToken(db, commit);
 }
 
@@ -447,9 +460,15 @@ function tablesFrom(db: DatabaseSync, prefix: string): string[] {
   return rows.map(({ name }) => String(name));
 }
 
-function swap(db: DatabaseSync, table: string, staging: string, runId: string | undefined): void {
+function swap(
+  db: DatabaseSync,
+  table: string,
+  staging: string,
+  { loggedFor, held }: WholeChange,
+): void {
   inTransaction(db, () => {
-    if (runId !== undefined) logReplaced(db, table, runId);
+    requireHeld(db, held);
+    if (loggedFor !== undefined) logReplaced(db, table, loggedFor);
     const live: readonly LiveColumn[] | undefined = readColumns(db, table);
     if (live === undefined) {
       db.exec(`ALTER TABLE ${quoteName(staging)} RENAME TO ${quoteName(table)}`);

@@ -58,6 +58,7 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
     ...sqlSinkCapabilities(config),
     ...formOf(config),
     sweep: canSweep(config),
+    fenced: true,
   }),
   datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?table=${config.table_name}`,
   place: (config) =>

@@ -17,7 +17,7 @@ import {
 import { slaSchema } from '../../blocks/sla/schema.ts';
 import { check } from '../../kit/schema.ts';
 import type { StateStore, StateStoreDefinition } from '../../kit/state-store.ts';
-import type { JsonValue } from '../../lib/text/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
 import { sqliteState } from '../../state/sqlite.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
@@ -140,6 +140,26 @@ function freezing(
   };
 }
 
+/** The sink of an execution that is held up before it does this. */
+function freezingSink(
+  planned: PlannedRow['sink'],
+  member: 'finish' | 'sweep',
+  freeze: Freeze,
+): PlannedRow['sink'] {
+  const { definition } = planned;
+  const open: typeof definition.open = async (config, context) => {
+    const opened = await definition.open(config, context);
+    return {
+      ...opened,
+      [member]: async (what: never) => {
+        await freeze.here();
+        return opened[member]?.(what);
+      },
+    };
+  };
+  return { ...planned, definition: { ...definition, open } };
+}
+
 function notFrozen({ error, invocations }: RunOutcome): never {
   throw new Error(`it ended before: ${error?.message ?? invocations[0]?.status ?? ''}`);
 }
@@ -244,3 +264,40 @@ test('the rollback log is refused by the store, and forgets nothing', async () =
   await old;
   expect(await stored()).toEqual(after);
 });
+
+test.each([
+  ['the end of an overwrite', 'finish', { write_mode: 'overwrite' }],
+  ['a removal of vanished records', 'sweep', { write_mode: 'upsert', key: ['id'] }],
+] satisfies [string, 'finish' | 'sweep', JsonObject][])(
+  '%s is refused by the destination although the server answered before the freeze',
+  async (_what, member, mode) => {
+    using table = sqliteTable(
+      'CREATE TABLE t (id INTEGER PRIMARY KEY, bad); INSERT INTO t VALUES (9, NULL)',
+    );
+    const sound = table.sink(mode);
+    const row: Partial<PlannedRow> = {
+      sink: sound,
+      dlq: undefined,
+      blocks: {},
+      readsAnew: true,
+      ...(member === 'sweep' ? { cleanUp: { path: '', scope: {}, tokens: [] } } : {}),
+    };
+    const freeze = new Freeze();
+    const frozen = { ...row, sink: freezingSink(sound, member, freeze) };
+    const old = execution(1, { deaf: true, row: frozen });
+    await Promise.race([freeze.reached, old.then(notFrozen)]);
+    const before = table.query('SELECT id FROM t ORDER BY id');
+    owner = 2;
+    const begun = new Freeze();
+    const next = execution(2, {
+      row,
+      beforePage: (index) => (index === 0 ? begun.here() : undefined),
+    });
+    await Promise.race([begun.reached, next.then(notFrozen)]);
+    freeze.end();
+    expect((await old).invocations[0]?.error?.code).toBe('run_taken_over');
+    expect(table.query('SELECT id FROM t ORDER BY id')).toEqual(before);
+    begun.end();
+    expect((await next).error).toBeNull();
+  },
+);

@@ -11,7 +11,7 @@ import {
 import { finishFailed, finishOutput } from './finish.ts';
 import type { Invocation, OpenedInvocation } from './invocation.ts';
 import { movePages, type SourcePosition } from './move-pages.ts';
-import { startPosition, type Start } from './start-position.ts';
+import { startPosition, takeScope, type Start } from './start-position.ts';
 import type { Tally } from './tally.ts';
 
 export interface MoveHooks {
@@ -28,6 +28,7 @@ export async function moveInvocation(
   hooks: MoveHooks = {},
 ): Promise<JsonValue | undefined> {
   opened.hitFailpoint?.('opened');
+  await takeScope(opened);
   if (opened.storesPositions) await finishInterruptedRollback(opened);
   const own = await startPosition(opened);
   const { bookmark, watermark } = (await hooks.agree?.(own)) ?? own;

@@ -2,6 +2,8 @@
  * Where an invocation starts: after the bookmark in the state store, or after what the sink has
  * committed beyond that.
  */
+import { blockOf } from '../../blocks/define-block.ts';
+import { rollbackBlock } from '../../blocks/rollback/index.ts';
 import { RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { TokenWriter } from '../../kit/sink.ts';
@@ -14,6 +16,26 @@ import * as metrics from '../metrics.ts';
 export interface Start {
   readonly bookmark: JsonValue | undefined;
   readonly watermark: Watermark | undefined;
+}
+
+/**
+ * What ends the row at its destination is refused there from now on to executions before this one.
+ * Rows that only add pages need it with a watermark alone, which takes its scope itself.
+ */
+export async function takeScope(invocation: OpenedInvocation): Promise<void> {
+  const { row, sink, capabilities, fence, stateKey } = invocation;
+  const endsWhole =
+    capabilities.writeMode === 'overwrite' ||
+    row.cleanUp !== undefined ||
+    blockOf(row, rollbackBlock) !== undefined;
+  if (fence === undefined || !endsWhole || sink.takeScope === undefined) return;
+  try {
+    await sink.takeScope(stateKey);
+  } catch (error) {
+    throw wrapConnectorError('Sink', row.sink.type, error);
+  }
+  // It has taken the scope from executions before it; not from one behind it.
+  await fence.assertOwned();
 }
 
 /** Dry and limited runs commit no watermark, because they store no position. */

@@ -54,6 +54,9 @@ function membersOf(sink: Sink): Sink {
     ...(sink.schema === undefined ? {} : { schema: sink.schema }),
     ...(sink.rollback === undefined ? {} : { rollback: sink.rollback }),
     ...(sink.sweep === undefined ? {} : { sweep: (sweep) => sink.sweep?.(sweep) ?? none() }),
+    ...(sink.takeScope === undefined
+      ? {}
+      : { takeScope: async (scope) => sink.takeScope?.(scope) }),
     ...(sink.outputs === undefined ? {} : { outputs: () => sink.outputs?.() ?? [] }),
     ...(sink.discarded === undefined ? {} : { discarded: () => sink.discarded?.() === true }),
   };
@@ -127,6 +130,36 @@ function unfenced(onlyHeld: boolean): SinkDefinition['open'] {
             ? unmarked.write(page, scope, token)
             : tokens.write(page, scope, token),
       },
+      async close() {
+        await Promise.all([sound.close(), plain.close()]);
+      },
+    };
+  };
+}
+
+/** Looks at the place just before a change, and not in one step with it. */
+function looksBefore(
+  change: (plain: Sink, turn: () => Promise<void>) => Partial<Sink>,
+): SinkDefinition['open'] {
+  return async (config, context) => {
+    const [sound, plain] = await Promise.all([
+      sqliteSink.open(config, context),
+      sqliteSink.open(config, { ...context, claim: undefined }),
+    ]);
+    let taken: string | undefined;
+    const turn = async (): Promise<void> => {
+      if (taken !== undefined) await sound.takeScope?.(taken);
+      // Others take the place in between.
+      for (let turns = 0; turns < 20; turns += 1)
+        await new Promise((resolve) => void setImmediate(resolve));
+    };
+    return {
+      ...membersOf(plain),
+      async takeScope(scope) {
+        await sound.takeScope?.(scope);
+        taken = scope;
+      },
+      ...change(plain, turn),
       async close() {
         await Promise.all([sound.close(), plain.close()]);
       },
@@ -347,6 +380,39 @@ export const BROKEN_SINKS: readonly BrokenSink[] = [
         };
       },
     },
+  }),
+  broken('taken-over-sweep', 'removes rows for whoever asks', sqliteSink, {
+    definition: { open: looksBefore(() => ({})) },
+  }),
+  broken('taken-over-sweep', 'looks at its mark before it removes rows', sqliteSink, {
+    definition: {
+      open: looksBefore((plain, turn) => ({
+        async sweep(one) {
+          await turn();
+          return plain.sweep?.(one) ?? 0;
+        },
+      })),
+    },
+  }),
+  broken('taken-over-overwrite', 'looks at its mark before it replaces rows', sqliteSink, {
+    definition: {
+      open: looksBefore((plain, turn) => ({
+        async finish(reason) {
+          await turn();
+          await plain.finish(reason);
+        },
+      })),
+    },
+  }),
+  broken('taken-over-overwrite-empty', 'marks only tables that are there', sqliteSink, {
+    sink: (sound) => ({
+      async takeScope(scope) {
+        if ((await sound.schema?.current()) !== undefined) await sound.takeScope?.(scope);
+      },
+    }),
+  }),
+  broken('taken-over-rollback', 'forgets a run for whoever asks', sqliteSink, {
+    definition: { open: looksBefore(() => ({})) },
   }),
   broken('read-back', 'reads back what was asked for and not what is there', sqliteSink, {
     definition: {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SinkContext } from '../../../kit/context.ts';
-import { executionOf, type Execution } from '../../../kit/execution.ts';
+import { executionOf, type Execution, type HeldScope } from '../../../kit/execution.ts';
 import type { Page } from '../../../kit/page.ts';
 import {
   requireOpen,
@@ -42,10 +42,12 @@ import {
 export class DeltaSink implements Sink {
   readonly schema?: SchemaAccess;
   readonly tokens?: TokenWriter;
+  readonly takeScope?: (scope: string) => Promise<void>;
   readonly outputs?: () => readonly WrittenFile[];
   readonly #config: DeltaSinkConfig;
   readonly #context: SinkContext;
   readonly #files: TableFiles;
+  readonly #execution: Execution | undefined;
   readonly #overwrites: boolean;
   readonly #merges: boolean;
   readonly #written: WrittenFile[] = [];
@@ -61,18 +63,22 @@ export class DeltaSink implements Sink {
   /** Records whose pages were held for a token. */
   #held = 0;
   #usesTokens = false;
+  /** What an overwrite has taken. */
+  #scope: HeldScope | undefined;
   #isClosed = false;
 
   private constructor(config: DeltaSinkConfig, context: SinkContext, files: TableFiles) {
     this.#config = config;
     this.#context = context;
     this.#files = files;
+    this.#execution = executionOf(context);
     const isMain = context.role === 'main';
     this.#overwrites = isMain && config.write_mode === 'overwrite';
     // Dead letters have fields that those of the first page lack.
     this.#merges = config.merge_schema || !isMain;
     if (!config.merge_schema) this.schema = { current: () => this.#columns() };
     if (config.write_mode === 'append') this.tokens = this.#tokenWriter();
+    if (this.#overwrites) this.takeScope = (scope) => this.#takeScope(scope);
     if (files.isLocal) this.outputs = () => this.#written;
   }
 
@@ -118,7 +124,8 @@ export class DeltaSink implements Sink {
     if (this.#overwrites && reason === 'success') {
       await this.#load();
       const hasRecords = this.#data !== undefined || this.#waiting.length > 0;
-      if (hasRecords || this.#snapshot !== undefined) await this.#commit();
+      if (hasRecords || this.#snapshot !== undefined)
+        await this.#commit({ tokens: {}, ...this.#scope });
     }
     await this.#discard();
   }
@@ -131,13 +138,11 @@ export class DeltaSink implements Sink {
   }
 
   #tokenWriter(): TokenWriter {
-    const execution = executionOf(this.#context);
+    const execution = this.#execution;
     return {
       last: async (scope) => {
         this.#usesTokens = true;
-        await this.#load();
-        if (this.#snapshot !== undefined)
-          this.#snapshot = await refreshed(this.#files, this.#snapshot);
+        await this.#refresh();
         if (execution !== undefined) await this.#take(scope, execution);
         return readToken(this.#files, this.#snapshot, scope);
       },
@@ -163,6 +168,14 @@ export class DeltaSink implements Sink {
     };
   }
 
+  async #takeScope(scope: string): Promise<void> {
+    const execution = this.#execution;
+    if (execution === undefined) return;
+    await this.#refresh();
+    await this.#take(scope, execution);
+    this.#scope = { scope, execution };
+  }
+
   /**
    * From now on only this execution commits in the scope. Where there is no table, one without
    * columns keeps the first page of an execution before it out.
@@ -175,6 +188,14 @@ export class DeltaSink implements Sink {
     }
     const tokens = executionToken(scope, execution);
     await this.#commit({ tokens, scope, execution, takes: true });
+  }
+
+  async #refresh(): Promise<void> {
+    // It may have been made meanwhile.
+    this.#isLoaded &&= this.#snapshot !== undefined;
+    if (this.#isLoaded && this.#snapshot !== undefined)
+      this.#snapshot = await refreshed(this.#files, this.#snapshot);
+    else await this.#load();
   }
 
   async #load(): Promise<void> {
@@ -249,7 +270,7 @@ export class DeltaSink implements Sink {
         table: this.#files.address,
         shape: this.#shape,
         adds,
-        overwrites: this.#overwrites,
+        overwrites: this.#overwrites && !takes,
         merges: this.#merges,
         now,
       });

@@ -27,7 +27,7 @@ import { roundingOf } from './rounding.ts';
 import { readColumns, tablesFrom, uniqueIndexes, type TableColumn } from './schema.ts';
 import { openSession } from './session.ts';
 import { deleteSql, encodeRows, insertSql, upsertSql, withRows } from './statements.ts';
-import { forgetToken, lastToken, makeTokens, storeToken, takeScope } from './tokens.ts';
+import { forgetToken, holdScope, lastToken, makeTokens, storeToken, takeScope } from './tokens.ts';
 
 const NAMES = { ignoresCase: true };
 const IS_THERE = 2714;
@@ -88,7 +88,10 @@ class Driver {
         ),
       apply: (change) => this.#apply(change),
       sweep: (one) =>
-        session.transaction(`removing rows of \`${one.table}\``, (link) => this.#sweep(link, one)),
+        session.transaction(`removing rows of \`${one.table}\``, async (link) => {
+          if (one.held !== undefined) await holdScope(link, one.held);
+          return this.#sweep(link, one);
+        }),
       lastToken: async (scope, execution) => {
         if (execution !== undefined) {
           await this.#makeTokens();
@@ -110,8 +113,12 @@ class Driver {
         ),
       stage: (table, staging) =>
         session.transaction(`staging \`${table}\``, (link) => this.#stage(link, table, staging)),
-      swap: (table, staging) =>
-        session.transaction(`replacing \`${table}\``, (link) => this.#swap(link, table, staging)),
+      fenced: true,
+      swap: (table, staging, { held }) =>
+        session.transaction(`replacing \`${table}\``, async (link) => {
+          if (held !== undefined) await holdScope(link, held);
+          await this.#swap(link, table, staging);
+        }),
       // Cleaning up continues after a stop.
       drop: (table) =>
         session.run(

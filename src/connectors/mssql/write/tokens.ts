@@ -5,6 +5,7 @@ import {
   isLater,
   takenOverError,
   type Execution,
+  type HeldScope,
 } from '../../../kit/execution.ts';
 import { fnv1a64 } from '../../../lib/text/fnv.ts';
 import type { Link, Parameter } from '../../_mssql/connection.ts';
@@ -45,7 +46,7 @@ export async function storeToken(
   link: Link,
   { scope, token, execution }: CommitToken,
 ): Promise<void> {
-  if (execution !== undefined) await holdScope(link, scope, execution);
+  if (execution !== undefined) await holdScope(link, { scope, execution });
   await link.ask(
     `MERGE INTO ${TOKEN_TABLE} WITH (HOLDLOCK) AS t
      USING (SELECT CAST(@scope COLLATE Latin1_General_100_BIN2 AS nvarchar(${SCOPE_LETTERS})) AS scope, @token AS token) AS s ON t.scope = s.scope
@@ -56,7 +57,7 @@ export async function storeToken(
 }
 
 /** Whoever takes the scope over waits for this transaction, or it finds that somebody did. */
-async function holdScope(link: Link, scope: string, execution: Execution): Promise<void> {
+export async function holdScope(link: Link, { scope, execution }: HeldScope): Promise<void> {
   const { rows } = await link.ask(
     `SELECT 1 AS held FROM ${TOKEN_TABLE} WITH (UPDLOCK, HOLDLOCK) WHERE scope = @scope AND token = @token`,
     [text('scope', storedScope(executionScope(scope))), text('token', executionText(execution))],

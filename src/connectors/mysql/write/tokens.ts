@@ -10,6 +10,7 @@ import {
   isLater,
   takenOverError,
   type Execution,
+  type HeldScope,
 } from '../../../kit/execution.ts';
 import { sqlLiteral } from '../read/literals.ts';
 
@@ -32,7 +33,7 @@ export async function storeToken(
   connection: Connection,
   { scope, token, execution }: CommitToken,
 ): Promise<void> {
-  if (execution !== undefined) await holdScope(connection, scope, execution);
+  if (execution !== undefined) await holdScope(connection, { scope, execution });
   await askMysql(
     connection,
     `INSERT INTO ${TOKEN_TABLE} (scope, token, updated_at)
@@ -42,10 +43,9 @@ export async function storeToken(
 }
 
 /** Whoever takes the scope over waits for this transaction, or it finds that somebody did. */
-async function holdScope(
+export async function holdScope(
   connection: Connection,
-  scope: string,
-  execution: Execution,
+  { scope, execution }: HeldScope,
 ): Promise<void> {
   const { rows } = await askMysql(
     connection,

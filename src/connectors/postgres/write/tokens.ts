@@ -10,7 +10,7 @@ import {
   executionText,
   isLater,
   takenOverError,
-  type Execution,
+  type HeldScope,
 } from '../../../kit/execution.ts';
 
 const NO_SUCH_TABLE = '42P01';
@@ -32,13 +32,8 @@ export async function storeToken(
   );
 }
 
-interface HeldScope {
-  readonly scope: string;
-  readonly execution: Execution;
-}
-
-/** Whoever takes the scope over waits for this transaction, or it finds that somebody did. */
-async function holdScope(
+/** To be called in a transaction: whoever takes the scope over waits for this transaction, or it finds that somebody did. */
+export async function holdScope(
   client: ClientBase,
   tokens: string,
   { scope, execution }: HeldScope,
