@@ -1,5 +1,5 @@
 import { defineBlock } from '../define-block.ts';
-import { checkDelivery, explainDelivery, planDelivery } from './plan.ts';
+import { checkDelivery, explainDelivery, planDelivery, planMembers } from './plan.ts';
 import { deliverySchema, type Delivery } from './schema.ts';
 
 export const deliveryBlock = defineBlock<Delivery>({
@@ -13,6 +13,6 @@ export const deliveryBlock = defineBlock<Delivery>({
   plannedFor: 'members',
   conclude: planDelivery,
   checkEveryRow: checkDelivery,
-  planRow: (_given, { delivery, guarantee }) => ({ delivery, guarantee }),
+  planRow: (_given, row) => planMembers(row),
   explainRow: explainDelivery,
 });

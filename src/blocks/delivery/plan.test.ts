@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { plan, refusalOf } from '../../../test/fakes/documents.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
+import { explainDelivery } from './plan.ts';
 
 interface Legs {
   readonly source?: string;
@@ -55,4 +57,30 @@ test('a keyed upsert needs none of them and may have a dlq', () => {
     more: '  dlq: {sink: {type: nowhere}}',
   });
   expect(plan(keyed).rows[0]?.guarantee).toBe('effectively-once (keyed upsert)');
+});
+
+test('what a frozen server can still do is said of overwrites and removals', () => {
+  const [row] = plan(
+    document({
+      sink: 'table, config: {table: t, write_mode: overwrite}',
+      delivery: 'at_least_once',
+    }),
+  ).rows;
+  if (row === undefined) throw new Error('a plan without a row');
+  const late = (changes: Partial<PlannedRow>): string[] =>
+    explainDelivery({ ...row, ...changes })
+      .filter(({ topic }) => topic === 'taken over')
+      .map(({ short }) => short);
+  const cleanUp = { path: '', scope: {}, tokens: [] };
+  expect(late({})).toEqual(['a frozen server may end the overwrite that it had begun to end']);
+  expect(late({ fenced: true })).toEqual([
+    'the destination refuses the overwrite of a server that lost the run',
+  ]);
+  expect(late({ overwrites: false, cleanUp })).toEqual([
+    'a frozen server may end the one write that it had begun',
+    'a frozen server may remove what it has not seen',
+  ]);
+  expect(late({ overwrites: false, cleanUp, fenced: true }).at(-1)).toBe(
+    'the destination refuses removals of a server that lost the run',
+  );
 });

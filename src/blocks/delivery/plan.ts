@@ -2,6 +2,7 @@
 import type { Placed } from '../../document/parse/read-blocks.ts';
 import { isKeyed } from '../../kit/write-spec.ts';
 import type { AssembledRow, UnjudgedRow } from '../../plan/assembled-row.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 import type { Fact, RowPlace } from '../define-block.ts';
 import type { Delivery } from './schema.ts';
 
@@ -14,6 +15,10 @@ export type Guarantee =
 export interface DeliveryOfRow {
   readonly delivery: Delivery;
   readonly guarantee: Guarantee;
+  /** Its sink shows everything at the end, in the place of what was there. */
+  readonly overwrites?: boolean;
+  /** Its destination itself refuses that, and removals, to a server that lost the run. */
+  readonly fenced?: boolean;
 }
 
 export function planDelivery(given: Placed<Delivery> | undefined, row: UnjudgedRow): DeliveryOfRow {
@@ -105,9 +110,52 @@ const LATE_WRITES: Readonly<Record<Guarantee, Pick<Fact, 'short' | 'words'>>> = 
   },
 };
 
-export function explainDelivery({ guarantee }: DeliveryOfRow): readonly Fact[] {
+type LateEnd = Readonly<Record<'fenced' | 'open', Pick<Fact, 'short' | 'words'>>>;
+
+const LATE_OVERWRITE: LateEnd = {
+  fenced: {
+    short: 'the destination refuses the overwrite of a server that lost the run',
+    words:
+      'When another server of a cluster takes the run over, the destination refuses the last step of the overwrite to the first one: nothing that it wrote is ever shown.',
+  },
+  open: {
+    short: 'a frozen server may end the overwrite that it had begun to end',
+    words:
+      'When another server of a cluster takes the run over, one that was frozen just before the last step of its overwrite may still do it; the other one replaces that when it ends.',
+  },
+};
+
+const LATE_REMOVAL: LateEnd = {
+  fenced: {
+    short: 'the destination refuses removals of a server that lost the run',
+    words: 'It also refuses to remove records that the first one has not seen.',
+  },
+  open: {
+    short: 'a frozen server may remove what it has not seen',
+    words:
+      'One that was frozen just before it removes vanished records may still do it, by what it had read then.',
+  },
+};
+
+export function explainDelivery({
+  guarantee,
+  overwrites = false,
+  fenced = false,
+  cleanUp,
+}: DeliveryOfRow & Pick<PlannedRow, 'cleanUp'>): readonly Fact[] {
+  const by = fenced ? 'fenced' : 'open';
   return [
     { topic: 'guarantee', short: guarantee, words: PROMISES[guarantee] },
-    { topic: 'taken over', ...LATE_WRITES[guarantee] },
+    { topic: 'taken over', ...(overwrites ? LATE_OVERWRITE[by] : LATE_WRITES[guarantee]) },
+    ...(cleanUp === undefined ? [] : [{ topic: 'taken over' as const, ...LATE_REMOVAL[by] }]),
   ];
+}
+
+export function planMembers({ delivery, guarantee, writes }: AssembledRow): DeliveryOfRow {
+  return {
+    delivery,
+    guarantee,
+    overwrites: writes?.writeMode === 'overwrite',
+    fenced: writes?.fenced === true,
+  };
 }
