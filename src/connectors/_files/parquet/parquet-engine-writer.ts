@@ -17,7 +17,6 @@ import {
 } from '../../../lib/sql/duckdb.ts';
 import { exactField } from '../../../lib/text/json-literal.ts';
 import type { JsonObject } from '../../../lib/text/json.ts';
-import { quoteName } from '../../../lib/sql/sql-name.ts';
 import { MISSING, type Columns } from '../../../kit/columns.ts';
 import { syncFolder } from '../output/appending-file.ts';
 import { onDisk } from '../io-error.ts';
@@ -191,7 +190,7 @@ export class ParquetEngineOutput implements ParquetFile {
   /** `before` is fulfilled when all earlier groups are in the file. */
   async #encode({ connection, table, part }: Encoder, before: Promise<void>): Promise<void> {
     const selected = this.#columns.map(
-      ({ name, expression }, index) => `${expression(`c${index}`)} AS ${quoteName(name)}`,
+      ({ expression }, index) => `${expression(`c${index}`)} AS c${index}`,
     );
     const codec = this.#options.codec === 'lz4' ? 'lz4_raw' : this.#options.codec;
     const options = `FORMAT parquet, COMPRESSION ${codec}, ROW_GROUP_SIZE ${GROUP_ROWS}`;

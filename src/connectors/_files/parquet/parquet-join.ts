@@ -49,13 +49,16 @@ export class ParquetJoin {
         await input.read(bytes, 0, bytes.length, start);
         return bytes.buffer;
       };
-      const metadata = await parquetMetadataAsync(
-        { byteLength: size, slice },
-        { geoparquet: false, initialFetchSize: FOOTER_BYTES },
+      const { columns, fieldIds } = this.#schema;
+      const metadata = named(
+        await parquetMetadataAsync(
+          { byteLength: size, slice },
+          { geoparquet: false, initialFetchSize: FOOTER_BYTES },
+        ),
+        [...columns.keys()],
       );
       if (this.#at === 0) await this.#write(MAGIC);
       const shift = BigInt(this.#at - MAGIC.length);
-      const { columns, fieldIds } = this.#schema;
       const schema = withFieldIds(withTimes(metadata.schema, columns), fieldIds);
       this.#metadata ??= { ...metadata, schema };
       const leaves = metadata.schema.filter(({ type }) => type !== undefined);
@@ -96,6 +99,46 @@ export class ParquetJoin {
     }
     this.#at += bytes.length;
   }
+}
+
+/**
+ * The engine names columns by their position, because it ignores the case of names and has no empty
+ * ones.
+ */
+function named(metadata: FileMetaData, names: readonly string[]): FileMetaData {
+  const columns = childrenOf(metadata.schema);
+  const nameOf = new Map(columns.map(({ name }, index) => [name, names[index] ?? name]));
+  const isColumn = new Set(columns);
+  return {
+    ...metadata,
+    schema: metadata.schema.map((element) =>
+      isColumn.has(element) ? { ...element, name: nameOf.get(element.name) ?? '' } : element,
+    ),
+    row_groups: metadata.row_groups.map((group) => ({
+      ...group,
+      columns: group.columns.map((column) => renamedChunk(column, nameOf)),
+    })),
+  };
+}
+
+/** The elements directly below the root, whose list has all elements depth first. */
+function childrenOf([, ...elements]: readonly SchemaElement[]): SchemaElement[] {
+  const children: SchemaElement[] = [];
+  let below = 0;
+  for (const element of elements) {
+    if (below === 0) children.push(element);
+    else below -= 1;
+    below += element.num_children ?? 0;
+  }
+  return children;
+}
+
+function renamedChunk(column: ColumnChunk, nameOf: ReadonlyMap<string, string>): ColumnChunk {
+  const { meta_data: data } = column;
+  if (data === undefined) return column;
+  const [first = '', ...inner] = data.path_in_schema;
+  const path = [nameOf.get(first) ?? first, ...inner];
+  return { ...column, meta_data: { ...data, path_in_schema: path } };
 }
 
 /** Bounds that are not exact would have readers skip row groups that hold what they look for. */
