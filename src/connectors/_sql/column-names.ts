@@ -16,12 +16,31 @@ export interface NameRules {
   readonly mostBytes?: number;
   /** Names that differ only in the case of ASCII letters mean the same column. */
   readonly ignoresCase: boolean;
+  /** A column may have the empty name. */
+  readonly takesEmpty?: boolean;
 }
 
 /** How many records hold each field that the table has no column for. */
 export type UnknownFields = ReadonlyMap<string, number>;
 
 const RENAME = 'rename the field (transform `rename_field`), or select it under another name';
+
+/** For columns that are about to be created. */
+export function refuseNames(names: readonly string[], rules: NameRules): void {
+  refuseLongNames(names, rules);
+  if (rules.takesEmpty !== true && names.includes(''))
+    throw new ConnectorError(
+      'data',
+      'a field has no name, which no column of the database can have',
+      {
+        hint: `${RENAME}; in a file of delimited text, the header has an empty cell`,
+      },
+    );
+  const zero = names.find((name) => name.includes('\0'));
+  if (zero === undefined) return;
+  const message = `the field ${JSON.stringify(zero)} has a zero byte in its name, which no column can have`;
+  throw new ConnectorError('data', message, { hint: RENAME });
+}
 
 /** For names that are about to be created or used. */
 export function refuseLongNames(

@@ -21,7 +21,7 @@ import type {
   WriteResult,
 } from '../../kit/sink.ts';
 import { keyedSpec, settle } from '../../kit/write-spec.ts';
-import { inFirstCase, refuseLongNames, type NameRules } from './column-names.ts';
+import { inFirstCase, refuseNames, type NameRules } from './column-names.ts';
 import type {
   CommitToken,
   Hold,
@@ -382,7 +382,7 @@ function createTableAccess(config: SqlSinkConfig, { driver, howIn, role }: Table
     current: () => driver.columns(table),
     ignoresCase: driver.names.ignoresCase,
     async evolve(change) {
-      refuseLongNames(
+      refuseNames(
         change.add.map(({ name }) => name),
         driver.names,
       );
@@ -455,7 +455,7 @@ function columnsOf(config: SqlSinkConfig, { records, schema, rules }: PageFields
   const columns = rules.ignoresCase
     ? newColumns(inFirstCase(records), schema && { ...schema, others: true })
     : newColumns(records, schema);
-  refuseLongNames(
+  refuseNames(
     columns.map(({ name }) => name),
     rules,
   );

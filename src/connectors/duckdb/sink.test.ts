@@ -70,6 +70,16 @@ describe('the duckdb sink', () => {
       });
   });
 
+  test.each([
+    ['', 'a field has no name'],
+    ['x\0', 'the field "x\\u0000" has a zero byte in its name'],
+  ])('a field called %j is told before a table is made', async (name, message) => {
+    await expect(write({ table_name: 'unnamed' }, [[{ id: 1, [name]: 2 }]])).rejects.toMatchObject({
+      message: expect.stringContaining(message) as string,
+      hint: expect.stringContaining('rename the field') as string,
+    });
+  });
+
   test.each<[string, JsonObject[], number | undefined]>([
     ['of its page', [{ id: 1 }, { id: 2 }, { id: 1 }], 2],
     ['of the table', [{ id: 1 }, { id: 7 }], 1],

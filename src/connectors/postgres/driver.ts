@@ -18,7 +18,7 @@ import {
   type TableSweep,
 } from '../_sql/driver.ts';
 import { ROLLBACK_LOG_TABLE } from '../_sql/rollback-log.ts';
-import { refuseLongNames } from '../_sql/column-names.ts';
+import { refuseLongNames, refuseNames } from '../_sql/column-names.ts';
 import { schemaColumns } from '../_sql/infer-columns.ts';
 import { keysOf } from '../_sql/row-sets.ts';
 import { partName } from '../_sql/table-names.ts';
@@ -91,7 +91,7 @@ export async function openPostgresDriver(
     name: string,
     { columns, key }: { columns: readonly NewColumn[]; key: readonly string[] },
   ): Promise<void> => {
-    refuseLongNames(
+    refuseNames(
       columns.map((column) => column.name),
       NAMES,
     );

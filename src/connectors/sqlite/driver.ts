@@ -59,7 +59,7 @@ import type { JsonValue } from '../../lib/text/json.ts';
 
 /** Rows written between two pauses when `batch_size` sets no bound. */
 const PAUSE_EVERY = 10_000;
-const NAMES = { ignoresCase: true };
+const NAMES = { ignoresCase: true, takesEmpty: true };
 
 export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext): SqlDriver {
   const connect = (): DatabaseSync =>
