@@ -116,6 +116,7 @@ function sinkCapabilities({
     flushDurable: true,
     encodings: [],
     sweep: writeMode === 'upsert',
+    fenced: writeMode === 'upsert',
     idempotent: isKeyed(writeMode),
   };
 }

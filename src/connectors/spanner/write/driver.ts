@@ -25,7 +25,7 @@ import { columnLine } from '../types/new-columns.ts';
 import { roundingOf } from '../types/rounding.ts';
 import { inCommits, mutationsOf, refuseLarge, rowEncoder, stepsOf } from './changes.ts';
 import { readColumns, readKey } from './schema.ts';
-import { Tokens } from './tokens.ts';
+import { requireHeld, Tokens } from './tokens.ts';
 
 export async function openSpannerDriver(
   config: SpannerSinkConfig,
@@ -47,6 +47,7 @@ export class SpannerDriver implements SqlDriver {
   readonly names = { ignoresCase: true };
   readonly roundingOf = roundingOf;
   readonly tellsRows = true;
+  readonly fenced: boolean;
   readonly #config: SpannerSinkConfig;
   readonly #link: SpannerLink;
   readonly #role: SinkContext['role'];
@@ -56,6 +57,7 @@ export class SpannerDriver implements SqlDriver {
 
   constructor(config: SpannerSinkConfig, link: SpannerLink, role: SinkContext['role'] = 'main') {
     this.#config = config;
+    this.fenced = config.write_mode === 'upsert';
     this.#role = role;
     this.#link = link;
     this.#tokens = new Tokens(link, config.ddl_timeout_secs);
@@ -156,7 +158,7 @@ export class SpannerDriver implements SqlDriver {
   }
 
   /** One statement of one transaction: all of it or nothing. */
-  async sweep({ table, scope, key, keys }: TableSweep): Promise<number> {
+  async sweep({ table, scope, key, keys, held }: TableSweep): Promise<number> {
     const inside = rowEncoder(
       scope.map(({ column }) => column),
       undefined,
@@ -176,6 +178,7 @@ export class SpannerDriver implements SqlDriver {
     const sql = `DELETE FROM ${tableSql(table)} AS t WHERE ${[...conditions, `NOT EXISTS (SELECT 1 FROM UNNEST(@keys) AS k WHERE ${same})`].join(' AND ')}`;
     let removed = 0;
     await this.#link.transaction(`removing rows of \`${table}\``, async (transaction) => {
+      if (held !== undefined) await requireHeld(transaction, held);
       removed = await transaction.change({ sql, params, types });
       return [];
     });

@@ -6,6 +6,7 @@ import {
   movedError,
   takenOverError,
   type Execution,
+  type HeldScope,
 } from '../../../kit/execution.ts';
 import type { CommitToken } from '../../_sql/driver.ts';
 import { CODES, type Mutation } from '../api.ts';
@@ -108,6 +109,16 @@ export class Tokens {
     this.#isThere ||= (await readColumns(this.#link, TABLE)) !== undefined;
     return this.#isThere;
   }
+}
+
+/** Whoever takes the scope meanwhile changes what was read here: one of the two is made again. */
+export async function requireHeld(
+  transaction: Transaction,
+  { scope, execution }: HeldScope,
+): Promise<void> {
+  const name = executionScope(scope);
+  if ((await tokensOf(transaction, [name])).get(name) !== executionText(execution))
+    throw takenOverError(scope);
 }
 
 async function tokensOf(
