@@ -17,6 +17,8 @@ export interface StateStore {
    */
   putHeld(key: string, value: JsonValue, holding: Holding): Promise<boolean>;
   delete(key: string): Promise<void>;
+  /** As `delete`, on the same condition as `putHeld`. False: nothing was deleted. */
+  deleteHeld(key: string, holding: Holding): Promise<boolean>;
   /**
    * What is stored for `key` and for keys that start with `key::`, in the order of the keys. Leases
    * are not among them.
@@ -70,7 +72,10 @@ export interface Lease {
 }
 
 /** A store for what only one process uses. */
-export type UnsharedStore = Omit<StateStore, 'lease' | 'release' | 'putHeld' | 'entries'>;
+export type UnsharedStore = Omit<
+  StateStore,
+  'lease' | 'release' | 'putHeld' | 'deleteHeld' | 'entries'
+>;
 
 /** Where nobody has the lease. */
 export const NO_LEASE: Lease = { token: '', holder: {}, remainingMs: 0 };

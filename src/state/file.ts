@@ -78,6 +78,10 @@ function openFolder(folder: string, encryption: FileStateConfig['encryption']): 
     const bytes = encryption === undefined ? plain : encrypt(encryption.key, plain);
     return replaceFile(folder, fileNameOf(key), { bytes, mayReplace });
   };
+  const remove = async (key: string): Promise<void> => {
+    await rm(pathOf(key), { force: true }).catch(rethrow(`the state \`${key}\` cannot be deleted`));
+    await syncFolder(folder).catch(ignoreMissing);
+  };
   return {
     async get(key) {
       const bytes = await readIfPresent(pathOf(key));
@@ -86,13 +90,13 @@ function openFolder(folder: string, encryption: FileStateConfig['encryption']): 
     async put(key, value) {
       await put(key, value);
     },
-    // Looked at just before the file gets its name: a file system has no step for both.
+    // Looked at just before the file gets its name, or loses it: a file system has no step for both.
     putHeld: (key, value, { lease, token }) => put(key, value, () => isHeld(lease, token)),
-    async delete(key) {
-      await rm(pathOf(key), { force: true }).catch(
-        rethrow(`the state \`${key}\` cannot be deleted`),
-      );
-      await syncFolder(folder).catch(ignoreMissing);
+    delete: remove,
+    async deleteHeld(key, { lease, token }) {
+      if (!(await isHeld(lease, token))) return false;
+      await remove(key);
+      return true;
     },
     entries: (key) => entriesOf(folder, key),
     ...leases,

@@ -38,6 +38,11 @@ export const memoryState = defineStateStore<z.output<typeof config>>({
     async delete(key) {
       values.delete(key);
     },
+    async deleteHeld(key, { lease, token }) {
+      if (leases.get(lease)?.token !== token) return false;
+      values.delete(key);
+      return true;
+    },
     async entries(key) {
       const found = [...values].filter(([stored]) => isBelow(stored, key));
       return sortedEntries(found.map(([stored, { at }]) => ({ key: stored, at })));

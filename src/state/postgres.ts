@@ -118,6 +118,16 @@ function openTable({ pool, ...lend }: Connection, table: string): StateStore {
       withClient(pool, { ...lend, doing: 'the state cannot be deleted' }, async (client) => {
         await client.query(`DELETE FROM ${table} WHERE key = $1`, [key]);
       }),
+    deleteHeld: (key, { lease, token }) =>
+      withClient(pool, { ...lend, doing: 'the state cannot be deleted' }, async (client) => {
+        const { rowCount } = await client.query(
+          `WITH held AS (SELECT 1 FROM ${table} WHERE key = $2 AND value ->> 'token' = $3 FOR SHARE),
+           gone AS (DELETE FROM ${table} WHERE key = $1 AND EXISTS (SELECT 1 FROM held))
+           SELECT 1 FROM held`,
+          [key, LEASE_PREFIX + lease, token],
+        );
+        return rowCount === 1;
+      }),
     entries: (key) =>
       withClient(pool, { ...lend, doing: 'the state cannot be read' }, async (client) => {
         const { rows } = await client.query<{ key: string; at: Date }>(

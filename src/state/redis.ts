@@ -61,6 +61,11 @@ function openNamespace(redis: Redis, nameOf: (key: string) => string): StateStor
     },
     delete: async (key) =>
       void (await attempt('the state cannot be deleted', redis.del(nameOf(key)))),
+    async deleteHeld(key, { lease, token }) {
+      const keys = [nameOf(LEASE_PREFIX + lease), nameOf(key)];
+      const remove = redis.eval(DELETE_HELD, keys.length, ...keys, token);
+      return (await attempt('the state cannot be deleted', remove)) === 1;
+    },
     // The server does not know when a key was set.
     async entries(key) {
       const begin = nameOf('').length;
@@ -121,6 +126,11 @@ const PUT_HELD = `
   local held = redis.call('GET', KEYS[1])
   if not held or cjson.decode(held)['token'] ~= ARGV[1] then return 0 end
   redis.call('SET', KEYS[2], ARGV[2])
+  return 1`;
+const DELETE_HELD = `
+  local held = redis.call('GET', KEYS[1])
+  if not held or cjson.decode(held)['token'] ~= ARGV[1] then return 0 end
+  redis.call('DEL', KEYS[2])
   return 1`;
 const RELEASE_LEASE = `
   local held = redis.call('GET', KEYS[1])

@@ -76,6 +76,9 @@ function openTable(db: DatabaseSync, table: string): StateStore {
      ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
   );
   const remove = db.prepare(`DELETE FROM ${table} WHERE key = ?`);
+  const isHeld = `EXISTS (SELECT 1 FROM ${table} WHERE key = ? AND value ->> 'token' = ?)`;
+  const removeHeld = db.prepare(`DELETE FROM ${table} WHERE key = ? AND ${isHeld}`);
+  const held = db.prepare(`SELECT 1 WHERE ${isHeld}`);
   const keys = db.prepare(
     `SELECT key, updated_at FROM ${table} WHERE key = ?1 OR substr(key, 1, ?3) = ?2`,
   );
@@ -98,6 +101,12 @@ function openTable(db: DatabaseSync, table: string): StateStore {
     delete: async (key) => {
       await inOrder('the state cannot be deleted', () => remove.run(key));
     },
+    deleteHeld: (key, { lease, token }) =>
+      inOrder('the state cannot be deleted', () => {
+        const by = [LEASE_PREFIX + lease, token] as const;
+        // There may have been nothing to delete.
+        return removeHeld.run(key, ...by).changes === 1 || held.get(...by) !== undefined;
+      }),
     entries: async (key) => {
       const rows = await inOrder('the state cannot be read', () =>
         keys.all(key, `${key}::`, key.length + 2),

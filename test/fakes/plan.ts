@@ -174,6 +174,10 @@ export function fakeState(values: Map<string, JsonValue>, trace?: Trace) {
           return Promise.resolve(true);
         },
         delete: (key) => Promise.resolve(void values.delete(key)),
+        deleteHeld: (key) => {
+          values.delete(key);
+          return Promise.resolve(true);
+        },
         entries: (key) =>
           Promise.resolve(
             sortedEntries(

@@ -69,16 +69,12 @@ export async function openRollbackLog(invocation: Invocation): Promise<RollbackL
 }
 
 /** Stores nothing for an execution that was taken over. */
-function storeOf({ state, lease, fence }: OpenedInvocation): MarkerStore | undefined {
+function storeOf({ state, lease }: OpenedInvocation): MarkerStore | undefined {
   if (state === undefined || lease === undefined) return state;
   return {
     get: (key) => state.get(key),
     put: (key, value) => lease.put(key, value),
-    delete: async (key) => {
-      lease.assertHeld();
-      await fence?.assertOwned();
-      await state.delete(key);
-    },
+    delete: (key) => lease.delete(key),
   };
 }
 

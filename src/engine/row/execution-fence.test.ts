@@ -131,6 +131,7 @@ function freezing(
           store.putHeld(key, value, by)
         ),
         delete: async (key) => (await wait('delete', key), store.delete(key)),
+        deleteHeld: async (key, by) => (await wait('deleteHeld', key), store.deleteHeld(key, by)),
         entries: (key) => store.entries(key),
         lease: async (key, request) => (await wait('lease', key), store.lease(key, request)),
         release: (key, token) => store.release(key, token),
@@ -263,6 +264,38 @@ test('the rollback log is refused by the store, and forgets nothing', async () =
   freeze.end();
   await old;
   expect(await stored()).toEqual(after);
+});
+
+test('a marker of an outdated run is deleted by the execution that has the lease alone', async () => {
+  using table = sqliteTable();
+  const row: Partial<PlannedRow> = {
+    sink: table.sink({ table_name: 't' }),
+    dlq: undefined,
+    blocks: { rollback: { ...ROLLBACK, retain: 1 } },
+    metadataColumns: [{ column: 'run_id', name: '_svc_run_id' }],
+    readsAnew: true,
+  };
+  expect((await execution(1, { row, runId: 'run-0' })).error).toBeNull();
+  const freeze = new Freeze();
+  let marker = '';
+  const state = freezing(freeze, (method, key) => {
+    if (method === 'deleteHeld') marker = key;
+    return method === 'deleteHeld';
+  });
+  const old = execution(1, { deaf: true, state, row });
+  await Promise.race([freeze.reached, old.then(notFrozen)]);
+  owner = 2;
+  const begun = new Freeze();
+  const next = execution(2, { row, beforePage: () => begun.here() });
+  await Promise.race([begun.reached, next.then(notFrozen)]);
+  freeze.end();
+  await old;
+  const store = await openState(sqliteState, { database_url: path, table: 'state' });
+  expect(await store.get(marker)).toMatchObject({ mode: 'append' });
+  begun.end();
+  expect((await next).error).toBeNull();
+  expect(await store.get(marker)).toBeUndefined();
+  await store.close();
 });
 
 test.each([

@@ -4,7 +4,7 @@
  */
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { NO_LEASE, type Lease, type StateStore } from '../../kit/state-store.ts';
+import { NO_LEASE, type Holding, type Lease, type StateStore } from '../../kit/state-store.ts';
 import { messageOf, RunError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
@@ -31,6 +31,8 @@ export interface Leasing {
 export interface StateLease {
   /** Stores a position, unless another run has taken over: then it throws, and stores nothing. */
   put(key: string, value: JsonValue): Promise<void>;
+  /** Deletes a value on the same condition. */
+  delete(key: string): Promise<void>;
   /** Throws when another run is known to have taken over. */
   assertHeld(): void;
   release(): Promise<void>;
@@ -61,6 +63,7 @@ export async function takeLease(
   });
   return {
     put: (key, value) => lease.put(key, value),
+    delete: (key) => lease.delete(key),
     assertHeld: () => lease.assertHeld(),
     release: async () => (await leave())?.release(),
   };
@@ -124,11 +127,24 @@ class RenewedLease {
   }
 
   async put(key: string, value: JsonValue): Promise<void> {
-    const holding = { lease: this.#key, token: this.#request.token };
     this.assertHeld();
-    // Only where servers take runs over from each other does the store itself have to refuse.
-    if (this.#request.holder['claim'] === undefined) await this.#state.put(key, value);
-    else if (!(await this.#state.putHeld(key, value, holding))) this.#fail(NO_LEASE);
+    if (!this.#isShared) await this.#state.put(key, value);
+    else if (!(await this.#state.putHeld(key, value, this.#holding))) this.#fail(NO_LEASE);
+  }
+
+  async delete(key: string): Promise<void> {
+    this.assertHeld();
+    if (!this.#isShared) await this.#state.delete(key);
+    else if (!(await this.#state.deleteHeld(key, this.#holding))) this.#fail(NO_LEASE);
+  }
+
+  get #holding(): Holding {
+    return { lease: this.#key, token: this.#request.token };
+  }
+
+  /** Only where servers take runs over from each other does the store itself have to refuse. */
+  get #isShared(): boolean {
+    return this.#request.holder['claim'] !== undefined;
   }
 
   assertHeld(): void {

@@ -21,6 +21,7 @@ function broken(
       put: (key, value) => sound.put(key, value),
       putHeld: (key, value, holding) => sound.putHeld(key, value, holding),
       delete: (key) => sound.delete(key),
+      deleteHeld: (key, holding) => sound.deleteHeld(key, holding),
       entries: (key) => sound.entries(key),
       lease: (key, request) => sound.lease(key, request),
       release: (key, token) => sound.release(key, token),
@@ -46,6 +47,12 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   broken('held', 'stores a value although another one has the lease', (sound) => ({
     async putHeld(key, value) {
       await sound.put(key, value);
+      return true;
+    },
+  })),
+  broken('delete_held', 'deletes a value although another one has the lease', (sound) => ({
+    async deleteHeld(key) {
+      await sound.delete(key);
       return true;
     },
   })),

@@ -211,6 +211,26 @@ export const STATE_CLAUSES: readonly StateClause[] = [
       }),
   },
   {
+    name: 'delete_held',
+    title: 'deletes a value only for whoever has the lease',
+    check: (subject) =>
+      subject.using(async (store) => {
+        const key = 'suite::delete_held';
+        const remove = (token: string): Promise<boolean> =>
+          store.deleteHeld(`${key}::below`, { lease: key, token });
+        await store.put(`${key}::below`, 1);
+        assert.equal(await remove('a'), false, 'nobody has the lease');
+        await store.lease(key, asking('a'));
+        await subject.using((other) => other.lease(key, { ...asking('b'), instead: 'a' }));
+        assert.equal(await remove('a'), false, 'another one has it');
+        assert.equal(await store.get(`${key}::below`), 1);
+        for (const time of ['once', 'again']) {
+          assert.equal(await remove('b'), true, `deleted ${time}`);
+          assert.equal(await store.get(`${key}::below`), undefined);
+        }
+      }),
+  },
+  {
     name: 'lease_race',
     title: 'leases a key to one of many who ask at once, also when an old lease has ended',
     check: (subject) =>
