@@ -196,6 +196,12 @@ export const statePuts = defineMetric({
   help: 'Bookmarks stored.',
   labels: ROW,
 });
+export const stateDeletes = defineMetric({
+  name: 'svc_state_delete_total',
+  type: 'counter',
+  help: 'Bookmarks and notes of rollbacks that were removed.',
+  labels: ROW,
+});
 export const stateErrors = defineMetric({
   name: 'svc_state_errors_total',
   type: 'counter',
@@ -212,6 +218,12 @@ export const statePutDuration = defineMetric({
   name: 'svc_state_put_duration_seconds',
   type: 'histogram',
   help: 'Time of storing a bookmark.',
+  labels: ROW,
+});
+export const stateDeleteDuration = defineMetric({
+  name: 'svc_state_delete_duration_seconds',
+  type: 'histogram',
+  help: 'Time of removing one.',
   labels: ROW,
 });
 

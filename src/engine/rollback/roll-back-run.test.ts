@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import * as fc from 'fast-check';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { run, sqliteTable } from '../../../test/fakes/engine.ts';
+import { countedMetrics, run, sqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import {
   connectionLost,
@@ -118,6 +118,16 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
       (await rows(table)).map((row) => row['id']).map(Number);
     return { table, values, state, plan, move, undo, list, ids, rows: () => rows(table) };
   }
+
+  test('what a rollback removes from the state store is counted', async () => {
+    const { move, undo, values } = pipeline();
+    const first = await move(pagesOf([1, 2]));
+    const metrics = countedMetrics();
+    await undo(first, { env: testEnv({ metrics }) });
+    expect(values.has('test::row-0')).toBe(false);
+    // The position, and the note of the run.
+    expect(metrics.of('svc_state_delete_total')).toEqual({ '{test,row-0}': 2 });
+  });
 
   test('an appending run is undone, and the next one reads again what it had read', async () => {
     const { move, undo, ids, values, list } = pipeline();

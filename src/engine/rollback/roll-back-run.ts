@@ -4,9 +4,10 @@
  */
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { RollbackReport } from '../../wire/rollback.ts';
+import { removeState } from '../delivery/remove-state.ts';
 import { wrapConnectorError } from '../failure.ts';
 import { findRun, opening, type RollbackOptions } from './find-run.ts';
-import { Markers, type Marker } from './markers.ts';
+import { Markers, type Marker, type MarkerStore } from './markers.ts';
 import { openSinkRollback } from './open-sink.ts';
 import { isSame } from './rollback-log.ts';
 import { reportOf } from './rollback-report.ts';
@@ -29,7 +30,17 @@ export async function rollBackRun(options: RollBackRunOptions): Promise<Rollback
     closers,
   );
   try {
-    return await rollBackMarked(options, { state, stateKey: row.stateKey, rollback }, marker);
+    const labels = { pipeline: options.plan.name, row: row.id };
+    const marked: MarkerStore = {
+      get: (key) => state.get(key),
+      put: (key, value) => state.put(key, value),
+      delete: (key) => removeState({ store: state, env: options.env, labels }, key),
+    };
+    return await rollBackMarked(
+      options,
+      { state: marked, stateKey: row.stateKey, rollback },
+      marker,
+    );
   } catch (error) {
     throw wrapConnectorError('State', row.state?.type ?? 'state', error);
   }

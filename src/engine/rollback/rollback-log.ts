@@ -8,6 +8,7 @@ import { messageOf, RunError } from '../../lib/errors.ts';
 import { canonicalJson, type JsonValue } from '../../lib/text/json.ts';
 import type { SinkRollback, RollbackMode } from '../../kit/rollback.ts';
 import { undoModeOf } from '../../blocks/rollback/undo-mode.ts';
+import { removeState } from '../delivery/remove-state.ts';
 import { wrapConnectorError } from '../failure.ts';
 import type { Invocation, OpenedInvocation } from '../row/invocation.ts';
 import { Markers, type Marker, type MarkerStore } from './markers.ts';
@@ -69,12 +70,13 @@ export async function openRollbackLog(invocation: Invocation): Promise<RollbackL
 }
 
 /** Stores nothing for an execution that was taken over. */
-function storeOf({ state, lease }: OpenedInvocation): MarkerStore | undefined {
-  if (state === undefined || lease === undefined) return state;
+function storeOf({ state, lease, env, labels }: OpenedInvocation): MarkerStore | undefined {
+  if (state === undefined) return undefined;
+  const store = lease ?? state;
   return {
     get: (key) => state.get(key),
-    put: (key, value) => lease.put(key, value),
-    delete: (key) => lease.delete(key),
+    put: (key, value) => store.put(key, value),
+    delete: (key) => removeState({ store, env, labels }, key),
   };
 }
 

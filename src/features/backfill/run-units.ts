@@ -2,6 +2,7 @@
  * `headgate backfill`: runs the units of a range in this process, several at a time, and resumes
  * those that were stopped.
  */
+import { removeState } from '../../engine/delivery/remove-state.ts';
 import type { Env } from '../../lib/env.ts';
 import { AppError, messageOf } from '../../lib/errors.ts';
 import { Gate } from '../../lib/gate.ts';
@@ -101,7 +102,7 @@ async function runUnit(unit: UnitWork, marker: Marker, run: BackfillRun): Promis
     const plan = unit.plan(marker.restarts);
     const reader = plan.rows.find(({ role }) => role !== 'child');
     if (marker.statusOf(unit.id) === undefined || (reader !== undefined && replaces(reader)))
-      await beginAnew(unit, plan, run.place.store);
+      await beginAnew(unit, plan, run);
     await marker.set(unit.id, 'running');
     const outcome = await run.execute(unit, plan);
     const known = { records_written: outcome.records_written, duration_ms: took() };
@@ -121,12 +122,15 @@ async function runUnit(unit: UnitWork, marker: Marker, run: BackfillRun): Promis
 }
 
 /** Deletes bookmarks that another backfill left under the same name. */
-async function beginAnew(unit: UnitWork, { rows }: Plan, store: UnsharedStore): Promise<void> {
-  for (const { stateKey, partition, role } of rows) {
+async function beginAnew(
+  unit: UnitWork,
+  { rows }: Plan,
+  { env, pipeline, place: { store } }: BackfillRun,
+): Promise<void> {
+  for (const { id: row, stateKey, partition, role } of rows) {
     if (role === 'child') continue;
-    await store.delete(stateKey);
-    for (const { id } of partition?.chunks ?? [])
-      await store.delete(`${stateKey}::partition::${id}`);
+    const chunks = (partition?.chunks ?? []).map(({ id }) => `${stateKey}::partition::${id}`);
+    await removeState({ store, env, labels: { pipeline, row } }, stateKey, ...chunks);
   }
   const reader = rows.find(({ role }) => role !== 'child');
   if (unit.seed !== undefined && reader !== undefined) await store.put(reader.stateKey, unit.seed);

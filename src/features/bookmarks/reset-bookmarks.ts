@@ -3,6 +3,7 @@
  * sink remembers of a row goes first: with that alone the next run would continue where the
  * destination says, and a reset that was interrupted between the two changes nothing.
  */
+import { removeState } from '../../engine/delivery/remove-state.ts';
 import { wrapConnectorError } from '../../engine/failure.ts';
 import { openPart, partContext } from '../../engine/row/parts.ts';
 import { releaseLease, takeLease } from '../../engine/row/state-lease.ts';
@@ -85,10 +86,11 @@ async function prepared(
       await tokens?.forget(scope).catch((error: unknown) => {
         throw wrapConnectorError('Sink', row.sink.type, error);
       });
-    for (const { key } of bookmarks)
-      await opened.store.delete(key).catch((error: unknown) => {
-        throw wrapConnectorError('State', opened.type, error);
-      });
+    const labels = { pipeline: options.plan.name, row: row.id };
+    const kept = { store: opened.store, env: options.env, labels };
+    await removeState(kept, ...bookmarks.map(({ key }) => key)).catch((error: unknown) => {
+      throw wrapConnectorError('State', opened.type, error);
+    });
   };
 }
 

@@ -4,6 +4,7 @@
  * After a kill at any moment the next run goes on with what is left.
  */
 import type { HitFailpoint } from '../../engine/failpoints.ts';
+import { removeState } from '../../engine/delivery/remove-state.ts';
 import { releaseLease, takeLease, type StateLease } from '../../engine/row/state-lease.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import type { Env } from '../../lib/env.ts';
@@ -106,7 +107,7 @@ async function begin(
   try {
     lease.assertHeld();
     // A snapshot that is taken again must not look finished meanwhile.
-    await store.delete(key);
+    await removeState({ store, env, labels: { pipeline: plan.name, row: row.id } }, key);
     const anchor = await anchors.take();
     hitFailpoint?.('after_anchor');
     const state = await anchors.stateAt(anchor, await store.get(row.stateKey));
@@ -142,7 +143,8 @@ async function takeSnapshot(
   const finished = env.clock.now().toISOString();
   await lease.put(key, markerValue({ ...marker, phase: 'stream', snapshot_finished_at: finished }));
   hitFailpoint?.('after_phase');
-  for (const { stateKey } of plan.rows) await store.delete(stateKey);
+  for (const { id, stateKey } of plan.rows)
+    await removeState({ store, env, labels: { pipeline: plan.name, row: id } }, stateKey);
   return outcome;
 }
 
