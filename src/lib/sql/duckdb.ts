@@ -23,6 +23,11 @@ export type {
 
 const PACKAGE = '@duckdb/node-api';
 const library = lazyLibrary<typeof import('@duckdb/node-api')>(PACKAGE);
+/** The part of the library that reads texts. It has no setting for them. */
+const textReading = lazyLibrary<{ textDecoder: InstanceType<typeof TextDecoder> }>(
+  `${PACKAGE}/lib/vectors/dataAccessors.js`,
+);
+let keepsMarks = false;
 
 /** Rows that a chunk, the engine's unit of work, holds at most. */
 export const CHUNK_ROWS = 2048;
@@ -30,7 +35,13 @@ export const CHUNK_ROWS = 2048;
 /** The engine's library; says what to install when it is not there. */
 export function duckdbLibrary(): ReturnType<typeof library> {
   try {
-    return library();
+    const loaded = library();
+    if (!keepsMarks) {
+      // A text may begin with U+FEFF, which decoders otherwise take for a mark of its encoding.
+      textReading().textDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
+      keepsMarks = true;
+    }
+    return loaded;
   } catch (error) {
     throw new ConnectorError(
       'missing',
