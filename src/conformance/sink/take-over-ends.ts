@@ -179,7 +179,30 @@ const rollback: SinkClause = {
   },
 };
 
+const staged: SinkClause = {
+  name: 'taken-over-staged',
+  title: 'leaves what a later execution has collected for its overwrite',
+  inapplicable: overwrite.inapplicable,
+  async check(subject) {
+    const to = await subject.fresh();
+    await overwrite.setUp(subject, to.config);
+    const config = subject.overwriting(to.config);
+    await withBoth(subject, config, async (earlier, later) => {
+      await takeScope(earlier);
+      await takeScope(later);
+      await repeated(() => overwrite.begin(later));
+      // Whether its page is refused or only never shown.
+      await outcomeOf(repeated(() => overwrite.begin(earlier)));
+      await end(earlier);
+      assert.deepEqual(await idsIn(to), overwrite.before, 'when the earlier execution has ended');
+      await overwrite.change(later);
+      assert.deepEqual(await idsIn(to), overwrite.after, 'after the later execution went on');
+    });
+  },
+};
+
 export const TAKE_OVER_ENDS: readonly SinkClause[] = [
   ...[sweep, overwrite, firstOverwrite].map(clauseOf),
+  staged,
   rollback,
 ];

@@ -172,13 +172,14 @@ export interface SqlDriver {
    */
   swap(table: string, staging: string, how: WholeChange): Promise<void>;
   /**
-   * Whether `sweep`, `swap` and `rollback` look at the scope that they are given as held. Where it
+   * Whether `sweep`, `swap`, `drop` and `rollback` look at the scope that they are given as held. Where it
    * is absent they are given none.
    */
   readonly fenced?: boolean;
   /** Absent where runs cannot be rolled back. */
   readonly rollback?: RollbackDriver;
-  drop(table: string): Promise<void>;
+  /** `held`: as in `WholeChange`. */
+  drop(table: string, held?: HeldScope): Promise<void>;
   close(): Promise<void>;
 }
 

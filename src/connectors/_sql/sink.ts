@@ -344,7 +344,8 @@ function createTableAccess(config: SqlSinkConfig, { driver, howIn, role }: Table
    * because their staging table is dropped.
    */
   const stage = async (): Promise<void> => {
-    for (const other of await driver.tablesFrom(prefix)) await driver.drop(other);
+    const { held } = howIn('overwrite');
+    for (const other of await driver.tablesFrom(prefix)) await driver.drop(other, held);
     if ((await driver.columns(table)) === undefined) return;
     await driver.stage(table, target);
     isMade = true;

@@ -103,8 +103,13 @@ export async function openDuckdbDriver(
           await swap(connection, table, staging);
         }),
       ),
-    drop: (table) =>
-      run(`dropping \`${table}\``, () => execute(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
+    drop: (table, held) =>
+      run(`dropping \`${table}\``, () =>
+        inTransaction(connection, async () => {
+          if (held !== undefined) await holdScope(connection, held);
+          await execute(`DROP TABLE IF EXISTS ${quoteName(table)}`);
+        }),
+      ),
     close() {
       database.close();
       return Promise.resolve();

@@ -265,11 +265,16 @@ export async function openPostgresDriver(
         ),
     },
     // Cleaning up continues after a stop.
-    drop: (table) =>
+    drop: (table, held) =>
       withClient(
         pool,
         { doing: `dropping \`${table}\``, signal: momentAfter(context.signal) },
-        async (client) => void (await client.query(`DROP TABLE IF EXISTS ${qualified(table)}`)),
+        (client) =>
+          inHeldTransaction(
+            client,
+            held,
+            async () => void (await client.query(`DROP TABLE IF EXISTS ${qualified(table)}`)),
+          ),
       ),
     async close() {
       await writes.close();

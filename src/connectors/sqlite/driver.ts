@@ -158,8 +158,13 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
       atOnce: ({ table, held }, work) =>
         run(`rolling back a run of \`${table}\``, () => atOnce(db, held, work)),
     },
-    drop: (table) =>
-      run(`dropping \`${table}\``, () => db.exec(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
+    drop: (table, held) =>
+      run(`dropping \`${table}\``, () =>
+        inTransaction(db, () => {
+          requireHeld(db, held);
+          db.exec(`DROP TABLE IF EXISTS ${quoteName(table)}`);
+        }),
+      ),
     close() {
       attachCopy?.close();
       if (db.isOpen) db.close();

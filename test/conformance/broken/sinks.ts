@@ -411,6 +411,9 @@ export const BROKEN_SINKS: readonly BrokenSink[] = [
       },
     }),
   }),
+  broken('taken-over-staged', 'drops what others collect, whoever has the place', sqliteSink, {
+    definition: { open: looksBefore(() => ({})) },
+  }),
   broken('taken-over-rollback', 'forgets a run for whoever asks', sqliteSink, {
     definition: { open: looksBefore(() => ({})) },
   }),

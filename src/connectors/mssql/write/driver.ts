@@ -1,4 +1,5 @@
 import type { SinkContext } from '../../../kit/context.ts';
+import type { HeldScope } from '../../../kit/execution.ts';
 import type { SchemaChange } from '../../../kit/sink.ts';
 import { ConnectorError, RecordError } from '../../../lib/errors.ts';
 import { inOneCase } from '../../../lib/sql/sql-name.ts';
@@ -120,12 +121,7 @@ class Driver {
           await this.#swap(link, table, staging);
         }),
       // Cleaning up continues after a stop.
-      drop: (table) =>
-        session.run(
-          `dropping \`${table}\``,
-          async (link) => void (await link.ask(`DROP TABLE IF EXISTS ${this.#sql(table)}`)),
-          DOING_ALWAYS,
-        ),
+      drop: (table, held) => this.#drop(table, held),
       close: () => session.close(),
     };
   }
@@ -361,6 +357,17 @@ class Driver {
     for (const { name, byDefault } of columns)
       if (byDefault !== undefined)
         await link.ask(`ALTER TABLE ${to} ADD DEFAULT ${byDefault} FOR ${bracketed(name)}`);
+  }
+
+  async #drop(table: string, held: HeldScope | undefined): Promise<void> {
+    const doing = `dropping \`${table}\``;
+    const drop = async (link: Link): Promise<void> =>
+      void (await link.ask(`DROP TABLE IF EXISTS ${this.#sql(table)}`));
+    if (held === undefined) return this.#session.run(doing, drop, DOING_ALWAYS);
+    await this.#session.transaction(doing, async (link) => {
+      await holdScope(link, held);
+      await drop(link);
+    });
   }
 
   /** The table keeps its indexes, rights and triggers: only its rows are replaced. */
