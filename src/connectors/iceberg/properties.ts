@@ -67,7 +67,7 @@ export function propertyDoubts({
   return Object.keys(properties)
     .filter((name) => !isKnown(type, name))
     .map((name) => ({
-      code: 'no_effect',
+      code: 'without_effect',
       path: joinPath('catalog.properties', name),
       message: `a catalog of type \`${type}\` has no use for \`${name}\``,
       hint: `remove it; what has an effect is ${namesOf(type).join(', ')}`,

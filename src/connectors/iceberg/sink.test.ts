@@ -419,7 +419,7 @@ test('properties that catalogs of other programs have are taken, and told to cha
   const checked = check(icebergSink.config, { catalog, namespace: ['ns'], table: 't' });
   assert(checked.ok);
   expect(icebergSink.doubts?.(checked.value).map(({ code, path }) => [code, path])).toEqual([
-    ['no_effect', 'catalog.properties.py-io-impl'],
-    ['no_effect', 'catalog.properties["rest.signing-name"]'],
+    ['without_effect', 'catalog.properties.py-io-impl'],
+    ['without_effect', 'catalog.properties["rest.signing-name"]'],
   ]);
 });

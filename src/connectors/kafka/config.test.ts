@@ -102,7 +102,7 @@ it('raw properties that change nothing are told, with what does', () => {
   const extra_client_config = { 'enable.auto.commit': false, 'client.id': 'x' };
   expect(kafkaSource.doubts?.(source({ extra_client_config }))).toEqual([
     {
-      code: 'no_effect',
+      code: 'without_effect',
       path: 'extra_client_config["enable.auto.commit"]',
       message:
         '`enable.auto.commit` changes nothing here: positions are kept as bookmarks; `commit_offsets: true` tells them to the group',
@@ -117,7 +117,7 @@ it.each(['message.max.bytes', 'max.request.size', 'receive.message.max.bytes'])(
   (name) => {
     const doubts = kafkaSink.doubts?.(sink({ extra_client_config: { [name]: 10_000_000 } }));
     expect(doubts?.map(({ code, path }) => [code, path])).toEqual([
-      ['no_effect', `extra_client_config["${name}"]`],
+      ['without_effect', `extra_client_config["${name}"]`],
     ]);
   },
 );

@@ -83,7 +83,7 @@ describe('fields of the sink', () => {
       transaction_per_batch: false,
     });
     expect(checked.ok && mssqlSink.doubts?.(checked.value)).toMatchObject([
-      { code: 'no_effect', path: 'transaction_per_batch' },
+      { code: 'without_effect', path: 'transaction_per_batch' },
     ]);
   });
 

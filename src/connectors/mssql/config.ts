@@ -171,7 +171,7 @@ export function sinkDoubts({
   if (isOneTransaction) return [];
   return [
     {
-      code: 'no_effect',
+      code: 'without_effect',
       path: 'transaction_per_batch',
       message: 'a page is always one transaction: half of it is never left behind',
       hint: 'remove the field',

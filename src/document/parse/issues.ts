@@ -54,7 +54,6 @@ export const ISSUES = {
   missing_key: 'A key that is required is absent.',
   missing_param: 'A parameter has no value.',
   missing_template: 'A row names no preset and there is no default one.',
-  no_effect: 'A setting changes nothing here.',
   name_not_public:
     'The name of a pipeline or a row, which is a public label, holds a value from outside of the document.',
   missing_variable: 'An environment variable is not set.',
@@ -113,7 +112,7 @@ export const ISSUES = {
   unknown_version: 'The version of the document format is not known.',
   unsupported_extension: 'Documents are `.yaml`, `.yml` or `.json` files.',
   verify_impossible: 'The destination of a row cannot be compared with its source.',
-  without_effect: 'A setting that cannot do anything in this row.',
+  without_effect: 'A setting that changes nothing here.',
   write_mode_unsupported: 'The sink does not offer the write mode.',
   wrong_type: 'The value has the wrong type.',
   yaml_tag: 'A YAML tag is used where only plain values are possible.',

@@ -170,7 +170,7 @@ export function doubtsOfProperties({
     const reason = PROPERTIES_WITHOUT_EFFECT[name];
     if (reason === undefined) return [];
     return {
-      code: 'no_effect',
+      code: 'without_effect',
       path: `extra_client_config[${JSON.stringify(name)}]`,
       message: `\`${name}\` changes nothing here: ${reason}`,
       hint: 'remove it',
