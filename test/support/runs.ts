@@ -10,6 +10,7 @@ import type { JsonObject } from '../../src/lib/text/json.ts';
 import { createRegistry, type MetricRegistry } from '../../src/lib/metrics/prometheus.ts';
 import type { Progress, RunOutcome } from '../../src/wire/outcome.ts';
 import { submissionSchema, type RunRecord, type Submission } from '../../src/wire/run.ts';
+import type { StoredSubmissionContent } from '../../src/wire/submission.ts';
 import type { Job, JobEnd, RequestOf, StopCause } from '../../src/wire/job.ts';
 import type { RunEvent } from '../../src/wire/run-event.ts';
 import type { HearEvent, JobExecutor } from '../../src/runs/worker/executor.ts';
@@ -27,6 +28,20 @@ import {
 import type { Caller } from '../../src/runs/service/runs.ts';
 
 export const CALLER: Caller = { principal: 'ann', role: 'operator', sourceIp: '::1' };
+
+/** What is stored of a submission in which nothing is set but the document. */
+export const storedSubmission = (config = '{}'): StoredSubmissionContent => ({
+  version: 1,
+  config,
+  config_format: 'json',
+  name: null,
+  clock: '2026-08-01T12:00:00.000Z',
+  concurrency: null,
+  timeout_secs: null,
+  reads_anew: false,
+  measured_as: null,
+  callback: 'none',
+});
 
 /** Time moves only when told to. */
 export class FakeClock implements Clock {

@@ -40,7 +40,7 @@ import type { AuditEntry, AuditQuery } from '../../src/wire/audit.ts';
 import type { DoctorReport } from '../../src/wire/doctor.ts';
 import { isTerminal } from '../../src/wire/run-status.ts';
 import type { RunRecord, Submission } from '../../src/wire/run.ts';
-import type { StoredSubmissionContent } from '../../src/wire/submission.ts';
+import { storedSubmission } from './runs.ts';
 import { bearerAuth } from '../../src/server/auth/auth.ts';
 import { createServer, type InjectedAnswer, type Server } from '../../src/server/http/http.ts';
 import type { ServerOptions } from '../../src/server/options.ts';
@@ -181,19 +181,9 @@ export function fakeRuns(script: RunsScript): Runs {
 }
 
 /** What every run of the script was submitted as. */
-const STORED: StoredSubmissionContent = {
-  version: 1,
-  config:
-    '{"version": 1, "pipeline": {"source": {"type": "csv", "config": {"path": "in.csv"}}, "sink": {"type": "jsonl", "config": {"path": "out.jsonl"}}}}',
-  config_format: 'json',
-  name: null,
-  clock: '2026-08-01T12:00:00.000Z',
-  concurrency: null,
-  timeout_secs: null,
-  reads_anew: false,
-  measured_as: null,
-  callback: 'none',
-};
+const STORED = storedSubmission(
+  '{"version": 1, "pipeline": {"source": {"type": "csv", "config": {"path": "in.csv"}}, "sink": {"type": "jsonl", "config": {"path": "out.jsonl"}}}}',
+);
 
 const never = async (): Promise<never> => {
   throw new Error('the server never opens a part');

@@ -2,24 +2,17 @@
 import { expect, test } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { aRun } from '../../../test/conformance/history.ts';
-import { FakeClock, outcomeOf, rest, ScriptedExecutor } from '../../../test/support/runs.ts';
+import {
+  FakeClock,
+  outcomeOf,
+  rest,
+  ScriptedExecutor,
+  storedSubmission,
+} from '../../../test/support/runs.ts';
 import { MemoryHistory } from '../../history/memory/memory-history.ts';
 import type { RunEvent } from '../../wire/run-event.ts';
 import { HistoryHealth } from './history-health.ts';
 import { LiveRun } from './live-run.ts';
-
-const SUBMISSION = {
-  version: 1,
-  config: '{}',
-  config_format: 'json',
-  name: null,
-  clock: '2026-08-01T12:00:00.000Z',
-  concurrency: null,
-  timeout_secs: null,
-  reads_anew: false,
-  measured_as: null,
-  callback: 'none',
-} as const;
 
 /** A run that was claimed for ten seconds and executes. */
 async function claimedRun() {
@@ -35,7 +28,7 @@ async function claimedRun() {
       run,
       identity: { run_id: 'a', name: 'orders', measured_as: null },
       fence: { run_id: 'a', owner: run.owner, attempt: run.attempt },
-      submission: SUBMISSION,
+      submission: storedSubmission(),
       base: null,
       callback: undefined,
       claimed: { number: 2, trustedUntil: 10_000 },

@@ -2,23 +2,10 @@
 import { expect, test } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { aRun } from '../../../test/conformance/history.ts';
-import { FakeClock, rest, ScriptedExecutor } from '../../../test/support/runs.ts';
+import { FakeClock, rest, ScriptedExecutor, storedSubmission } from '../../../test/support/runs.ts';
 import { MemoryHistory } from '../../history/memory/memory-history.ts';
 import { HistoryHealth } from './history-health.ts';
 import { LiveRuns } from './live-runs.ts';
-
-const CONTENT = JSON.stringify({
-  version: 1,
-  config: '{}',
-  config_format: 'json',
-  name: null,
-  clock: '2026-08-01T12:00:00.000Z',
-  concurrency: null,
-  timeout_secs: null,
-  reads_anew: false,
-  measured_as: null,
-  callback: 'none',
-});
 
 /** A server with one slot that shares its runs with others. */
 function sharingRuns() {
@@ -50,7 +37,8 @@ function sharingRuns() {
   const claim = async (id: string): Promise<void> => {
     const started_at = clock.now().toISOString();
     const run = aRun(id, { status: 'running', started_at, owner: 'me' });
-    await live.enterClaimed({ run, claim: 1, submission: { content: CONTENT } }, 10_000);
+    const content = JSON.stringify(storedSubmission());
+    await live.enterClaimed({ run, claim: 1, submission: { content } }, 10_000);
     await rest();
   };
   /** A run that takes so long. */
