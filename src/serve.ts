@@ -14,8 +14,8 @@ import {
   createLocalOutputs,
   keepCollecting,
   outputExpiries,
-  outputsListener,
 } from './features/local-outputs/local-outputs.ts';
+import { outputsListener } from './features/local-outputs/recording.ts';
 import type { ClusterStore } from './history/cluster.ts';
 import { openHistory } from './history/open.ts';
 import { passwordIn } from './history/postgres/address.ts';

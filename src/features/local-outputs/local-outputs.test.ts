@@ -10,13 +10,8 @@ import { inProcessJobs } from '../../../test/support/jobs.ts';
 import type { CleanupRequest } from '../../wire/local-outputs.ts';
 import { cleanupRequestSchema } from '../../wire/local-outputs.ts';
 import type { InvocationOutcome, OutputNews, RunOutcome } from '../../wire/outcome.ts';
-import {
-  createLocalOutputs,
-  noteOutputs,
-  outputsListener,
-  recordOutputs,
-  type LocalOutputOptions,
-} from './local-outputs.ts';
+import { createLocalOutputs, type LocalOutputOptions } from './local-outputs.ts';
+import { noteOutputs, outputsListener, recordOutputs } from './recording.ts';
 import type { RunEvent } from '../../wire/run-event.ts';
 import { OpenedFiles } from './opened-files.ts';
 import { rowLimitOf, type ShownOutput } from './preview.ts';
