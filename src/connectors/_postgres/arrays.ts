@@ -1,5 +1,6 @@
 /** Arrays in the text form of the server: `{1,NULL,"a b"}`. */
 import type { JsonValue } from '../../lib/text/json.ts';
+import { keepNegativeZeros } from '../../lib/text/number-spelling.ts';
 
 export interface ArrayType {
   /** The type of its items, by its number. */
@@ -83,7 +84,7 @@ class ArrayReader {
       if (this.#text[this.#at] === this.#delimiter) this.#at += 1;
     }
     this.#at += 1;
-    return items;
+    return keepNegativeZeros(items);
   }
 
   #next(): JsonValue {

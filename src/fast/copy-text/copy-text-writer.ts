@@ -3,6 +3,7 @@
  * as a record; values that need more care (exponents, `json`, exact decimals inside `jsonb`) go
  * through the decoder of their type.
  */
+import { NEGATIVE_ZERO } from '../../lib/text/number-spelling.ts';
 import {
   ESCAPED,
   FALSE as IS_FALSE,
@@ -189,7 +190,9 @@ export class CopyTextWriter {
       !((form === 'zoned' || form === 'moment') && this.#moment(rows, from, end, form === 'zoned'))
     ) {
       this.#decodedValue = decode(rows, from, end);
-      this.#decoded(stringifyJson(this.#decodedValue), mostBytes(rows, end, this.#rowEnd));
+      const value = this.#decodedValue;
+      const text = Object.is(value, -0) ? NEGATIVE_ZERO : stringifyJson(value);
+      this.#decoded(text, mostBytes(rows, end, this.#rowEnd));
     }
     return end;
   }

@@ -11,6 +11,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../text/json.ts';
+import { keepNegativeZeros } from '../text/number-spelling.ts';
 import { JSON_NULL, withSourceText } from '../text/json-literal.ts';
 import { lazyLibrary } from '../lazy.ts';
 
@@ -60,7 +61,7 @@ function nestedReader(type: Api.DuckDBType, exact: boolean): ReadValue | undefin
     case Id.LIST:
     case Id.ARRAY: {
       const item = jsonReader(type.valueType, exact);
-      return (value) => (value as Api.DuckDBListValue).items.map(item);
+      return (value) => keepNegativeZeros((value as Api.DuckDBListValue).items.map(item));
     }
     case Id.STRUCT: {
       const { entryNames, entryTypes } = type;

@@ -19,7 +19,7 @@ export function toSqlite(value: JsonValue): SQLInputValue {
   switch (typeof value) {
     case 'number':
       // The driver would store a plain number as REAL.
-      return Number.isSafeInteger(value) ? BigInt(value) : value;
+      return Number.isSafeInteger(value) && !Object.is(value, -0) ? BigInt(value) : value;
     case 'bigint':
       return value <= INT64_MAX && value >= INT64_MIN ? value : value.toString();
     case 'boolean':

@@ -1,4 +1,10 @@
-import { holdsSpelling, noteSpelling, spellingOf } from './number-spelling.ts';
+import {
+  holdsSpelling,
+  NEGATIVE_ZERO,
+  noteSpelling,
+  rememberSpelling,
+  spellingOf,
+} from './number-spelling.ts';
 
 /**
  * JSON values as Headgate moves them. Integers outside the safe range of a double are `bigint`,
@@ -26,6 +32,7 @@ export function setField(target: JsonObject, key: string, value: JsonValue): voi
     });
   } else {
     target[key] = value;
+    if (value === 0 && Object.is(value, -0)) rememberSpelling(target, key, NEGATIVE_ZERO);
   }
 }
 

@@ -38,6 +38,17 @@ export function spellingOf(holder: object, key: string): string | undefined {
   return Object.is((holder as Record<string, unknown>)[key], Number(text)) ? text : undefined;
 }
 
+/** JavaScript writes the zero below zero as `0`; without a fraction others would read an integer. */
+export const NEGATIVE_ZERO = '-0.0';
+
+/** For values that were not read from JSON. */
+export function keepNegativeZeros<T>(list: T[]): T[] {
+  for (let index = 0; index < list.length; index += 1)
+    if (list[index] === 0 && Object.is(list[index], -0))
+      noteSpelling(list, String(index), NEGATIVE_ZERO);
+  return list;
+}
+
 /** For a value that is copied to another place. */
 // A holder and a key for each side, in loops over all fields of a record.
 // oxlint-disable-next-line max-params

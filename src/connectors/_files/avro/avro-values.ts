@@ -1,4 +1,5 @@
 import { setField, type JsonObject } from '../../../lib/text/json.ts';
+import { keepNegativeZeros } from '../../../lib/text/number-spelling.ts';
 import { libraryName } from './avro-names.ts';
 import { decimalText, signedNumber, uuidText } from '../parquet/exact-values.ts';
 import { documentOf, plain, type Convert } from '../parquet/parquet-values.ts';
@@ -105,7 +106,7 @@ class ConverterBuilder {
     if (schema.fields !== undefined) return this.#record(schema, type);
     if (schema.items !== undefined) {
       const item = this.of(schema.items, type.itemsType ?? {});
-      return (value) => (Array.isArray(value) ? value.map(item) : plain(value));
+      return (value) => (Array.isArray(value) ? keepNegativeZeros(value.map(item)) : plain(value));
     }
     if (schema.values !== undefined) {
       const entry = this.of(schema.values, type.valuesType ?? {});

@@ -9,6 +9,7 @@ import {
   type JsonValue,
 } from '../../../lib/text/json.ts';
 import { withSourceText } from '../../../lib/text/json-literal.ts';
+import { keepNegativeZeros } from '../../../lib/text/number-spelling.ts';
 import { lazyLibrary } from '../../../lib/lazy.ts';
 import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
 import { durationText } from '../typed/duration.ts';
@@ -153,13 +154,13 @@ function repeatedOf(item: Convert): Convert {
   return (value) => {
     if (value === null || value === undefined) return [];
     return Array.isArray(value)
-      ? value.map((one) => (one === null ? null : item(one)))
+      ? keepNegativeZeros(value.map((one) => (one === null ? null : item(one))))
       : plain(value);
   };
 }
 
 function listOf(item: Convert): Convert {
-  return (value) => (Array.isArray(value) ? value.map(item) : plain(value));
+  return (value) => (Array.isArray(value) ? keepNegativeZeros(value.map(item)) : plain(value));
 }
 
 /**
@@ -319,7 +320,7 @@ function plainObject(value: unknown): JsonValue {
   if (value instanceof Uint8Array)
     return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64');
   if (value instanceof Date) return value.toISOString();
-  if (Array.isArray(value)) return value.map(plain);
+  if (Array.isArray(value)) return keepNegativeZeros(value.map(plain));
   const out: JsonObject = {};
   for (const [key, entry] of Object.entries(value)) setField(out, key, plain(entry));
   return out;
