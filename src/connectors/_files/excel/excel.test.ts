@@ -113,6 +113,9 @@ describe('dates and times of a cell', () => {
     expect(valueOf('<c r="A2" t="d"><v>2024-01-02T03:04:05.5</v></c>')).toBe(
       '2024-01-02T03:04:05.500Z',
     );
+    expect(valueOf('<c r="A2" t="d"><v>2024-01-02T03:04:05.123456</v></c>')).toBe(
+      '2024-01-02T03:04:05.123456Z',
+    );
     expect(valueOf('<c r="A2" t="d"><v>2024-01-02</v></c>')).toBe('2024-01-02T00:00:00.000Z');
     expect(valueOf('<c r="A2" t="d"><v>13:45:00</v></c>')).toBe('13:45:00');
   });
@@ -146,6 +149,9 @@ describe('the value of a cell', () => {
     ['a large number', '<c r="A2"><v>1E+20</v></c>', 1e20],
     ['a style without a value', '<c r="A2" s="0"/>', null],
     ['an empty element', '<c r="A2"><v/></c>', null],
+    ['no shared text', '<c r="A2" t="s"><v></v></c>', null],
+    ['no truth', '<c r="A2" t="b"><v/></c>', null],
+    ['an inline text without its element', '<c r="A2" t="inlineStr"><v>7</v></c>', '7'],
   ])('%s', (_title, cell, value) => {
     expect(valueOf(cell, { strings })).toBe(value);
   });
@@ -160,6 +166,13 @@ describe('the value of a cell', () => {
     ]);
   });
 
+  it('is not looked for behind the data', () => {
+    const rows = '<row r="2"><c r="A2"><v>1</v></c></row><row r="1"><c t="str"><v>a</v></c></row>';
+    const sheet = `<worksheet ${MAIN}><sheetData>${rows}</sheetData><controls><anchor><row>7</row></anchor></controls></worksheet>`;
+    const bytes = workbook('', { others: { 'xl/worksheets/s.xml': sheet } });
+    expect(sheetRecords(bytes, OPTIONS)).toEqual([{ a: 1 }]);
+  });
+
   it('is found whatever prefix the elements have', () => {
     const sheet = `<x:worksheet xmlns:x="urn:x"><x:sheetData><x:row><x:c t="str"><x:v>a</x:v></x:c></x:row><x:row><x:c><x:v>1</x:v></x:c></x:row></x:sheetData></x:worksheet>`;
     const bytes = workbook('', { others: { 'xl/worksheets/s.xml': sheet } });
@@ -168,6 +181,13 @@ describe('the value of a cell', () => {
 
   it.each([
     ['<c r="A2"><v>abc</v></c>', 'the cell A2 holds no number'],
+    ['<c r="A2"><v>0x10</v></c>', 'the cell A2 holds no number'],
+    ['<c r="A2"><v>1E400</v></c>', 'the cell A2 holds no number'],
+    ['<c r="A2" t="b"><v>yes</v></c>', 'the cell A2 holds neither 0 nor 1'],
+    ['<c r="A2"><v>1</v></c><c r="A2"><v>2</v></c>', 'the cell A2 is there twice'],
+    ['</row><row r="1"><c r="A1"><v>2</v></c>', 'it has two rows with the number 1'],
+    ['</row><row r="x"><c r="A2"><v>2</v></c>', '"x" is no number of a row'],
+    ['</row><row r="0"><c r="A2"><v>2</v></c>', '"0" is no number of a row'],
     ['<c r="A2" t="s"><v>9</v></c>', 'the cell A2 refers to a text that is missing'],
     ['<c r="ZZZZ2"><v>1</v></c>', '"ZZZZ2" is no address of a cell'],
   ])('%s is refused', (cell, why) => {

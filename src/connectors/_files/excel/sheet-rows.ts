@@ -4,9 +4,12 @@ import type { NumberKind } from './number-formats.ts';
 import { serialText } from './serial-dates.ts';
 
 /** Cells of a row by column from 0; what is empty is absent. */
-export type SheetRow = ReadonlyMap<number, string | number | bigint | boolean>;
+export type SheetRow = ReadonlyMap<number, SheetValue>;
+type SheetValue = string | number | bigint | boolean;
 
 const MAX_COLUMNS = 16_384;
+const MAX_ROWS = 1_048_576;
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /** The rows of a sheet that have cells with values, by number from 1. */
 export function sheetRows(workbook: Workbook, part: string, name: string): Map<number, SheetRow> {
@@ -32,9 +35,10 @@ class RowReader {
   readonly #strings: readonly string[];
   readonly #kinds: readonly NumberKind[];
   readonly #inline = new RichText();
+  #inData = false;
   #row = 0;
   #column = -1;
-  #cells = new Map<number, string | number | bigint | boolean>();
+  #cells = new Map<number, SheetValue>();
   #cell: Cell | undefined;
   /** The text of `<v>`; absent without that element. */
   #value: string | undefined;
@@ -48,6 +52,9 @@ class RowReader {
   }
 
   open(element: string, attributes: Readonly<Record<string, string>>): void {
+    if (element === 'sheetData') this.#inData = true;
+    // Places of buttons, which stand behind the data, have elements with the same names.
+    if (!this.#inData) return;
     if (element === 'row') this.#startRow(attributes['r']);
     else if (element === 'c') this.#startCell(attributes);
     else if (element === 'v') {
@@ -64,6 +71,8 @@ class RowReader {
 
   close(element: string): void {
     if (this.#hasInline) this.#inline.close(element);
+    if (element === 'sheetData') this.#inData = false;
+    if (!this.#inData) return;
     if (element === 'v') this.#inValue = false;
     else if (element === 'c') this.#endCell();
     else if (element === 'row' && this.#cells.size > 0) this.rows.set(this.#row, this.#cells);
@@ -72,6 +81,10 @@ class RowReader {
   /** Rows and cells that do not say where they are follow the one before. */
   #startRow(number: string | undefined): void {
     this.#row = number === undefined ? this.#row + 1 : Number(number);
+    if (!(Number.isInteger(this.#row) && this.#row >= 1 && this.#row <= MAX_ROWS))
+      throw notReadable(this.#name, `${JSON.stringify(number)} is no number of a row`);
+    if (this.rows.has(this.#row))
+      throw notReadable(this.#name, `it has two rows with the number ${this.#row}`);
     this.#column = -1;
     this.#cells = new Map();
   }
@@ -93,32 +106,31 @@ class RowReader {
     const cell = this.#cell;
     if (cell === undefined) return;
     const inline = this.#inline.take();
-    const value =
-      cell.type === 'inlineStr'
-        ? this.#hasInline
-          ? inline
-          : undefined
-        : this.#value === undefined
-          ? undefined
-          : this.#valueOf(cell, this.#value);
+    const text = this.#value;
+    let value: SheetValue | undefined;
+    if (cell.type === 'inlineStr' && this.#hasInline) value = inline;
+    else if (text !== undefined) value = this.#valueOf(cell, text);
+    if (value !== undefined && this.#cells.has(cell.column)) this.#damaged(cell, 'is there twice');
     if (value !== undefined) this.#cells.set(cell.column, value);
     this.#cell = undefined;
     this.#hasInline = false;
   }
 
-  #valueOf(cell: Cell, text: string): string | number | bigint | boolean | undefined {
+  #valueOf(cell: Cell, text: string): SheetValue | undefined {
     switch (cell.type) {
       case 's':
+        if (text.trim() === '') return undefined;
         return (
           this.#strings[Number(text)] ?? this.#damaged(cell, 'refers to a text that is missing')
         );
       case 'str':
+      case 'inlineStr':
         return unescaped(text);
       // An error such as #N/A is a text here: it is what the sheet shows, and no number.
       case 'e':
         return text;
       case 'b':
-        return isTrue(text.trim());
+        return this.#truth(cell, text.trim());
       case 'd':
         return isoDate(text.trim());
       default:
@@ -128,10 +140,19 @@ class RowReader {
 
   #number(cell: Cell, text: string): string | number | bigint {
     const number = Number(text);
-    if (!Number.isFinite(number)) return this.#damaged(cell, 'holds no number');
+    if (!NUMBER.test(text.trim()) || !Number.isFinite(number))
+      return this.#damaged(cell, 'holds no number');
     const kind = this.#kinds[cell.style] ?? 'number';
     if (kind === 'number') return wholeNumber(text.trim()) ?? number;
     return serialText(number, kind, this.#is1904) ?? number;
+  }
+
+  #truth(cell: Cell, text: string): boolean | undefined {
+    if (text === '') return undefined;
+    const value = isTrue(text);
+    return value || text === '0' || text === 'false' || text === 'off'
+      ? value
+      : this.#damaged(cell, 'holds neither 0 nor 1');
   }
 
   #damaged(cell: Cell, why: string): never {
@@ -151,7 +172,9 @@ function isoDate(text: string): string {
   if (!/^\d{4}-\d\d-\d\d/.test(text)) return text;
   const hasZone = /(?:Z|[+-]\d\d:\d\d)$/.test(text) || !text.includes('T');
   const time = new Date(hasZone ? text : `${text}Z`);
-  return Number.isNaN(time.getTime()) ? text : time.toISOString();
+  if (Number.isNaN(time.getTime())) return text;
+  const digits = /\.(\d{4,})/.exec(text)?.[1];
+  return digits === undefined ? time.toISOString() : `${time.toISOString().slice(0, -4)}${digits}Z`;
 }
 
 /** `B7` is in column 1. */
