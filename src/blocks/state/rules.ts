@@ -51,6 +51,11 @@ export function warnAboutUnusedStates(
     const listed = names.slice(0, ROWS_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
     const which =
       names.length === 1 ? `the source of ${listed} keeps` : `the sources of ${listed} keep`;
-    issues.warn('state_unused', path, `${which} no bookmarks, so there is nothing to store`);
+    issues.warn(
+      'state_unused',
+      path,
+      `${which} no bookmarks, so there is nothing to store`,
+      'remove `state`, or let the source read incrementally where it can',
+    );
   }
 }

@@ -17,10 +17,22 @@ const BY_CODE: Readonly<Record<string, Reading>> = {
     says: 'permission denied',
     hint: 'give the user that runs Headgate the right to it, or use another place',
   },
-  EPERM: { kind: 'refused', says: 'the operation is not permitted' },
+  EPERM: {
+    kind: 'refused',
+    says: 'the operation is not permitted',
+    hint: 'give the user that runs Headgate the right to it, or use another place',
+  },
   EISDIR: { kind: 'refused', says: 'it is a folder', hint: 'name a file' },
-  ENOTDIR: { kind: 'refused', says: 'a part of the path is a file, not a folder' },
-  EROFS: { kind: 'refused', says: 'the file system is read-only' },
+  ENOTDIR: {
+    kind: 'refused',
+    says: 'a part of the path is a file, not a folder',
+    hint: 'check the path; all but its last part are folders',
+  },
+  EROFS: {
+    kind: 'refused',
+    says: 'the file system is read-only',
+    hint: 'write to another place, or have it mounted writable',
+  },
   ELOOP: {
     kind: 'refused',
     says: 'its symbolic links lead in a circle',

@@ -5,7 +5,7 @@
 import { parseJson } from '../../lib/text/json.ts';
 import { MAX_DEPTH, MAX_KEYS } from './limits.ts';
 import type { PlaceNode } from './locate.ts';
-import { textFault, type TextFault } from './text-fault.ts';
+import { FIRST_DOCUMENT, textFault, type TextFault } from './text-fault.ts';
 
 /** Throws `TextFault`. */
 export function parseJsonText(text: string): unknown {
@@ -37,7 +37,8 @@ const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 function scan(text: string, root: PlaceNode | undefined): void {
   const levels: Level[] = [];
   let at = skip(text, 0);
-  if (at >= text.length) throw textFault(text, 0, 'empty_document', 'the document is empty');
+  if (at >= text.length)
+    throw textFault(text, 0, 'empty_document', 'the document is empty', FIRST_DOCUMENT);
   let expectValue = true;
   let first = true;
   while (expectValue || levels.length > 0) {
@@ -90,7 +91,13 @@ function nextEntry(text: string, from: number, level: Level, first: boolean): nu
   if (end === -1) throw broken(text, at);
   const key = JSON.parse(text.slice(at, end)) as string;
   if (level.keys.has(key))
-    throw textFault(text, at, 'duplicate_key', 'this key is used twice in one object');
+    throw textFault(
+      text,
+      at,
+      'duplicate_key',
+      `${key.length > 60 ? 'a key' : `the key \`${key}\``} is used twice in one object`,
+      'remove one of the two, or rename it',
+    );
   level.keys.add(key);
   if (level.keys.size > MAX_KEYS)
     throw textFault(text, at, 'too_large', `a mapping has more than ${MAX_KEYS} keys`);

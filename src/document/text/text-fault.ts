@@ -18,6 +18,10 @@ export interface Fault {
   readonly column?: number;
 }
 
+/** What to do about a text that holds nothing. */
+export const FIRST_DOCUMENT =
+  'check that it is the one that is meant; on the command line `headgate init` writes a first document';
+
 export function textFault(
   text: string,
   offset: number,

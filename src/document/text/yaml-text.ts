@@ -18,7 +18,8 @@ import {
 import { Include } from '../compose/include.ts';
 import { MAX_ALIASED_NODES, MAX_DEPTH, MAX_KEYS, TOO_MANY_KEYS } from './limits.ts';
 import type { PlaceNode } from './locate.ts';
-import { textFault, TextFault } from './text-fault.ts';
+import { FIRST_DOCUMENT, textFault, TextFault } from './text-fault.ts';
+import { yamlReason } from './yaml-reason.ts';
 
 /** Integers beyond the safe range keep every digit. */
 const exactInteger = defineScalarTag<number | bigint>(intCoreTag.tagName, {
@@ -49,20 +50,16 @@ export function parseYaml(text: string): unknown {
     checkEvents(text, events);
     return constructFromEvents(events, { source: text, schema: SCHEMA })[0];
   } catch (error) {
-    if (error instanceof YAMLException) throw tabFault(text, error) ?? faultOf(error);
+    if (error instanceof YAMLException) throw tabFault(text, error) ?? faultOf(text, error);
     throw error;
   }
 }
 
-function faultOf(error: YAMLException): TextFault {
+function faultOf(text: string, error: YAMLException): TextFault {
   const place =
     error.mark === undefined ? {} : { line: error.mark.line + 1, column: error.mark.column + 1 };
   if (error.reason.includes('duplicated mapping key')) {
-    return new TextFault({
-      code: 'duplicate_key',
-      message: 'this key is used twice in one mapping',
-      ...place,
-    });
+    return new TextFault({ code: 'duplicate_key', ...repeatedKey(text, place), ...place });
   }
   if (error.reason.includes('complex keys')) {
     return new TextFault({ code: 'bad_yaml', message: 'a key must be a plain text', ...place });
@@ -78,11 +75,31 @@ function faultOf(error: YAMLException): TextFault {
   }
   if (error.reason.includes('nesting exceeded'))
     return new TextFault({ code: 'too_deep', message: tooDeep(), ...place });
+  const { says = error.reason, hint } = yamlReason(error.reason);
   return new TextFault({
     code: 'bad_yaml',
-    message: `the text is not valid YAML: ${error.reason}`,
+    message: `the text is not valid YAML: ${says}`,
+    ...(hint === undefined ? {} : { hint }),
     ...place,
   });
+}
+
+/** The key, and where the other one stands: the nearest line above that begins with it. */
+function repeatedKey(
+  text: string,
+  { line = 1, column = 1 }: { line?: number; column?: number },
+): { readonly message: string; readonly hint: string } {
+  const lines = text.split('\n', line);
+  const [key = ''] = /^[\w.-]{1,60}(?=\s*:)/.exec((lines[line - 1] ?? '').slice(column - 1)) ?? [];
+  if (key === '')
+    return { message: 'this key is used twice in one mapping', hint: 'remove one of the two' };
+  const start = `${(lines[line - 1] ?? '').slice(0, column - 1)}${key}:`;
+  const above = lines.slice(0, line - 1).findLastIndex((one) => one.startsWith(start));
+  const other = above === -1 ? '' : `; the other one is in line ${above + 1}`;
+  return {
+    message: `the key \`${key}\` is used twice in one mapping`,
+    hint: `remove one of the two, or rename it${other}`,
+  };
 }
 
 /** A line that begins with a tab, where the parser stumbled over it. */
@@ -179,7 +196,8 @@ function checkEvents(text: string, events: readonly Event[]): void {
     });
     if (open.length - 1 > MAX_DEPTH) throw textFault(text, event.start, 'too_deep', tooDeep());
   }
-  if (documents === 0) throw textFault(text, 0, 'empty_document', 'the document is empty');
+  if (documents === 0)
+    throw textFault(text, 0, 'empty_document', 'the document is empty', FIRST_DOCUMENT);
 }
 
 function severalDocuments(text: string, offset: number): TextFault {
