@@ -304,6 +304,19 @@ describe('a file that cannot be read', () => {
       'its footer is damaged',
     ],
     [
+      'counts fewer than no rows',
+      () => withFooter(whole(), (metadata) => void (metadata.num_rows = -3n)),
+      'its footer is damaged: it counts fewer than no rows',
+    ],
+    [
+      'has a row group that counts fewer than no rows',
+      () =>
+        withFooter(whole(), ({ row_groups: [group] }) => {
+          if (group !== undefined) group.num_rows = -1n;
+        }),
+      'its footer is damaged: it counts fewer than no rows',
+    ],
+    [
       'has a broken page',
       () => {
         const bytes = whole();

@@ -11,10 +11,16 @@ const TAIL_BYTES = 4 + MAGIC_BYTES;
 /** Reads the metadata at the end of a file. `path` is for errors. */
 export async function readFooter(file: AsyncBuffer, path: string): Promise<FileMetaData> {
   await checkMagic(file, path);
+  const metadata = await parsedFooter(file, path);
+  if ([metadata, ...metadata.row_groups].some((part) => part.num_rows < 0n))
+    throw unreadable(path, 'its footer is damaged: it counts fewer than no rows');
+  return withWholeChunks(metadata, file.byteLength);
+}
+
+async function parsedFooter(file: AsyncBuffer, path: string): Promise<FileMetaData> {
   const { parquetMetadataAsync } = await import('hyparquet');
   try {
-    const metadata = await parquetMetadataAsync(file, { geoparquet: false });
-    return withWholeChunks(metadata, file.byteLength);
+    return await parquetMetadataAsync(file, { geoparquet: false });
   } catch (error) {
     throw unreadable(path, 'its footer is damaged', error);
   }
