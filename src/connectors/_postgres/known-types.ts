@@ -28,7 +28,6 @@ const KNOWN: ReadonlyMap<number, KnownType> = new Map<number, KnownType>([
   [829, { name: 'macaddr', type: UTF8 }],
   [869, { name: 'inet', type: UTF8 }],
   [1042, { name: 'bpchar', type: UTF8 }],
-  // The length is a check of its table, and no part of the value.
   [1043, { name: 'character varying', type: UTF8 }],
   [1082, { name: 'date', type: { kind: 'date' } }],
   [1083, { name: 'time without time zone', type: { kind: 'time' } }],
@@ -46,8 +45,6 @@ const KNOWN: ReadonlyMap<number, KnownType> = new Map<number, KnownType>([
   [3802, { name: 'jsonb', type: { kind: 'json' } }],
 ]);
 
-const BPCHAR = 1042;
-const NUMERIC = 1700;
 /** What the server adds to a length or precision. */
 const HEADER = 4;
 
@@ -57,9 +54,26 @@ export function isKnownType(oid: number): boolean {
 
 /** `modifier` is that of the column, or of the items of an array. */
 export function knownType(oid: number, modifier: number): KnownType | undefined {
-  if (oid === BPCHAR && modifier >= HEADER)
-    return { name: `character(${modifier - HEADER})`, type: UTF8 };
-  if (oid !== NUMERIC || modifier < HEADER) return KNOWN.get(oid);
+  const known = KNOWN.get(oid);
+  const limited = modifier < 0 ? undefined : LIMITED[oid]?.(modifier);
+  if (known === undefined || limited === undefined) return known;
+  return typeof limited === 'string' ? { ...known, name: limited } : limited;
+}
+
+/** Types of which a column holds fewer values than the type, as the server writes them. */
+const LIMITED: Readonly<Record<number, (modifier: number) => string | KnownType | undefined>> = {
+  1042: (modifier) => `character(${modifier - HEADER})`,
+  1043: (modifier) => `character varying(${modifier - HEADER})`,
+  1083: (modifier) => `time(${modifier}) without time zone`,
+  1114: (modifier) => `timestamp(${modifier}) without time zone`,
+  1184: (modifier) => `timestamp(${modifier}) with time zone`,
+  1186: intervalName,
+  1266: (modifier) => `time(${modifier}) with time zone`,
+  1562: (modifier) => `bit varying(${modifier})`,
+  1700: numericType,
+};
+
+function numericType(modifier: number): KnownType {
   const precision = (modifier - HEADER) >> 16;
   // Eleven bits with a sign.
   const scale = (((modifier - HEADER) & 0x7ff) ^ 1024) - 1024;
@@ -67,4 +81,30 @@ export function knownType(oid: number, modifier: number): KnownType | undefined 
     name: `numeric(${precision},${scale})`,
     type: { kind: 'decimal', precision, scale },
   };
+}
+
+/** One bit for each unit. */
+const INTERVAL_FIELDS: Readonly<Record<number, string>> = {
+  0x0004: ' year',
+  0x0002: ' month',
+  0x0008: ' day',
+  0x0400: ' hour',
+  0x0800: ' minute',
+  0x1000: ' second',
+  0x0006: ' year to month',
+  0x0408: ' day to hour',
+  0x0c08: ' day to minute',
+  0x1c08: ' day to second',
+  0x0c00: ' hour to minute',
+  0x1c00: ' hour to second',
+  0x1800: ' minute to second',
+  0x7fff: '',
+};
+const ANY_PRECISION = 0xffff;
+
+function intervalName(modifier: number): string | undefined {
+  const fields = INTERVAL_FIELDS[modifier >> 16];
+  const precision = modifier & ANY_PRECISION;
+  if (fields === undefined) return undefined;
+  return `interval${fields}${precision === ANY_PRECISION ? '' : `(${precision})`}`;
 }

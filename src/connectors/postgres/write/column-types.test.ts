@@ -129,3 +129,20 @@ test('a native type that this server does not have is the one of its logical typ
   await write('natives', [{ m: 'ok', d: '2024-05-06', v: "'a':1" }], { fields });
   expect(await columnsOf('natives')).toEqual(['m text', 'd date', 'v tsvector']);
 });
+
+test('native types keep their lengths, precisions and fields', async () => {
+  const names = [
+    'time(3) without time zone',
+    'timestamp(0) with time zone',
+    'interval year to month',
+    'interval day to second(3)',
+    'character varying(5)',
+    'character varying(5)[]',
+    'bit varying(3)',
+  ];
+  const fields = names.map((name, index): RecordField => {
+    return { ...field(`c${index}`, 'utf8'), native: { system: 'postgres', name } };
+  });
+  await write('limited', [{ c0: '07:08:09.123' }], { fields });
+  expect(await columnsOf('limited')).toEqual(names.map((name, index) => `c${index} ${name}`));
+});
