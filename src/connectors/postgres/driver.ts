@@ -18,7 +18,7 @@ import {
   type TableSweep,
 } from '../_sql/driver.ts';
 import { ROLLBACK_LOG_TABLE } from '../_sql/rollback-log.ts';
-import { refuseLongNames, refuseNames } from '../_sql/column-names.ts';
+import { refuseNames } from '../_sql/column-names.ts';
 import { schemaColumns } from '../_sql/infer-columns.ts';
 import { keysOf } from '../_sql/row-sets.ts';
 import { partName } from '../_sql/table-names.ts';
@@ -31,7 +31,14 @@ import { copyLines, encoderOf, finishedText, type Encoder } from '../_postgres/e
 import { rollbackDialect, ROLLBACK_LOG_LINES, logKeys, sweepAndLog } from './write/rollback-log.ts';
 import { replaceRows } from './write/overwrite.ts';
 import { columnLines, POSTGRES_TYPES } from './write/column-types.ts';
-import { NAMES, readColumns, readCopyTarget, tablesFrom, type CopyTarget } from './write/schema.ts';
+import {
+  NAMES,
+  readColumns,
+  readCopyTarget,
+  refuseConfiguredNames,
+  tablesFrom,
+  type CopyTarget,
+} from './write/schema.ts';
 import {
   arrivalTable,
   deleteFrom,
@@ -281,17 +288,6 @@ export async function openPostgresDriver(
       await closedInTime(() => pool.end());
     },
   };
-}
-
-function refuseConfiguredNames({
-  table_name,
-  schema,
-  column_mapping,
-  key,
-}: PostgresSinkConfig): void {
-  refuseLongNames([table_name], NAMES, 'table');
-  refuseLongNames(schema === undefined ? [] : [schema], NAMES, 'schema');
-  refuseLongNames(column_mapping.kind === 'json' ? [column_mapping.column] : key, NAMES);
 }
 
 /** Finds a wrong address or password when the row starts, before its first page. */

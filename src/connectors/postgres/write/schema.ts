@@ -1,10 +1,22 @@
 import type { ClientBase } from 'pg';
 import type { ColumnType } from '../../../kit/sink.ts';
-import type { NameRules } from '../../_sql/column-names.ts';
+import { refuseLongNames, type NameRules } from '../../_sql/column-names.ts';
 import type { LiveColumn } from '../../_sql/driver.ts';
 import { NAME_BYTES } from '../../_sql/table-names.ts';
+import type { PostgresSinkConfig } from '../config.ts';
 
 export const NAMES: NameRules = { mostBytes: NAME_BYTES, ignoresCase: false };
+
+export function refuseConfiguredNames({
+  table_name,
+  schema,
+  column_mapping,
+  key,
+}: PostgresSinkConfig): void {
+  refuseLongNames([table_name], NAMES, 'table');
+  refuseLongNames(schema === undefined ? [] : [schema], NAMES, 'schema');
+  refuseLongNames(column_mapping.kind === 'json' ? [column_mapping.column] : key, NAMES);
+}
 
 interface ColumnRow {
   readonly name: string;
