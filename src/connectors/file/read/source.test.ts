@@ -329,7 +329,9 @@ describe('the file source', () => {
     expect((await failureOf(read({ path: 'in/b.pdf' }))).message).toMatch(/format of .*b\.pdf/);
     expect((await failureOf(read({ path: 'x.orc' }))).kind).toBe('missing');
     await put('x.orc', '');
-    expect((await failureOf(read({ path: 'x.orc' }))).message).toMatch(/orc files is not available/);
+    expect((await failureOf(read({ path: 'x.orc' }))).message).toMatch(
+      /orc files is not available/,
+    );
   });
 
   it('never lets a page span two files', async () => {
