@@ -2,7 +2,6 @@
 import type { Env } from '../../lib/env.ts';
 import { ConfigError, messageOf, type Issue } from '../../lib/errors.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
-import { stepsOf } from '../../document/parse/steps.ts';
 import type { Plan, PlannedTransform } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { compileTransforms, resolvedTransforms } from '../stages/compile-transforms.ts';
@@ -42,16 +41,6 @@ async function issuesOf(
     const config = joinPath(transform.path, 'config');
     if (!(error instanceof ConfigError))
       return [{ code: 'invalid_value', path: config, message: messageOf(error) }];
-    return error.issues.map((issue) => ({
-      ...issue,
-      path: placeIn(config, transform, issue.path),
-    }));
+    return error.issues;
   }
-}
-
-/** A transform calls its settings by its own name: `sql.query`. */
-function placeIn(config: string, { path, type }: PlannedTransform, written: string): string {
-  const [first, ...rest] = stepsOf(written);
-  if (first === type) return joinPath(config, ...rest);
-  return written.startsWith(path) ? written : config;
 }
