@@ -30,6 +30,10 @@ const BEYOND_ISO = /^(?:-?infinity|.* BC|[+-]?\d{5,}-.*|.* \(BC\))$/;
 /** How PostgreSQL writes an array that no list can say. */
 const ARRAY_TEXT = /^(?:\[[-\d:[\]]+\]=\{|\{\{)/;
 
+export function isArrayText(text: string): boolean {
+  return ARRAY_TEXT.test(text);
+}
+
 export function isBase64(text: string): boolean {
   return BASE64.test(text);
 }
@@ -64,7 +68,7 @@ export function hasTypeForm(value: JsonValue, type: RecordType): boolean {
 
 /** Arrays of databases may have several dimensions, which their type does not tell. */
 function isListOf(value: JsonValue, item: RecordType): boolean {
-  if (!Array.isArray(value)) return typeof value === 'string' && ARRAY_TEXT.test(value);
+  if (!Array.isArray(value)) return typeof value === 'string' && isArrayText(value);
   return value.every(
     (one) => hasTypeForm(one, item) || (Array.isArray(one) && isListOf(one, item)),
   );

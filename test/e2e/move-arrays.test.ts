@@ -44,7 +44,8 @@ async function move(
   const plan = planDocument(load(JSON.stringify(document), { format: 'json' }), parts, { cpus: 1 });
   const outcome = await run(plan);
   const [invocation] = outcome.invocations;
-  if (invocation?.error !== null) throw new Error(invocation?.error.message);
+  if (invocation?.error !== null)
+    throw new Error(`${invocation?.error.message} (${invocation?.error.hint})`);
 }
 
 const held = () => ({
@@ -256,4 +257,30 @@ test('a text that is neither base64 nor hexadecimal digits is refused for a colu
   ]);
   await writeFile(lines, '{"one":"hello"}');
   await expect(move(source, into('there'))).rejects.toThrow('a value of `one` is not base64');
+});
+
+const SINKS = {
+  duckdb: (path: string) => ({
+    type: 'duckdb',
+    config: { database: path, table_name: 'held', column_mapping: 'auto_map' },
+  }),
+  parquet: (path: string) => ({ type: 'file', config: { path, format: 'parquet' } }),
+  avro: (path: string) => ({ type: 'file', config: { path, format: 'avro' } }),
+};
+
+describe.each(Object.entries(SINKS))('an array that %s has no form for', (name, sink) => {
+  test.each([
+    [`'{{1,2},{3,4}}'::int[]`, 'the field "v" holds an array of several dimensions'],
+    [`'{{a},{b}}'::text[]`, 'the field "v" holds an array of several dimensions'],
+    [`'[2:3]={5,6}'::int[]`, 'the field "v" holds an array that no list can say'],
+    [`'{{1},{2}}'::json[]`, 'the field "v" holds an array that no list can say'],
+  ])('is refused with what to do: %s', async (array, why) => {
+    const path = join(await mkdtemp(join(folder, 'refused-')), `a.${name}`);
+    const config = { connection_url: database.url, query: `SELECT ${array} AS v` };
+    const failure: unknown = await move({ type: 'postgres', config }, sink(path)).catch(
+      (error: unknown) => error,
+    );
+    expect(String(failure)).toContain(why);
+    expect(String(failure)).toContain('`to_jsonb(column)`');
+  });
 });

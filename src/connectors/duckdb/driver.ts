@@ -32,6 +32,8 @@ import {
   type HeldScope,
 } from '../../kit/execution.ts';
 import { pathOf, type DuckdbSinkConfig } from './config.ts';
+import { withRefusedRow } from '../_sql/refused-row.ts';
+import { arrayFault } from '../../kit/array-shapes.ts';
 import { roundingOf } from './rounding.ts';
 import { fromText, isNested } from '../../lib/sql/duckdb-from-text.ts';
 import { columnLine, DUCKDB_TYPES } from './new-column.ts';
@@ -212,9 +214,35 @@ function fill(
     table,
     columns.map((column, index) => ({
       type: 'VARCHAR',
-      values: rows.map((row) => toText(row[index] ?? null, column)),
+      values: rows.map((row, at) => {
+        const value = row[index] ?? null;
+        const fault = arrayFaultIn(value, column);
+        if (fault !== undefined) throw withRefusedRow(fault, at);
+        return toText(value, column);
+      }),
     })),
   );
+}
+
+const LISTS = /^([^()]*?)((?:\[\d*\])+)$/;
+
+/** The engine would store inner lists as texts, or tell of them in words of its own. */
+function arrayFaultIn(value: JsonValue, { name, sqlType }: LiveColumn): ConnectorError | undefined {
+  const [, item, brackets] = LISTS.exec(sqlType) ?? [];
+  if (brackets === undefined) return undefined;
+  if (!Array.isArray(value)) return arrayFault(value, name);
+  if (item === 'JSON') return undefined;
+  const inner = innerList(value, brackets.split('[').length - 1);
+  return inner === undefined ? undefined : arrayFault(inner, `${name}[]`);
+}
+
+function innerList(items: readonly JsonValue[], dimensions: number): JsonValue[] | undefined {
+  for (const item of items) {
+    if (!Array.isArray(item)) continue;
+    const inner = dimensions === 1 ? item : innerList(item, dimensions - 1);
+    if (inner !== undefined) return inner;
+  }
+  return undefined;
 }
 
 async function insert(

@@ -1,4 +1,5 @@
 /** Values of records in the form that the library writes, by the schema of the file. */
+import { arrayFault } from '../../../kit/array-shapes.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { exactField } from '../../../lib/text/json-literal.ts';
 import { isObject, type JsonValue } from '../../../lib/text/json.ts';
@@ -202,7 +203,9 @@ function below({ path, dropped }: Place, step: string): Place {
 }
 
 function misfit(value: JsonValue | undefined, wanted: string, { path }: Place): ConnectorError {
-  return mismatch(path, wanted, kindOf(value ?? null, path).is);
+  const found = value ?? null;
+  const fault = wanted === 'array' || Array.isArray(found) ? arrayFault(found, path) : undefined;
+  return fault ?? mismatch(path, wanted, kindOf(found, path).is);
 }
 
 function lacking({ path }: Place): never {

@@ -1,4 +1,5 @@
 /** Values in the form in which the columns of a file store them. Nothing is rounded or cut. */
+import { arrayFault } from '../../../kit/array-shapes.ts';
 import {
   documentText,
   exactField,
@@ -190,6 +191,8 @@ function plainDecimal(
 }
 
 function misfit(value: JsonValue, kind: ColumnKind, { path }: Place): never {
+  const fault = kind.is === 'list' || Array.isArray(value) ? arrayFault(value, path) : undefined;
+  if (fault !== undefined) throw fault;
   const found = kindOf(value, path).is;
   throw mismatch(
     path,
@@ -199,6 +202,8 @@ function misfit(value: JsonValue, kind: ColumnKind, { path }: Place): never {
 }
 
 function cannotHold(value: JsonValue, kind: ColumnKind, { path }: Place): ConnectorError {
+  const fault = Array.isArray(value) ? arrayFault(value, path) : undefined;
+  if (fault !== undefined) return fault;
   return new ConnectorError(
     'data',
     `the field ${JSON.stringify(path)} is ${kindText(kind)}, which cannot hold ${shown(value)}`,
