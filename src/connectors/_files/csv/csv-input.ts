@@ -78,13 +78,18 @@ async function* withoutLines(
 ): AsyncGenerator<Uint8Array> {
   let left = skipped;
   let hasMore = false;
+  let afterReturn = false;
   for await (const block of blocks) {
-    let at = 0;
+    // The second byte of CRLF may be in the next block; it does not end another line.
+    let at: number = afterReturn && block[0] === LINE_FEED ? 1 : 0;
+    if (block.length > 0) afterReturn = false;
     while (left > 0) {
-      const end = block.indexOf(LINE_FEED, at);
-      if (end === -1) break;
+      const end = endOfLine(block, at);
+      if (end === block.length) break;
       left -= 1;
       at = end + 1;
+      afterReturn = block[end] === CARRIAGE_RETURN && at === block.length;
+      if (block[end] === CARRIAGE_RETURN && block[at] === LINE_FEED) at += 1;
       yield Buffer.from([LINE_FEED]);
     }
     if (left > 0 || at >= block.length) continue;
@@ -135,10 +140,16 @@ async function peek(blocks: Blocks): Promise<Peeked> {
 function firstLine(bytes: Uint8Array): string {
   let at = 0;
   while (at < bytes.length && (bytes[at] === LINE_FEED || bytes[at] === CARRIAGE_RETURN)) at += 1;
-  const end = bytes.indexOf(LINE_FEED, at);
-  return Buffer.from(bytes.subarray(at, end === -1 ? bytes.length : end))
+  return Buffer.from(bytes.subarray(at, endOfLine(bytes, at)))
     .toString('utf8')
     .trim();
+}
+
+/** Where the line that starts at `from` ends; the length where it does not. */
+function endOfLine(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (at < bytes.length && bytes[at] !== LINE_FEED && bytes[at] !== CARRIAGE_RETURN) at += 1;
+  return at;
 }
 
 const CANDIDATES = [',', ';', '\t', '|'];
