@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { ConnectorError } from '../lib/errors.ts';
 import { Redactor } from '../lib/redact.ts';
 import { stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { outcomeErrorOf } from './failure.ts';
@@ -12,9 +13,13 @@ it('a record of thousands of levels is reported as what it is', () => {
   } catch (error) {
     failure = error;
   }
-  expect(outcomeErrorOf(failure, new Redactor())).toMatchObject({
-    code: 'connector_data',
-    message: 'a record is nested too deeply: it has thousands of levels',
+  const written = new ConnectorError('data', 'writing to `t`: Maximum call stack size exceeded', {
+    cause: failure,
   });
+  for (const error of [failure, written, new Error('the sink failed', { cause: written })])
+    expect(outcomeErrorOf(error, new Redactor())).toMatchObject({
+      code: 'connector_data',
+      message: 'a record is nested too deeply: it has thousands of levels',
+    });
   expect(outcomeErrorOf(new RangeError('other'), new Redactor()).code).toBe('internal');
 });

@@ -48,10 +48,16 @@ export function connectorErrorOf(error: unknown): ConnectorError | undefined {
   return undefined;
 }
 
+/** Databases tell it in an error of their own. */
+function isOverflow(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause)
+    if (at instanceof RangeError && at.message.startsWith('Maximum call stack')) return true;
+  return false;
+}
+
 /** What a record is too deep for shows as an overflow somewhere; any other error stays as it is. */
 export function withoutOverflow(error: unknown): unknown {
-  if (!(error instanceof RangeError) || !error.message.startsWith('Maximum call stack'))
-    return error;
+  if (!isOverflow(error)) return error;
   const message = 'a record is nested too deeply: it has thousands of levels';
   return new RunError('Source', 'connector_data', message, {
     hint: 'take the record out of the source, or flatten it before it is read',
