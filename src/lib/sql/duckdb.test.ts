@@ -10,6 +10,17 @@ test.each([
   expect([error.kind, error.hint]).toEqual(['connection', expect.stringContaining(hint)]);
 });
 
+test.each([
+  [
+    'Conversion Error: Could not convert string "x" to INT32',
+    'Could not convert string "x" to INT32',
+  ],
+  ['Out of Memory Error: could not allocate', 'could not allocate'],
+  ['INTERRUPT Error: Interrupted!', 'Interrupted!'],
+])('a message has no name of a part of the engine: %s', (text, said) => {
+  expect(duckdbError(new Error(text), 'writing').message).toBe(`writing: ${said}`);
+});
+
 test('a text that begins with U+FEFF keeps it, wherever it stands', async () => {
   const database = await openDuckdb(':memory:');
   const text = '\ufeffa';

@@ -180,6 +180,9 @@ function openingHint(text: string): string {
   return 'check the path, that the file is a database of DuckDB, and the rights on it and its folder';
 }
 
+/** The engine names the part of it that failed, which nobody else knows. */
+const ERROR_CLASS = /^[A-Z]\w*(?: \w+)* Error: /;
+
 /** Turns an error of the engine into a `ConnectorError`; our own errors pass unchanged. */
 export function duckdbError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
@@ -189,7 +192,7 @@ export function duckdbError(error: unknown, doing: string): ConnectorError {
     kind === 'connection' ? openingHint(text) : HINTS.find(([pattern]) => pattern.test(text))?.[1];
   return new ConnectorError(
     kind,
-    `${doing}: ${text}`,
+    `${doing}: ${text.replace(ERROR_CLASS, '')}`,
     hint === undefined ? { cause: error } : { hint, cause: error },
   );
 }
