@@ -97,6 +97,7 @@ describe('files', () => {
     expect(refusal.issues[0]).toMatchObject({
       code: 'file_unreadable',
       message: 'there is no such file',
+      hint: expect.stringContaining('check the path'),
       file: join(folder, 'none.yaml'),
     });
     expect(codeOf(() => read('c.yaml', new Uint8Array([0x61, 0x3a, 0x20, 0xff])))).toBe(

@@ -174,8 +174,11 @@ function readDocument(
   return { text: read.text, format };
 }
 
+const PATH_HINT = 'check the path and the rights to it; relative paths start at the working folder';
+
 function fileRefusal(file: string, fault: FileFault): ConfigError {
-  return new ConfigError([{ ...fault, path: '', file }], { stage: 'parse' });
+  const hint = fault.code === 'file_unreadable' ? { hint: PATH_HINT } : {};
+  return new ConfigError([{ ...hint, ...fault, path: '', file }], { stage: 'parse' });
 }
 
 /** A document whose tree is already interpolated: a worker process plans again from it. */

@@ -29,6 +29,14 @@ describe('the file state store', () => {
     expect(readdirSync(join(cwd, 'deep', 'er'))).toEqual(['p%3A%3Arow.json']);
   });
 
+  test('a folder that cannot be made is an error that says where to look', async () => {
+    writeFileSync(join(cwd, 'plain'), '');
+    await expect((await open('plain/below')).put('p::row', 1)).rejects.toMatchObject({
+      message: expect.stringContaining('the state folder cannot be made'),
+      hint: expect.stringContaining('`path`'),
+    });
+  });
+
   test('a file that is not JSON is an error, not "no value"', async () => {
     const store = await open('broken');
     await store.put('p::row', 1);

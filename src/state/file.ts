@@ -254,6 +254,7 @@ const KINDS: Readonly<Record<string, ConnectorErrorKind>> = {
 function fileError(error: unknown, doing: string): ConnectorError {
   return new ConnectorError(KINDS[codeOf(error)] ?? 'data', `${doing}: ${messageOf(error)}`, {
     cause: error,
+    hint: 'check `path` of the state store, the rights to it, and the room there',
   });
 }
 

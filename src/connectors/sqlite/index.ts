@@ -5,6 +5,7 @@ import { MEMORY, openSqlite, parseSqliteUrl } from '../../lib/sql/sqlite.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { defineSink, type SinkCapabilities } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
+import { fileError } from '../_files/io-error.ts';
 import { createSqlSink } from '../_sql/sink.ts';
 import { canSweep, readTable, sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
 import { inOneCase } from '../../lib/sql/sql-name.ts';
@@ -105,10 +106,14 @@ function probeDatabase(config: SqliteSinkConfig, cwd: string): ProbeFinding[] {
     const path = resolve(cwd, pathOf(url));
     if (pathOf(url) === MEMORY) return [{ name: 'auth', status: 'pass' }];
     if (!existsSync(path)) {
-      accessSync(dirname(path), constants.W_OK);
+      // A run makes the folders that are missing.
+      let folder = dirname(path);
+      while (!existsSync(folder)) folder = dirname(folder);
+      // With the slash a file in the place of a folder is refused, too.
+      requireWritable(`${folder}/`);
       return [{ name: 'auth', status: 'pass' }, tableFinding(config, undefined)];
     }
-    accessSync(path, constants.W_OK);
+    requireWritable(path);
     const db = openSqlite(url, { mode: 'rw', cwd });
     try {
       const columns = readColumns(db, table)?.map(({ name }) => name);
@@ -119,6 +124,14 @@ function probeDatabase(config: SqliteSinkConfig, cwd: string): ProbeFinding[] {
   } catch (error) {
     const hint = 'check the path of `database_url` and the permissions of the file and its folder';
     return [{ name: 'auth', status: 'fail', reason: messageOf(error), hint }];
+  }
+}
+
+function requireWritable(path: string): void {
+  try {
+    accessSync(path, constants.W_OK);
+  } catch (error) {
+    throw fileError(error, 'write', path);
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -97,6 +97,22 @@ describe('the sqlite sink', () => {
     expect('localPath' in sqliteSink).toBe(false);
   });
 
+  test('a probe passes where a run would make folders, makes none, and tells where a run cannot', async () => {
+    const probe = async (database: string) => {
+      const config = { database_url: database, table_name: 't', column_mapping: 'auto_map' };
+      const checked = check(sqliteSink.config, config);
+      if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+      return (await sqliteSink.probe?.(checked.value, testContext(folder)))?.[0];
+    };
+    expect(await probe('new/folders/x.db')).toEqual({ name: 'auth', status: 'pass' });
+    expect(existsSync(join(folder, 'new'))).toBe(false);
+    writeFileSync(join(folder, 'plain'), '');
+    expect(await probe('plain/x.db')).toMatchObject({
+      status: 'fail',
+      reason: expect.stringContaining('is a file, not a folder'),
+    });
+  });
+
   test('a probe tells a table that the config cannot write to', async () => {
     const probed = new DatabaseSync(join(folder, 'probed.db'));
     probed.exec('CREATE TABLE t (Id INTEGER PRIMARY KEY)');
@@ -113,17 +129,6 @@ describe('the sqlite sink', () => {
     expect(await probe({})).toContain('no column `data`');
     expect(await probe({ table_name: 'u', create_table: false })).toContain('no table `u`');
     expect(await probe({ table_name: 'u' })).toBeUndefined();
-  });
-
-  test('a probe of a folder that does not exist fails with a hint and makes nothing', async () => {
-    const checked = check(sqliteSink.config, {
-      database_url: join(folder, 'none', 'x.db'),
-      table_name: 't',
-    });
-    if (!checked.ok) throw new Error('config');
-    expect(await sqliteSink.probe?.(checked.value, testContext(folder))).toMatchObject([
-      { name: 'auth', status: 'fail' },
-    ]);
   });
 
   test('unknown keys of the config are named', () => {

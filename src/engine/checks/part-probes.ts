@@ -99,7 +99,7 @@ export async function probeState(
       ];
     return [{ name: 'sentinel', status: 'pass' }, ...(await unreadable(store, bookmark))];
   } catch (error) {
-    return [{ name: 'sentinel', status: 'fail', reason: messageOf(error) }];
+    return [failed('sentinel', error)];
   } finally {
     await store.close();
   }
@@ -114,9 +114,13 @@ async function unreadable(store: StateStore, bookmark: string): Promise<ProbeFin
     await store.get(bookmark);
     return [];
   } catch (error) {
-    const hint = error instanceof AppError && error.hint !== undefined ? { hint: error.hint } : {};
-    return [{ name: 'bookmark', status: 'fail', reason: messageOf(error), ...hint }];
+    return [failed('bookmark', error)];
   }
+}
+
+function failed(name: string, error: unknown): ProbeFinding {
+  const hint = error instanceof AppError && error.hint !== undefined ? { hint: error.hint } : {};
+  return { name, status: 'fail', reason: messageOf(error), ...hint };
 }
 
 /** Looks at the history of the row and writes nothing. */
