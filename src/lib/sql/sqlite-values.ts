@@ -1,4 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
+import { exactNumber } from '../text/exact-number.ts';
 import { exactField, isLiteral, literalValue } from '../text/json-literal.ts';
 import {
   jsonEqual,
@@ -151,11 +152,17 @@ export function fromSqlite(stored: unknown, declared: string | null): JsonValue 
   }
 }
 
-/** Text that is JSON becomes the value it encodes; anything else stays text. */
+/**
+ * Text that is JSON becomes the value it encodes, unless that is a number that JavaScript would
+ * round; anything else stays text.
+ */
 function fromText(text: string): JsonValue {
   if (!/^[\s]*[[{"\-0-9tfn]/.test(text)) return text;
   try {
-    return parseData(text);
+    const value = parseData(text);
+    return typeof value === 'number' && exactNumber(value, text.trim()) === undefined
+      ? text
+      : value;
   } catch {
     return text;
   }
