@@ -129,18 +129,13 @@ describe('the jsonl source', () => {
     });
   });
 
-  it.each([
+  describe.each([
     ['records', RECORDS_LANE],
     ['columns', COLUMNS_LANE],
     ['bytes', { form: 'bytes', encoding: 'jsonl' }],
-  ] as const)(
-    'tells of members of one name, and how many records have some, as %s',
-    async (_, lane) => {
-      const good = '{"a":1,"b":{"a":2}}\n';
-      await writeFile(
-        join(folder, 'f.jsonl'),
-        `${good}{"a":1,"a":2}\n{"c":[{"x":1,"x":2}]}\n${good}`,
-      );
+  ] as const)('told of lines, as %s', (_, lane) => {
+    const readWarned = async (text: string) => {
+      await writeFile(join(folder, 'f.jsonl'), text);
       const context = testContext(folder);
       const checked = check(jsonlSource.config, { path: 'f.jsonl' });
       if (!checked.ok) throw new Error('the config is wrong');
@@ -148,13 +143,43 @@ describe('the jsonl source', () => {
       const records: JsonValue[] = [];
       for await (const one of source.pages({ lane })) records.push(...one.records());
       await source.close();
+      return { records, lines: context.lines.map(({ level, line }) => [level, line]) };
+    };
+
+    it('members of one name, and how many records have some', async () => {
+      const good = '{"a":1,"b":{"a":2}}\n';
+      const { records, lines } = await readWarned(
+        `${good}{"a":1,"a":2}\n{"c":[{"x":1,"x":2}]}\n${good}`,
+      );
       expect(records[1]).toEqual({ a: 2 });
-      expect(context.lines.map(({ level, line }) => [level, line])).toEqual([
+      expect(lines).toEqual([
         ['WARN', expect.stringMatching(/two members of one name.*line=2/)],
         ['WARN', expect.stringMatching(/two members of one name.*records=2/)],
       ]);
-    },
-  );
+    });
+
+    it('halves of characters, and how many records hold some', async () => {
+      const whole = String.raw`{"a":"\ud83d\ude00","b":"\\ud800"}` + '\n';
+      const { records, lines } = await readWarned(
+        whole +
+          String.raw`{"a":"x\ud83d"}` +
+          '\n' +
+          String.raw`{"a":[{"\uDE00":1}]}` +
+          '\n' +
+          whole,
+      );
+      expect(records).toEqual([
+        { a: '\u{1f600}', b: String.raw`\ud800` },
+        { a: 'x\ud83d' },
+        { a: [{ '\ude00': 1 }] },
+        { a: '\u{1f600}', b: String.raw`\ud800` },
+      ]);
+      expect(lines).toEqual([
+        ['WARN', expect.stringMatching(/half of a character.*line=2/)],
+        ['WARN', expect.stringMatching(/half of a character.*records=2/)],
+      ]);
+    });
+  });
 
   it('names the file and the line that is not JSON, without showing it', async () => {
     await writeFile(join(folder, 'f.jsonl'), '{"a":1}\n\n{"secret": oops}\n');

@@ -19,7 +19,7 @@ import {
   jsonOf,
   decryptedLines,
 } from '../_files/json/json-lines-file.ts';
-import { HiddenMembers } from '../_files/json/hidden-members.ts';
+import { LineDoubts } from '../_files/json/line-doubts.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import { cutPages } from '../_files/lines/cut-pages.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
@@ -84,11 +84,11 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
       const plain = keys === undefined ? stored : decryptedLines(stored, { name, keys });
       const bounds = pageBounds(value.batch_size, context.pageBytes);
       const types = { config: value, name, fromText: false, limit: wanted, log: env.log, rejects };
-      const hidden = new HiddenMembers(name, env.log);
+      const doubts = new LineDoubts(name, env.log);
       const read = async function* (limit: number | undefined): AsyncGenerator<Page> {
-        const options = { name, bounds, limit, signal, rejects, hidden };
+        const options = { name, bounds, limit, signal, rejects, doubts };
         yield* linePages(plain, lane, options);
-        hidden.end();
+        doubts.end();
       };
       return pagesWithTypes(read, types);
     },

@@ -34,11 +34,13 @@ describe('a JSON document', () => {
     expect(read(' 42.0\n')).toEqual([{ value: 42, spelled: '42.0' }]);
   });
 
-  it('warns of members with one name, and of an empty file', () => {
+  it('warns of members with one name, of half a character, and of an empty file', () => {
     expect(read('[{"a":1,"b":{"c":1,"c":2}}]')[0]?.value).toEqual({ a: 1, b: { c: 2 } });
     expect(warnings).toEqual(['an object has two members of one name: the last one counts']);
     expect(read('[{"a":1},{"a":1}]')).toHaveLength(2);
     expect(warnings).toEqual([]);
+    expect(read(String.raw`[{"a":"\udc00"}]`)[0]?.value).toEqual({ a: '\udc00' });
+    expect(warnings).toEqual([expect.stringMatching(/^a text holds half of a character/)]);
     expect(read(' \n')).toEqual([]);
     expect(warnings).toEqual(['the file is empty: it has no JSON document, and no record']);
   });

@@ -3,8 +3,7 @@ import { ConnectorError, messageOf } from '../../../lib/errors.ts';
 import { parseData, type JsonValue, jsonFault, jsonHint } from '../../../lib/text/json.ts';
 import { isEncrypted, decrypt, encrypt } from '../../../lib/crypto/encryption.ts';
 import { unreadText } from '../../../kit/rejected-record.ts';
-import { hasHiddenMembers } from '../../../lib/text/json-literal.ts';
-import type { HiddenMembers } from './hidden-members.ts';
+import type { LineDoubts } from './line-doubts.ts';
 import { ownSpelling } from '../../../lib/text/number-spelling.ts';
 import { withoutBom } from '../csv/csv-rows.ts';
 import type { ReadLine, Sized } from '../lines/cut-pages.ts';
@@ -17,8 +16,8 @@ export const MAX_LINE_BYTES = 128 * 1024 * 1024;
 export interface LineOptions {
   /** Name of the input in errors. */
   readonly name: string;
-  /** Told of lines with two members of one name. */
-  readonly hidden?: HiddenMembers | undefined;
+  /** Looks at the lines that are JSON. */
+  readonly doubts?: LineDoubts | undefined;
 }
 
 /**
@@ -128,8 +127,7 @@ export function valueOfLine(
 function readLine(text: string, line: number, options: LineOptions): JsonValue {
   try {
     const value = parseData(text);
-    const { hidden } = options;
-    if (hidden?.looksAt(line) === true && hasHiddenMembers(text, value)) hidden.see(line);
+    options.doubts?.look(text, value, line);
     return value;
   } catch (error) {
     if (isEncrypted(Buffer.from(text, 'base64')))

@@ -7,7 +7,7 @@ import type { JsonValue } from '../../../lib/text/json.ts';
 import { openText } from '../csv/csv-input.ts';
 import type { CsvPageOptions } from '../csv/csv-page-maker.ts';
 import { csvPages } from '../csv/csv-pages.ts';
-import { HiddenMembers } from '../json/hidden-members.ts';
+import { LineDoubts } from '../json/line-doubts.ts';
 import { jsonDocument } from '../json/json-document.ts';
 import { jsonLines, jsonLinesOrRejected } from '../json/json-lines-file.ts';
 import { pageBounds } from '../../../kit/page-bounds.ts';
@@ -106,12 +106,12 @@ async function* lineBatches(
   { rejects, context }: Reading,
 ): AsyncGenerator<Iterable<ReadLine>> {
   const { name } = input;
-  const hidden = new HiddenMembers(name, context.env.log);
+  const doubts = new LineDoubts(name, context.env.log);
   yield* (rejects ? jsonLinesOrRejected : jsonLines)(
     textBlocks(input.blocks(), { name, hasEncodings: false }),
-    { name, hidden },
+    { name, doubts },
   );
-  hidden.end();
+  doubts.end();
 }
 
 async function* wholeFile(input: Input, { config }: Reading): AsyncGenerator<readonly JsonValue[]> {
