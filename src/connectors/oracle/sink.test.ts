@@ -98,7 +98,14 @@ async function write(
 afterAll(() => server.close());
 
 describe('the oracle sink', () => {
-  sqlSinkSuite({ definition: oracleSink, connection: { ...connection }, table, exec, query });
+  sqlSinkSuite({
+    definition: oracleSink,
+    connection: { ...connection },
+    mappingByDefault: 'auto',
+    table,
+    exec,
+    query,
+  });
 
   test('values of all types keep their digits', async () => {
     const name = table();
