@@ -3,7 +3,6 @@
  * as a record; values that need more care (exponents, `json`, exact decimals inside `jsonb`) go
  * through the decoder of their type.
  */
-import { NEGATIVE_ZERO } from '../../lib/text/number-spelling.ts';
 import {
   ESCAPED,
   FALSE as IS_FALSE,
@@ -14,7 +13,7 @@ import {
   TRUE as IS_TRUE,
 } from '../../kit/columns.ts';
 import { isExactInCells } from '../../kit/cells.ts';
-import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { stringifyField, type JsonValue } from '../../lib/text/json.ts';
 import {
   CONTROLS,
   FALSE,
@@ -190,9 +189,7 @@ export class CopyTextWriter {
       !((form === 'zoned' || form === 'moment') && this.#moment(rows, from, end, form === 'zoned'))
     ) {
       this.#decodedValue = decode(rows, from, end);
-      const value = this.#decodedValue;
-      const text = Object.is(value, -0) ? NEGATIVE_ZERO : stringifyJson(value);
-      this.#decoded(text, mostBytes(rows, end, this.#rowEnd));
+      this.#decoded(stringifyField(this.#decodedValue), mostBytes(rows, end, this.#rowEnd));
     }
     return end;
   }

@@ -4,7 +4,7 @@
  * care (exponents, JSON in another spelling, numbers with zeros in front) go through the decoder of
  * their type.
  */
-import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { stringifyField, type JsonValue } from '../../lib/text/json.ts';
 import type { FieldForm } from '../copy-text/copy-text-writer.ts';
 import { isPlainDecimal } from '../copy-text/plain-decimal.ts';
 import {
@@ -252,7 +252,7 @@ export class RowLines {
 
   /** `rest`: what the values behind it may take. */
   #decoded({ decode }: ColumnWriter, text: string, rest: number): void {
-    const json = stringifyJson(decode(text));
+    const json = stringifyField(decode(text));
     this.#reserve(Buffer.byteLength(json) + rest);
     this.#length += this.#out.write(json, this.#length);
   }

@@ -178,6 +178,11 @@ export function stringifyJson(value: JsonValue, indent?: number): string {
   }
 }
 
+/** The text of a field whose value no record holds: `setField` would note how it is written. */
+export function stringifyField(value: JsonValue): string {
+  return Object.is(value, -0) ? NEGATIVE_ZERO : stringifyJson(value);
+}
+
 // JSON.rawJSON is in Node 22 and newer; the type library does not know it yet.
 const { rawJSON: rawJson } = JSON as unknown as { rawJSON(this: void, text: string): unknown };
 
