@@ -10,7 +10,7 @@ import { MAX_DOCUMENT_BYTES } from '../../document/text/limits.ts';
 import { localFiles } from '../../document/text/local-file.ts';
 import { withPlaces } from '../../document/text/locate.ts';
 import { parseText, type ParsedText } from '../../document/parse/parse.ts';
-import { restoreEscapes } from '../../document/tokens/tokens.ts';
+import { isUnfilled, restoreEscapes } from '../../document/tokens/tokens.ts';
 import { check, finding, text } from '../../kit/schema.ts';
 import type { Env } from '../../lib/env.ts';
 import { AppError, ConfigError, messageOf, type Issue } from '../../lib/errors.ts';
@@ -217,7 +217,8 @@ function leftovers(tree: JsonObject): Issue[] {
   const { principals } = tree;
   return (Array.isArray(principals) ? principals : []).flatMap((principal, index) => {
     const token = isObject(principal) ? principal['token'] : undefined;
-    if (typeof token !== 'string' || !token.includes('${')) return [];
+    // What could not be filled in is told already.
+    if (typeof token !== 'string' || !token.includes('${') || isUnfilled(token)) return [];
     return [
       {
         code: 'unknown_token',
