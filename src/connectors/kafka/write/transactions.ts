@@ -12,6 +12,7 @@ import {
   type Execution,
 } from '../../../kit/execution.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
+import { backoffMs, type BackoffPolicy } from '../../../lib/time/backoff.ts';
 import { retriesWithin } from '../client/settings.ts';
 import { LogReader, type Position } from '../read/log-reader.ts';
 import { offsetsAt } from '../read/start.ts';
@@ -28,7 +29,13 @@ const ANY_EPOCH = { producerId: -1n, producerEpoch: -1 };
 /** At least: a coordinator that is being made is not there for some seconds. */
 const RETRIES = 30;
 /** How often executions that were lost may wake up while a page is committed or a row is taken over. */
-const FENCED_TRIES = 5;
+const FENCED_TRIES = 8;
+const FENCED_PAUSE: BackoffPolicy = {
+  backoff: 'exponential',
+  baseMs: 50,
+  maxMs: 2000,
+  jitter: true,
+};
 
 /** Groups are not joined; the client wants a name all the same. */
 const GROUP = 'headgate-commit-tokens';
@@ -113,6 +120,9 @@ export class Transactions {
         if (this.#execution === undefined || tries === FENCED_TRIES || !isFenced(error))
           throw error;
         this.#drop();
+        // Two that fence each other would do so again and again.
+        const { env, signal } = this.#setup.context;
+        await env.clock.sleep(backoffMs(FENCED_PAUSE, tries - 1), signal);
       }
   }
 
@@ -247,7 +257,7 @@ export class Transactions {
     try {
       const topic = config.commit_token_topic;
       const positions = await positionsAt(consumer, topic, EARLIEST);
-      const ends = await positionsAt(consumer, topic, LATEST);
+      let ends = await positionsAt(consumer, topic, LATEST);
       const reader = new LogReader(
         {
           consumer,
@@ -264,8 +274,11 @@ export class Transactions {
         const key = message?.key?.toString();
         if (key === scope || key === mark) found.set(key, message?.value?.toString());
         // It may be the row's own, of a process that was killed; that one can be ended at once.
-        if (message === undefined && (waits += 1) === 3)
+        if (message === undefined && (waits += 1) === 3) {
           await fence((await this.#producerOf(scope)).client);
+          // Another execution may have committed before that, behind the end as it was.
+          ends = await positionsAt(consumer, topic, LATEST);
+        }
       }
       return { token: found.get(scope), holder: found.get(mark) };
     } catch (error) {
