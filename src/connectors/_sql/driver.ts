@@ -172,8 +172,8 @@ export interface SqlDriver {
    */
   swap(table: string, staging: string, how: WholeChange): Promise<void>;
   /**
-   * Whether `sweep`, `swap`, `drop` and `rollback` look at the scope that they are given as held. Where it
-   * is absent they are given none.
+   * Whether `sweep`, `swap`, `drop` and `rollback` look at the scope that they are given as held.
+   * Where it is absent they are given none.
    */
   readonly fenced?: boolean;
   /** Absent where runs cannot be rolled back. */

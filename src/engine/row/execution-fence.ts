@@ -10,8 +10,9 @@
  *    destination can look at it in the transaction of that change (`fenced`): the last step of an
  *    overwrite, removal of vanished records, the rollback log of the sink.
  * 2. Before anything else of consequence it asks again: dead letters, the end of any other output,
- *    and also before what the destination refuses. Pages of sinks without a watermark go by an answer that is `FRESH_MS` old
- *    at most. A process that is frozen between the answer and the write can still do that one write.
+ *    and also before what the destination refuses. Pages of sinks without a watermark go by an
+ *    answer that is `FRESH_MS` old at most. A process that is frozen between the answer and the
+ *    write can still do that one write.
  * 3. Everything that the server itself writes for a run follows its end, which one execution alone
  *    can store (`runs/service/live-run.ts`).
  *

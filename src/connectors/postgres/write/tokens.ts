@@ -32,7 +32,10 @@ export async function storeToken(
   );
 }
 
-/** To be called in a transaction: whoever takes the scope over waits for this transaction, or it finds that somebody did. */
+/**
+ * To be called in a transaction: whoever takes the scope over waits for its end, or it finds that
+ * somebody did.
+ */
 export async function holdScope(
   client: ClientBase,
   tokens: string,
