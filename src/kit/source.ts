@@ -276,6 +276,11 @@ export interface SourceDefinition<C = any> {
    * Path of the local file it reads, if there is one: a row must not write the file that it reads.
    */
   localPath?(config: C): string | undefined;
+  /**
+   * Whether its texts come out of JSON that others write, where half of a character can stand alone.
+   * The engine tells of such texts; a source that knows lines tells them itself.
+   */
+  readonly readsJson?: boolean;
   open(config: C, context: SourceContext): Promise<Source>;
   /** When absent, the doctor reads the first page (probe `read`). */
   probe?(config: C, context: SourceContext): Promise<ProbeFinding[]>;

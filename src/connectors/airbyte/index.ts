@@ -33,6 +33,7 @@ export const airbyteSource = defineSource<AirbyteSourceConfig>({
     encodings: [],
   }),
   datasetUri: streamAddress,
+  readsJson: true,
   open: async (config, context) => new (await import('./source.ts')).AirbyteSource(config, context),
   discover: async (config, context) =>
     (await import('./source.ts')).discoverStreams(config, context),

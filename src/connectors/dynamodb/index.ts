@@ -50,6 +50,7 @@ export const dynamodbSource = defineSource<DynamodbSourceConfig>({
     (mode ?? 'scan') === 'scan' && typeof segments === 'number' && segments > 1
       ? 'segments'
       : undefined,
+  readsJson: true,
   open: async (config, context) => {
     if (config.mode === 'streams') {
       const { DynamodbStreamSource } = await import('./streams/source.ts');

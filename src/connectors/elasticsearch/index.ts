@@ -26,6 +26,7 @@ export const elasticsearchSource = defineSource<ElasticsearchSourceConfig>({
   ],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
   datasetUri: addressOf,
+  readsJson: true,
   open: async (config, context) =>
     (await import('./read/source.ts')).openElasticsearchSource(config, context),
   discover: async (config, context) =>

@@ -38,6 +38,7 @@ export const graphqlSource = defineSource<GraphqlConfig>({
   datasetUri: ({ endpoint }) => bareUrl(endpoint),
   declares: ({ columns }) => columns,
   infersTypes: ({ infer_types: infers }) => infers,
+  readsJson: true,
   open: async (config, context) =>
     typedSource(await openGraphql(config, context), {
       config,

@@ -54,6 +54,7 @@ export const kafkaSource = defineSource<KafkaSourceConfig>({
   shareCapabilities: (config) => ({ ...capabilities(config, 'upstream'), replay: 'none' }),
   datasetUri: ({ brokers, topics }) => kafkaUri(brokers, topics.join(',')),
   doubts: doubtsOfProperties,
+  readsJson: true,
   open: (config, context) => openKafkaSource(withFieldsOfProperties(config), context),
   probe: (config, context) => probeKafka(withFieldsOfProperties(config), context),
   discover: discoverTopics,

@@ -34,6 +34,7 @@ export const kinesisSource = defineSource<KinesisSourceConfig>({
     unbounded: { redelivery: 'bookmark', idleFlushMs: IDLE_FLUSH_MS + pollMs },
   }),
   datasetUri: streamAddress,
+  readsJson: true,
   open: (config, context) =>
     Promise.resolve(new KinesisSource(openKinesis(config, context), config, context)),
   probe: probeStream,

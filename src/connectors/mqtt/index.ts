@@ -54,6 +54,7 @@ export const mqttSource = defineSource<MqttSourceConfig>({
       : { replay: 'none', bookmarks: false, encodings: [] },
   quarantines: ({ on_decode_error: onError }) => onError === 'dlq',
   datasetUri: ({ url, topics }) => mqttUri(url, `topic=${topics.join(',')}`),
+  readsJson: true,
   open: (config, context) =>
     Promise.resolve(
       new MessageSource({

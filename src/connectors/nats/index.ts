@@ -47,6 +47,7 @@ export const natsSource = defineSource<NatsSourceConfig>({
         },
   quarantines: ({ on_decode_error: onError }) => onError === 'dlq',
   datasetUri: ({ servers, subject }) => natsUri(servers, subject),
+  readsJson: true,
   open: (config, context) => Promise.resolve(openNatsSource(config, context)),
   probe: probeNatsSource,
   discover: discoverConsumers,

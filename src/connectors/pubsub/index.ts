@@ -41,6 +41,7 @@ export const pubsubSource = defineSource<PubsubSourceConfig>({
   datasetUri: (config) =>
     resourceAddress({ kind: 'subscription', name: config.subscription }, config),
   quarantines: ({ on_decode_error: onDecodeError }) => onDecodeError === 'dlq',
+  readsJson: true,
   open: (config, context) => {
     const link = new PubsubLink('subscription', config.subscription, config, context);
     return Promise.resolve(

@@ -43,6 +43,7 @@ export const rabbitmqSource = defineSource<RabbitmqSourceConfig>({
         },
   quarantines: ({ on_decode_error: onError }) => onError === 'dlq',
   datasetUri: ({ url, queue }) => rabbitmqUri(url, `queue=${queue}`),
+  readsJson: true,
   open: (config, context) =>
     Promise.resolve(
       new MessageSource({

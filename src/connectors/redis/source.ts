@@ -40,6 +40,7 @@ export const redisSource = defineSource<RedisSourceConfig>({
     if (type.type === 'Keys') return redisUri(url, { pattern: type.pattern });
     return redisUri(url, type.type === 'List' ? { key: type.key } : { stream: type.key });
   },
+  readsJson: true,
   open: (config, context) => Promise.resolve(openRedisSource(config, context)),
   probe: probeRedisSource,
 });

@@ -57,6 +57,7 @@ export const restSource = defineSource<RestConfig>({
   datasetUri: (config) => bareUrl(joinUrl(config.base_url, shapeOf(config).path)),
   declares: ({ columns }) => columns,
   infersTypes: ({ infer_types: infers }) => infers,
+  readsJson: true,
   open: async (config, context) =>
     typedSource(new RestSource(await setUp(config, context)), {
       config,

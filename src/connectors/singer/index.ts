@@ -26,6 +26,7 @@ export const singerSource = defineSource<SingerSourceConfig>({
   capabilities: () => ({ replay: 'none', bookmarks: true, encodings: [] }),
   datasetUri: ({ executable, stream }) =>
     `singer://${encodeURIComponent(executable.replaceAll('/', '_'))}/${encodeURIComponent(stream)}`,
+  readsJson: true,
   open: async (config, context) => new (await import('./source.ts')).SingerSource(config, context),
   probe: async (config, context) => (await import('./probe.ts')).probeTap(config, context),
 });

@@ -41,6 +41,7 @@ export const sqsSource = defineSource<SqsSourceConfig>({
     unbounded: { redelivery: 'upstream', idleFlushMs: IDLE_FLUSH_MS },
   }),
   datasetUri: queueAddress,
+  readsJson: true,
   open: (config, context) =>
     Promise.resolve(
       new MessageSource({

@@ -18,6 +18,7 @@ export const webhookSource = defineSource<WebhookConfig>({
   ],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
   datasetUri: ({ listen_addr: address, path }) => `webhook://${address}${path}`,
+  readsJson: true,
   open: async (config, context) => new (await import('./source.ts')).WebhookSource(config, context),
   probe: probeWebhook,
 });

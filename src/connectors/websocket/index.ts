@@ -26,6 +26,7 @@ export const websocketSource = defineSource<WebsocketConfig>({
   ],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
   datasetUri: ({ url }) => bareUrl(url),
+  readsJson: true,
   open: (config, context) => Promise.resolve(new WebsocketSource(config, context)),
   probe: probeWebsocket,
 });

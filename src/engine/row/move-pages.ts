@@ -16,6 +16,7 @@ import type { Invocation } from './invocation.ts';
 import * as metrics from '../metrics.ts';
 import { withRecord } from './record-failure.ts';
 import { withinGracePeriod, abortable } from '../grace-period.ts';
+import { tellHalfCharacters } from './half-characters.ts';
 import { readAhead } from './read-ahead.ts';
 import { flushingWhenIdle, observeLag, startHeartbeats, type Heartbeats } from './unbounded.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
@@ -54,9 +55,8 @@ export async function movePages(
   const fields = new FieldWatch(row);
   const waited = (ms: number): void =>
     env.metrics.observe(metrics.sourcePageDuration, labels, ms / 1000);
-  const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[
-    Symbol.asyncIterator
-  ]();
+  const given = tellHalfCharacters(source.pages(request), row.source.definition, env.log);
+  const pages = readAhead(given, waited, () => env.clock.elapsedMs())[Symbol.asyncIterator]();
   const next = async (): Promise<Page | undefined> => {
     const page = await nextPage(pages, invocation).catch(async (error: unknown) => {
       // It may have ended because a bookmark could not be stored.

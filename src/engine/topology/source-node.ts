@@ -9,6 +9,7 @@ import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
 import { logRejected, unreadOf } from '../dlq/unread-records.ts';
 import * as metrics from '../metrics.ts';
 import type { ShapeSampler } from '../observe/samples.ts';
+import { tellHalfCharacters } from '../row/half-characters.ts';
 import { openSource, PAGE_BYTES, resolve } from '../row/parts.ts';
 import { withinGracePeriod, abortable } from '../grace-period.ts';
 import { readAhead } from '../row/read-ahead.ts';
@@ -77,9 +78,8 @@ export async function readSource(
   };
   const waited = (ms: number): void =>
     env.metrics.observe(metrics.sourcePageDuration, connector, ms / 1000);
-  const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[
-    Symbol.asyncIterator
-  ]();
+  const given = tellHalfCharacters(source.pages(request), part.definition, env.log);
+  const pages = readAhead(given, waited, () => env.clock.elapsedMs())[Symbol.asyncIterator]();
   let number = 0;
   try {
     while (!run.stop.aborted) {

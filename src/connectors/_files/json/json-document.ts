@@ -8,12 +8,11 @@ import {
   parseData,
   type JsonValue,
 } from '../../../lib/text/json.ts';
-import { holdsHalfCharacter } from '../../../lib/text/half-character.ts';
+import { HALF_CHARACTER, holdsHalfCharacter } from '../../../lib/text/half-character.ts';
 import { hasHiddenMembers } from '../../../lib/text/json-literal.ts';
 import { hugeNumberIndex, jsonFaultIndex, placeIn } from '../../../lib/text/json-place.ts';
 import { ownSpelling, spellingOf } from '../../../lib/text/number-spelling.ts';
 import type { Sized } from '../lines/cut-pages.ts';
-import { HALF_CHARACTER } from './line-doubts.ts';
 
 interface DocumentOptions {
   /** Name of the file in errors. */
@@ -40,7 +39,7 @@ export function jsonDocument(text: string, options: DocumentOptions): Sized[] {
       hint: 'have each name written once',
     });
   if (holdsHalfCharacter(text, value))
-    log.warn(HALF_CHARACTER.says, { path: name, hint: HALF_CHARACTER.hint });
+    log.warn(HALF_CHARACTER.one, { path: name, hint: HALF_CHARACTER.hint });
   if (Array.isArray(value))
     return value.map((one, index) => ({ value: one, spelled: spellingOf(value, String(index)) }));
   if (loneRecords) return [{ value, spelled: ownSpelling(value, text.trim()) }];

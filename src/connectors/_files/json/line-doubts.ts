@@ -1,6 +1,6 @@
 import type { Log } from '../../../lib/log.ts';
 import { hasHiddenMembers } from '../../../lib/text/json-literal.ts';
-import { holdsHalfCharacter } from '../../../lib/text/half-character.ts';
+import { HALF_CHARACTER, holdsHalfCharacter } from '../../../lib/text/half-character.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 
 /** Looking at a line costs a twelfth of parsing it: after the first ones, one of so many is looked at. */
@@ -20,11 +20,7 @@ export class LineDoubts {
       all: 'records had two members of one name: the last one counted',
       hint: 'have each name written once',
     });
-    this.#halves = new Doubt(name, log, {
-      one: HALF_CHARACTER.says,
-      all: 'texts of records held half of a character (an unpaired surrogate)',
-      hint: HALF_CHARACTER.hint,
-    });
+    this.#halves = new Doubt(name, log, HALF_CHARACTER);
   }
 
   /** `line` counts from 1. */
@@ -45,11 +41,6 @@ export class LineDoubts {
     return line % THEN_EACH === 0;
   }
 }
-
-export const HALF_CHARACTER = {
-  says: 'a text holds half of a character (an unpaired surrogate): it stays in JSON, and becomes U+FFFD where texts are UTF-8, as in databases and Parquet',
-  hint: 'have characters written whole, an escaped one as two escapes such as `\\ud83d\\ude00`',
-} as const;
 
 interface Says {
   readonly one: string;
