@@ -39,3 +39,12 @@ test('a key that is used twice is named, with the line of the other one', () => 
     column: 1,
   });
 });
+
+test('a token without quotes in a flow mapping is told as one, at its `$`', () => {
+  expect(faultOf('a: 1\nb: { path: out/${env:X}.csv }\n')).toMatchObject({
+    message: expect.stringContaining('a `${…}` needs quotes') as string,
+    line: 2,
+    column: 16,
+  });
+  expect(faultOf('a: { b: 1 {c: 2} }\n').message).toContain('a comma is missing');
+});

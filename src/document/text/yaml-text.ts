@@ -50,7 +50,8 @@ export function parseYaml(text: string): unknown {
     checkEvents(text, events);
     return constructFromEvents(events, { source: text, schema: SCHEMA })[0];
   } catch (error) {
-    if (error instanceof YAMLException) throw tabFault(text, error) ?? faultOf(text, error);
+    if (error instanceof YAMLException)
+      throw tabFault(text, error) ?? tokenFault(text, error) ?? faultOf(text, error);
     throw error;
   }
 }
@@ -100,6 +101,20 @@ function repeatedKey(
     message: `the key \`${key}\` is used twice in one mapping`,
     hint: `remove one of the two, or rename it${other}`,
   };
+}
+
+/** A token without quotes inside of `{…}` or `[…]`, where its own brace begins a mapping. */
+function tokenFault(text: string, { reason, mark }: YAMLException): TextFault | undefined {
+  if (mark === undefined || !reason.startsWith('missed comma')) return undefined;
+  const line = text.split('\n', mark.line + 1)[mark.line] ?? '';
+  if (line.slice(mark.column - 1, mark.column + 1) !== '${') return undefined;
+  return new TextFault({
+    code: 'bad_yaml',
+    message: 'the text is not valid YAML: inside of `{…}` and `[…]` a `${…}` needs quotes',
+    hint: 'put the whole text that holds it into double quotes',
+    line: mark.line + 1,
+    column: mark.column,
+  });
 }
 
 /** A line that begins with a tab, where the parser stumbled over it. */
