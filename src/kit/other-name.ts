@@ -14,8 +14,9 @@ export function otherName<T extends ZodType>(other: string, name: string, schema
     const { [other]: written, ...rest } = value as Record<string, unknown>;
     return { ...rest, [name]: written };
   }, schema);
-  const { run } = renamed._zod;
-  renamed._zod.run = (payload, context) => {
+  const internals = renamed._zod;
+  const run = internals.run.bind(internals);
+  internals.run = (payload, context) => {
     if (!isOther(payload.value)) return run(payload, context);
     const result = run(payload, context);
     return result instanceof Promise ? result.then(asWritten) : asWritten(result);
