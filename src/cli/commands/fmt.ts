@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { AppError, messageOf } from '../../lib/errors.ts';
+import { AppError } from '../../lib/errors.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
 import { replaceFile } from '../documents/replace-file.ts';
 import { defineCommand } from '../framework/command.ts';
 import { configFile } from '../framework/config-file.ts';
@@ -62,8 +63,7 @@ async function formatText(text: string, file: string): Promise<string> {
 
 async function readText(file: string, cwd: string): Promise<string> {
   return readFile(file, 'utf8').catch((error: unknown) => {
-    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    const why = missing ? 'there is no such file' : messageOf(error);
-    throw new AppError('unreadable_file', `${shortPath(file, cwd)} cannot be read: ${why}`);
+    const why = fileFault(error).says;
+    throw new AppError('file_unreadable', `${shortPath(file, cwd)} cannot be read: ${why}`);
   });
 }

@@ -5,7 +5,8 @@ import type {
   RunSubmitBody,
   TemplateRunAnswer,
 } from '../../client/index.ts';
-import { AppError, messageOf } from '../../lib/errors.ts';
+import { AppError } from '../../lib/errors.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
 import { RUN_PRIORITIES } from '../../wire/run-priority.ts';
 import { configFile } from '../framework/config-file.ts';
 import { defineCommand } from '../framework/command.ts';
@@ -146,7 +147,7 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new AppError('no_document', `${file} cannot be read: ${messageOf(error)}`);
+    throw new AppError('no_document', `${file} cannot be read: ${fileFault(error).says}`);
   }
 }
 

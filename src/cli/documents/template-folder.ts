@@ -2,7 +2,8 @@
 import { readdirSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import { idOfText, type TemplateFile } from '../../features/templates/deployment.ts';
-import { AppError, ConfigError, messageOf, RefusedError, type Issue } from '../../lib/errors.ts';
+import { AppError, ConfigError, RefusedError, type Issue } from '../../lib/errors.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
 import { readTemplateFile } from './template-file.ts';
 
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
@@ -65,7 +66,7 @@ function filesOf(folder: string, cwd: string): string[] {
       .map((file) => join(folder, file))
       .sort();
   } catch (error) {
-    throw new AppError('bad_option', `the folder cannot be read: ${messageOf(error)}`, {
+    throw new AppError('bad_option', `the folder cannot be read: ${fileFault(error).says}`, {
       hint: 'name a folder of documents',
     });
   }

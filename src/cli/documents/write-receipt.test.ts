@@ -61,6 +61,6 @@ it('refuses a place where it cannot be written before anything is moved', async 
   const { code, err } = await run('headgate.yaml --receipt absent/receipt.html', {
     OUT: 'out.jsonl',
   });
-  expect([code, err]).toEqual([2, expect.stringContaining('the folder absent is not there')]);
+  expect([code, err]).toEqual([2, expect.stringContaining('the folder absent: it does not exist')]);
   expect(existsSync(at('out.jsonl'))).toBe(false);
 });

@@ -7,7 +7,8 @@ import { describeFiles } from '../../features/receipt/describe-files.ts';
 import type { Receipt, ReceiptInvocation, ReceiptPlan } from '../../features/receipt/receipt.ts';
 import { receiptPage } from '../../features/receipt/receipt-page.ts';
 import { rowDocument } from '../../features/plan-view/plan-view.ts';
-import { AppError, messageOf } from '../../lib/errors.ts';
+import { AppError } from '../../lib/errors.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
 import { count } from '../../lib/text/count.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import type { Plan } from '../../plan/plan.ts';
@@ -34,9 +35,8 @@ export async function receiptFile({ world }: CliContext, name: string): Promise<
   try {
     await access(folder, constants.W_OK);
   } catch (error) {
-    const why =
-      (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is not there' : messageOf(error);
-    throw usageError(`--receipt ${name}: the folder ${shortPath(folder, world.cwd)} ${why}`);
+    const { says } = fileFault(error);
+    throw usageError(`--receipt ${name}: the folder ${shortPath(folder, world.cwd)}: ${says}`);
   }
   const found = await stat(file).catch(() => undefined);
   if (found !== undefined && !found.isFile())
@@ -56,7 +56,7 @@ export async function writeReceipt(
   } catch (error) {
     throw new AppError(
       'unwritable_file',
-      `the receipt ${shortPath(file, world.cwd)} cannot be written: ${messageOf(error)}`,
+      `the receipt ${shortPath(file, world.cwd)} cannot be written: ${fileFault(error).says}`,
     );
   }
   terminal.note(`receipt: ${shortPath(file, world.cwd)}`);

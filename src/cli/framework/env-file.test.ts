@@ -38,7 +38,7 @@ it('loads the named file instead of .env', () => {
 
 it('fails when the named file is missing', () => {
   expect(() => loadVariables({ envFile: 'gone.env', noEnvFile: false }, folder, {})).toThrow(
-    'the env file gone.env cannot be read: there is no such file',
+    'the env file gone.env cannot be read: it does not exist',
   );
 });
 

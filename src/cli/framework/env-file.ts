@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseEnv } from 'node:util';
-import { AppError, messageOf } from '../../lib/errors.ts';
+import { AppError } from '../../lib/errors.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
 import { usageError } from './exit.ts';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -29,10 +30,9 @@ export function loadVariables(
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     throw new AppError(
       'env_file',
-      `the env file ${options.envFile ?? file} cannot be read: ${missing ? 'there is no such file' : messageOf(error)}`,
+      `the env file ${options.envFile ?? file} cannot be read: ${fileFault(error).says}`,
       {
         hint: 'check the path given with `--env-file`, or use `--no-env-file`',
       },

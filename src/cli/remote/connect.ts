@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { HeadgateClient } from '../../client/index.ts';
-import { AppError, ConfigError, messageOf, type Issue } from '../../lib/errors.ts';
+import { AppError, ConfigError, type Issue } from '../../lib/errors.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
 import { findVariable, VARIABLES } from '../../lib/variables.ts';
 import type { CliContext } from '../framework/context.ts';
 import { usageError } from '../framework/exit.ts';
@@ -102,6 +103,6 @@ function tokenOf(
   try {
     return readFileSync(path.resolve(cwd, file), 'utf8').trim();
   } catch (error) {
-    throw usageError(`the file of the token cannot be read: ${messageOf(error)}`);
+    throw usageError(`the file of the token cannot be read: ${fileFault(error).says}`);
   }
 }

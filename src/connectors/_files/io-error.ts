@@ -1,61 +1,5 @@
-import { ConnectorError, messageOf, type ConnectorErrorKind } from '../../lib/errors.ts';
-
-interface Reading {
-  readonly kind: ConnectorErrorKind;
-  readonly says: string;
-  readonly hint?: string;
-}
-
-const BY_CODE: Readonly<Record<string, Reading>> = {
-  ENOENT: {
-    kind: 'missing',
-    says: 'it does not exist',
-    hint: 'check the path; relative paths start at the working folder of the process',
-  },
-  EACCES: {
-    kind: 'refused',
-    says: 'permission denied',
-    hint: 'give the user that runs Headgate the right to it, or use another place',
-  },
-  EPERM: {
-    kind: 'refused',
-    says: 'the operation is not permitted',
-    hint: 'give the user that runs Headgate the right to it, or use another place',
-  },
-  EISDIR: { kind: 'refused', says: 'it is a folder', hint: 'name a file' },
-  ENOTDIR: {
-    kind: 'refused',
-    says: 'a part of the path is a file, not a folder',
-    hint: 'check the path; all but its last part are folders',
-  },
-  EROFS: {
-    kind: 'refused',
-    says: 'the file system is read-only',
-    hint: 'write to another place, or have it mounted writable',
-  },
-  ELOOP: {
-    kind: 'refused',
-    says: 'its symbolic links lead in a circle',
-    hint: 'name the file itself, or mend the links',
-  },
-  ENAMETOOLONG: { kind: 'refused', says: 'the name is too long', hint: 'use a shorter name' },
-  EIO: {
-    kind: 'refused',
-    says: 'the device fails (EIO)',
-    hint: 'name a regular file, and check the disk',
-  },
-  ENOSPC: {
-    kind: 'refused',
-    says: 'no space is left on the device',
-    hint: 'make room there, or write to another place',
-  },
-  EDQUOT: { kind: 'refused', says: 'the disk quota is used up' },
-  EMFILE: {
-    kind: 'refused',
-    says: 'too many files are open',
-    hint: 'lower the concurrency or raise the limit of open files',
-  },
-};
+import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { codeOf, fileFault } from '../../lib/files/file-fault.ts';
 
 /**
  * Converts the error of a file operation, for example to `cannot read /data/a.csv: it does not
@@ -63,12 +7,11 @@ const BY_CODE: Readonly<Record<string, Reading>> = {
  */
 export function fileError(error: unknown, verb: string, path: string): Error {
   if (error instanceof ConnectorError) return error;
-  const code = codeOf(error);
-  if (code === undefined) return error instanceof Error ? error : new Error(messageOf(error));
-  const reading: Reading = BY_CODE[code] ?? { kind: 'refused', says: messageOf(error) };
-  const options =
-    reading.hint === undefined ? { cause: error } : { cause: error, hint: reading.hint };
-  return new ConnectorError(reading.kind, `cannot ${verb} ${path}: ${reading.says}`, options);
+  if (codeOf(error) === undefined)
+    return error instanceof Error ? error : new Error(messageOf(error));
+  const { kind, says, hint } = fileFault(error);
+  const options = hint === undefined ? { cause: error } : { cause: error, hint };
+  return new ConnectorError(kind, `cannot ${verb} ${path}: ${says}`, options);
 }
 
 /** Runs one file operation and converts its error. */
@@ -78,10 +21,4 @@ export async function onDisk<T>(verb: string, path: string, work: () => Promise<
   } catch (error) {
     throw fileError(error, verb, path);
   }
-}
-
-/** The system's code of an error (`ENOENT`), or of a compression library (`Z_DATA_ERROR`). */
-export function codeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error)) return undefined;
-  return typeof error.code === 'string' ? error.code : undefined;
 }

@@ -12,7 +12,8 @@ import {
 } from '../../kit/sink.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { cellsOf, CsvFormat, requireObjects } from '../_files/csv/csv-writer.ts';
-import { codeOf, fileError } from '../_files/io-error.ts';
+import { fileError } from '../_files/io-error.ts';
+import { codeOf } from '../../lib/files/file-fault.ts';
 
 const COMMA = 44;
 const QUOTE = 34;

@@ -1,7 +1,8 @@
 /** Where dead letters are stored: a file, the `.jsonl` files of a folder, or what a glob matches. */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { messageOf, RefusedError } from '../../lib/errors.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
 import { FileRefusedError, permittedFile } from '../../lib/files/file-access.ts';
 import { findFiles } from '../../lib/files/find-files.ts';
 
@@ -72,7 +73,7 @@ function beside(file: string, word: string): string {
 
 async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-    throw new RefusedError('bad_config', `the folder cannot be read: ${messageOf(error)}`, {
+    throw new RefusedError('bad_config', `the folder cannot be read: ${fileFault(error).says}`, {
       cause: error,
     });
   });

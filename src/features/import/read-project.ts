@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { AppError, messageOf } from '../../lib/errors.ts';
+import { AppError } from '../../lib/errors.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
 import { openSqlite } from '../../lib/sql/sqlite.ts';
 import { isObject, parseJson, type JsonObject } from '../../lib/text/json.ts';
 import { importDlt } from './dlt.ts';
@@ -31,7 +32,7 @@ export interface Project {
 /** Throws `AppError` where there is nothing to import, or something is missing. */
 export function readProject(place: string, options: ProjectOptions): Project {
   if (!existsSync(place))
-    throw new AppError('unreadable_file', `there is no file or folder ${place}`);
+    throw new AppError('file_unreadable', `there is no file or folder ${place}`);
   if (statSync(place).isDirectory()) return readFolder(place, options);
   const document = readMapping(place);
   if (isSling(document)) {
@@ -93,9 +94,13 @@ function statesOf(file: string): Record<string, JsonObject> {
       rows.map((row) => [textOf(row['state_id']), jsonOf(textOf(row['completed_state']))]),
     );
   } catch (error) {
-    throw new AppError('bad_import', `the states in ${file} cannot be read: ${messageOf(error)}`, {
-      hint: 'move the file away to import the project without them',
-    });
+    throw new AppError(
+      'bad_import',
+      `the states in ${file} cannot be read: ${fileFault(error).says}`,
+      {
+        hint: 'move the file away to import the project without them',
+      },
+    );
   } finally {
     db.close();
   }
@@ -118,7 +123,7 @@ function readMapping(file: string): JsonObject {
     // Integers keep all their digits in JSON.
     value = file.endsWith('.json') ? parseJson(text) : parse(text);
   } catch (error) {
-    throw new AppError('unreadable_file', `${file} cannot be read: ${messageOf(error)}`);
+    throw new AppError('file_unreadable', `${file} cannot be read: ${fileFault(error).says}`);
   }
   return mappingAt(value);
 }

@@ -3,7 +3,8 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Readable, type Transform } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
-import { AppError, messageOf } from '../../lib/errors.ts';
+import { AppError } from '../../lib/errors.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
 import { openRegularSync } from '../../lib/files/regular-file.ts';
 
 /** Enough for types; what comes later may still be different. */
@@ -77,10 +78,7 @@ function codecOf(name: string): Transform | undefined {
 }
 
 function unreadable(name: string, error: unknown): AppError {
-  const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-  return new AppError(
-    'file_unreadable',
-    `${name} cannot be read: ${isMissing ? 'it does not exist' : messageOf(error)}`,
-    { cause: error },
-  );
+  return new AppError('file_unreadable', `${name} cannot be read: ${fileFault(error).says}`, {
+    cause: error,
+  });
 }

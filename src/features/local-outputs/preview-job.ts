@@ -1,5 +1,6 @@
 import { lstat } from 'node:fs/promises';
-import { ConnectorError, messageOf, RefusedError } from '../../lib/errors.ts';
+import { ConnectorError, RefusedError } from '../../lib/errors.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
 import { defineJob } from '../../runs/worker/define-job.ts';
 import { previewJobSchema } from '../../wire/job.ts';
 import type { PreviewedRecords } from './read-first.ts';
@@ -39,7 +40,7 @@ export const previewJob = defineJob({
       if (!(error instanceof ConnectorError)) throw error;
       throw new RefusedError(
         'unprocessable',
-        `${request.path} cannot be read: ${messageOf(error)}`,
+        `${request.path} cannot be read: ${fileFault(error).says}`,
         {
           cause: error,
         },

@@ -1,6 +1,6 @@
 /** Files that a run wrote, as they are now: their size and their SHA-256. */
 import { createHash } from 'node:crypto';
-import { messageOf } from '../../lib/errors.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
 import { openRegular } from '../../lib/files/regular-file.ts';
 import type { ReceiptFile } from './receipt.ts';
 
@@ -66,5 +66,7 @@ async function describe(
 
 function whyNot(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
-  return code === 'ENOENT' ? 'it is not there any more' : `it cannot be read: ${messageOf(error)}`;
+  return code === 'ENOENT'
+    ? 'it is not there any more'
+    : `it cannot be read: ${fileFault(error).says}`;
 }

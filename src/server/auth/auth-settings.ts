@@ -13,7 +13,8 @@ import { parseText, type ParsedText } from '../../document/parse/parse.ts';
 import { isUnfilled, restoreEscapes } from '../../document/tokens/tokens.ts';
 import { check, finding, text } from '../../kit/schema.ts';
 import type { Env } from '../../lib/env.ts';
-import { AppError, ConfigError, messageOf, type Issue } from '../../lib/errors.ts';
+import { AppError, ConfigError, type Issue } from '../../lib/errors.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
 import { isObject, type JsonObject } from '../../lib/text/json.ts';
 import { isLoopback } from '../http/listen.ts';
 import { bearerAuth, openToAll, type Authenticator, type TokenHolder } from './auth.ts';
@@ -198,7 +199,7 @@ function parseAuthFile(path: string, readFile: ReturnType<typeof localFiles>): P
     content = new TextDecoder('utf-8', { fatal: true }).decode(readFile(path, MAX_DOCUMENT_BYTES));
   } catch (error) {
     throw refusal(
-      `the auth config ${path} cannot be read: ${messageOf(error)}`,
+      `the auth config ${path} cannot be read: ${fileFault(error).says}`,
       'check the path given to --auth-config',
     );
   }

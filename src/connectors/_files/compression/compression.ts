@@ -2,7 +2,7 @@ import { Readable, pipeline, type Transform } from 'node:stream';
 import { createGunzip, createGzip, createZstdCompress, createZstdDecompress } from 'node:zlib';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { Log } from '../../../lib/log.ts';
-import { codeOf } from '../io-error.ts';
+import { codeOf } from '../../../lib/files/file-fault.ts';
 import { alongFrames } from './zstd-frames.ts';
 
 export type Codec = 'none' | 'gzip' | 'zstd';

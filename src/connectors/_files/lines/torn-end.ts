@@ -4,7 +4,8 @@ import type { Log } from '../../../lib/log.ts';
 import { AppendingFile } from '../output/appending-file.ts';
 import { readBlocks } from './blocks.ts';
 import type { Codec } from '../compression/compression.ts';
-import { codeOf, onDisk } from '../io-error.ts';
+import { onDisk } from '../io-error.ts';
+import { codeOf } from '../../../lib/files/file-fault.ts';
 import { temporaryPath } from '../output/temporary-path.ts';
 
 /** What a repair must know about the text of a file. */

@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
 import { dirname } from 'node:path';
 import { Compressor, type Codec } from '../compression/compression.ts';
-import { codeOf, fileError, onDisk } from '../io-error.ts';
+import { fileError, onDisk } from '../io-error.ts';
+import { codeOf } from '../../../lib/files/file-fault.ts';
 import { makeFolder } from '../../../lib/files/make-folder.ts';
 import { OpenFile } from '../../../lib/files/open-file.ts';
 import { fileToWrite, type WrittenFile } from '../../../lib/files/written-file.ts';

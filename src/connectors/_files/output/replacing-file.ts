@@ -7,7 +7,8 @@ import type { FinishReason } from '../../../kit/sink.ts';
 import { stringifyJson } from '../../../lib/text/json.ts';
 import { fileToWrite, type WrittenFile } from '../../../lib/files/written-file.ts';
 import type { Codec } from '../compression/compression.ts';
-import { codeOf, onDisk } from '../io-error.ts';
+import { onDisk } from '../io-error.ts';
+import { codeOf } from '../../../lib/files/file-fault.ts';
 import { AppendingFile, syncFolder } from './appending-file.ts';
 import { removeLeftovers, resumableFiles, resumablePath, temporaryPath } from './temporary-path.ts';
 

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { codeOf } from '../io-error.ts';
+import { codeOf } from '../../../lib/files/file-fault.ts';
 
 const SUFFIX = '.svc-tmp';
 /** A temporary file of another machine that has not changed for so long was left behind. */

@@ -3,7 +3,8 @@ import { readdirSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
 import type { ScheduleSpec } from '../../../blocks/schedule/schema.ts';
 import { parseText } from '../../../document/parse/parse.ts';
-import { AppError, ConfigError, RefusedError, messageOf, type Issue } from '../../../lib/errors.ts';
+import { AppError, ConfigError, RefusedError, type Issue } from '../../../lib/errors.ts';
+import { fileFault } from '../../../lib/files/file-fault.ts';
 import { stringifyJson, type JsonObject } from '../../../lib/text/json.ts';
 import type { TemplateVersion } from '../../../history/templates.ts';
 import type { Jobs } from '../../../runs/service/jobs.ts';
@@ -78,7 +79,7 @@ function filesOf(folder: string): string[] {
   } catch (error) {
     throw new AppError(
       'bad_option',
-      `the folder of schedules cannot be read: ${messageOf(error)}`,
+      `the folder of schedules cannot be read: ${fileFault(error).says}`,
       {
         hint: 'check the path that --schedules names',
       },

@@ -6,7 +6,8 @@ import { parseText } from '../../../document/parse/parse.ts';
 import { withPlaces } from '../../../document/text/locate.ts';
 import { formatOf } from '../../../document/text/file-text.ts';
 import { check, integer, optional, text } from '../../../kit/schema.ts';
-import { AppError, ConfigError, messageOf, type Issue } from '../../../lib/errors.ts';
+import { AppError, ConfigError, type Issue } from '../../../lib/errors.ts';
+import { fileFault } from '../../../lib/files/file-fault.ts';
 
 const fileSource = z.strictObject({
   type: z.literal('file'),
@@ -63,7 +64,10 @@ export function readOriginsFile(file: string): readonly OriginSettings[] {
   try {
     content = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new AppError('bad_option', `the file of origins cannot be read: ${messageOf(error)}`);
+    throw new AppError(
+      'bad_option',
+      `the file of origins cannot be read: ${fileFault(error).says}`,
+    );
   }
   const format = formatOf(file) ?? 'yaml';
   const { tree, locate } = parseText(content, format, { kind: 'file', path: file });
