@@ -21,6 +21,7 @@ import { LINT_RULES } from '../src/features/lint/index.ts';
 import { parts } from '../src/parts.ts';
 import { describeApi } from '../src/server/openapi.ts';
 import { ROUTES } from '../src/server/routes/index.ts';
+import { COMMAND_CODES } from '../src/wire/command-codes.ts';
 import { RUN_CODES } from '../src/wire/run-codes.ts';
 import { clientTypes } from './gen/client-types.ts';
 import { errorsPage, lintPage, partPages, type GeneratedFile } from './gen/reference.ts';
@@ -34,7 +35,10 @@ const api = describeApi(ROUTES);
 const files: GeneratedFile[] = [
   ...partPages(parts, DESCRIBED_BLOCKS, ROOT),
   { path: 'docs/reference/cli.md', text: cliReference(COMMANDS) },
-  { path: 'docs/reference/errors.md', text: errorsPage(ISSUES, RUN_CODES) },
+  {
+    path: 'docs/reference/errors.md',
+    text: errorsPage({ issues: ISSUES, runs: RUN_CODES, commands: COMMAND_CODES }),
+  },
   { path: 'docs/reference/lint.md', text: lintPage(LINT_RULES) },
   { path: 'docs/reference/openapi.json', text: json(api) },
   {

@@ -3,7 +3,7 @@
  * one for all credentials.
  */
 import type { LintRule } from '../../src/features/lint/define-rule.ts';
-import type { RunCode } from '../../src/wire/run-codes.ts';
+import type { ErrorCode } from '../../src/lib/error-code.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -190,13 +190,34 @@ export function lintPage(rules: readonly LintRule[]): string {
   return `${NOTE}# Lint rules\n\n${lead}\n\n| code | severity | what it finds |\n| --- | --- | --- |\n${rows.join('\n')}\n\n${sections.join('\n')}`;
 }
 
-export function errorsPage(
-  codes: Readonly<Record<string, string>>,
-  runCodes: Readonly<Record<string, RunCode>>,
-): string {
-  const failures = Object.entries(runCodes).map(
-    ([code, { cause, cure }]) => `| \`${code}\` | ${cause} | ${cure} |`,
-  );
-  const rows = Object.entries(codes).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`);
-  return `${NOTE}# Error codes\n\nWhat \`validate\`, \`run\` and the API report about a document. Every issue names its path, line and column.\n\n| code | meaning |\n| --- | --- |\n${rows.join('\n')}\n\n## Failures of runs\n\nWith what a run, or a row of it, can fail after its document was accepted: \`error_code\` in JSON, in brackets behind the message in text.\n\n| code | cause | cure |\n| --- | --- | --- |\n${failures.join('\n')}\n`;
+export interface ErrorLists {
+  readonly issues: Readonly<Record<string, ErrorCode>>;
+  readonly runs: Readonly<Record<string, ErrorCode>>;
+  readonly commands: Readonly<Record<string, ErrorCode>>;
+}
+
+export function errorsPage({ issues, runs, commands }: ErrorLists): string {
+  const section = (heading: string, text: string, codes: Readonly<Record<string, ErrorCode>>) => {
+    const rows = Object.entries(codes).map(
+      ([code, { cause, cure }]) => `| \`${code}\` | ${cause} | ${cure} |`,
+    );
+    return `${heading}\n\n${text}\n\n| code | cause | cure |\n| --- | --- | --- |\n${rows.join('\n')}\n`;
+  };
+  return `${NOTE}${[
+    section(
+      '# Error codes',
+      'What `validate`, `run` and the API report about a document. Every issue names its path, line and column.',
+      issues,
+    ),
+    section(
+      '## Failures of runs',
+      'With what a run, or a row of it, can fail after its document was accepted: `error_code` in JSON, in brackets behind the message in text.',
+      runs,
+    ),
+    section(
+      '## Failures of commands and requests',
+      'What else a command can end with, in brackets behind its message, and the `code` of an answer of the API.',
+      commands,
+    ),
+  ].join('\n')}`;
 }

@@ -1,7 +1,12 @@
 /** Executes a plan: its matrix or its graph, and the outcome of the whole. */
 import { localOutputsBlock } from '../blocks/local-outputs/index.ts';
 import { blockOf } from '../blocks/define-block.ts';
-import type { InvocationOutcome, OutcomeError, RunOutcome } from '../wire/outcome.ts';
+import {
+  failureFacts,
+  type InvocationOutcome,
+  type OutcomeError,
+  type RunOutcome,
+} from '../wire/outcome.ts';
 import type { ExecuteOptions } from './engine.ts';
 import { outcomeErrorOf } from './failure.ts';
 import { Observers } from './observe/observers.ts';
@@ -62,7 +67,7 @@ async function outcomeOf(
     log.error('pipeline run failed', {
       pipeline: plan.name,
       records_written: written,
-      ...(options.hasReceipt === true ? { code: failure.code } : { error: failure.message }),
+      ...failureFacts(failure, options.hasReceipt),
     });
   const outputs = blockOf(plan, localOutputsBlock);
   return {

@@ -181,6 +181,8 @@ export interface RecordErrorOptions {
  */
 export class RunError extends AppError {
   readonly kind: ErrorKind;
+  /** The place in the document that it is about, for people. */
+  readonly at?: string;
   /** Index of the record that broke the rule, in its page, where it is known. */
   readonly index?: number;
 
@@ -188,11 +190,12 @@ export class RunError extends AppError {
     kind: ErrorKind,
     code: string,
     message: string,
-    options: { hint?: string; cause?: unknown; index?: number } = {},
+    options: { hint?: string; cause?: unknown; index?: number; at?: string } = {},
   ) {
     super(code, message, options);
     this.kind = kind;
     if (options.index !== undefined) this.index = options.index;
+    if (options.at !== undefined) this.at = options.at;
   }
 }
 

@@ -21,10 +21,23 @@ export interface OutcomeError {
 }
 
 /** `pipeline.sink, line 6`, for people. */
-export function documentPlace({ path, line, file }: OutcomeError): string | undefined {
+export function documentPlace({
+  path,
+  line,
+  file,
+}: Pick<OutcomeError, 'path' | 'line' | 'file'>): string | undefined {
   if (path === undefined) return undefined;
   const where = line === undefined ? '' : `, line ${line}`;
   return `${path}${where}${file === undefined ? '' : ` of ${file}`}`;
+}
+
+/** What the log says of a failure; where somebody prints it in full, only its code. */
+export function failureFacts(
+  error: OutcomeError,
+  isPrinted: boolean | undefined,
+): Record<string, string | undefined> {
+  const { code, message, hint } = error;
+  return isPrinted === true ? { code } : { code, error: message, at: documentPlace(error), hint };
 }
 
 /**

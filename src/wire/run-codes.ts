@@ -2,12 +2,7 @@
  * Every code with which a run or one of its rows can fail: what it means, and what to do. The
  * reference is made from this list; the cure is also the hint of an error that has none of its own.
  */
-export interface RunCode {
-  readonly cause: string;
-  readonly cure: string;
-}
-
-const code = (cause: string, cure: string): RunCode => ({ cause, cure });
+import { code, type ErrorCode } from '../lib/error-code.ts';
 
 export const RUN_CODES = {
   balance_open: code(
@@ -190,7 +185,7 @@ export const RUN_CODES = {
     'A record that is compared is not an object, and so has no key.',
     'make objects of the records with a transform',
   ),
-} as const satisfies Record<string, RunCode>;
+} as const satisfies Record<string, ErrorCode>;
 
 export function cureOf(name: string): string | undefined {
   return Object.hasOwn(RUN_CODES, name)

@@ -52,7 +52,7 @@ describe('headgate backfill', () => {
     expect(first?.err).toContain('2 of 2 windows done, 3 records written');
     expect(second?.code).toBe(1);
     expect(second?.err).toMatch(
-      /error: this range is being backfilled by run `.+`.*: two at once would run the same units\nhint: wait until that run has ended/,
+      /error: this range is being backfilled by run `.+`.*: two at once would run the same units {2}\[state_held\]\nhint: wait until that run has ended/,
     );
     expect((await backfill(...RANGE, '--resume')).code).toBe(0);
   });

@@ -172,6 +172,6 @@ describe('serve', () => {
       serve: () => Promise.reject(new AppError('bad_option', '--listen "x" is not an address')),
     };
     expect(await runCli(['serve', '--no-auth', '--listen', 'x'], wiring, world)).toBe(2);
-    expect(world.err()).toBe('error: --listen "x" is not an address\n');
+    expect(world.err()).toMatch(/^error: --listen "x" is not an address {2}\[bad_option\]\nhint: /);
   });
 });

@@ -13,7 +13,7 @@ import {
 } from '../framework/option.ts';
 import { listenForStop, type Stops } from '../framework/signals.ts';
 import { progressLine } from '../render/progress-line.ts';
-import { rowDocument, runDocument, summarizeRun } from '../render/run-report.ts';
+import { reportFailures, rowDocument, runDocument, summarizeRun } from '../render/run-report.ts';
 import { documentEnv } from './document-env.ts';
 import type { Loaded } from './load-plan.ts';
 import type { ReceiptOfRun } from './write-receipt.ts';
@@ -78,7 +78,7 @@ export async function executePlan(
     clock: options.clock ?? world.clock.now(),
     signal: stops.signal,
     dryRun: options.dryRun,
-    hasReceipt: options.output === 'text' && !options.quiet,
+    hasReceipt: true,
     threads: options.threads ?? threadsToSpare(availableParallelism()),
     ...(await observed(plan, env, { notifier: createNotifier(env) })),
     ...(options.limit === undefined ? {} : { limit: options.limit }),
@@ -109,6 +109,7 @@ function report({ terminal }: CliContext, outcome: RunOutcome, options: ExecuteV
   if (options.output === 'ndjson')
     for (const row of outcome.invocations) terminal.jsonLine(rowDocument(row));
   if (options.output === 'text' && !options.quiet) summarizeRun(terminal, outcome, options);
+  else reportFailures(terminal, outcome);
 }
 
 function exitOfRun(outcome: RunOutcome, stops: Stops): number {

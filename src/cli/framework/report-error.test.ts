@@ -2,7 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { AppError, ConfigError, ConnectorError } from '../../lib/errors.ts';
+import { AppError, ConfigError, ConnectorError, RunError } from '../../lib/errors.ts';
+import { readFile } from 'node:fs/promises';
+import { fileFault } from '../../lib/files/file-fault.ts';
+import { cureOfAny } from '../../wire/command-codes.ts';
+import { usageError } from './exit.ts';
 import { Redactor } from '../../lib/redact.ts';
 import { Terminal } from '../render/render.ts';
 import { reportError } from './report-error.ts';
@@ -82,16 +86,33 @@ describe('another failure', () => {
       cause,
     });
     expect(told(error)).toBe(
-      'error: postgres cannot be reached\nhint: is it running?\ncaused by: connect ECONNREFUSED\ncaused by: no route\n',
+      'error: postgres cannot be reached  [connector_connection]\nhint: is it running?\ncaused by: connect ECONNREFUSED\ncaused by: no route\n',
     );
     expect(told(new AppError('x', 'cannot read: EACCES', { cause: new Error('EACCES') }))).toBe(
-      'error: cannot read: EACCES\n',
+      'error: cannot read: EACCES  [x]\n',
     );
+  });
+
+  it('says what to do where the error itself does not, and where it happened', () => {
+    const at = 'pipeline.source, line 4 of a.yaml';
+    expect(told(new RunError('Source', 'connector_timeout', 'no answer', { at }))).toBe(
+      `error: no answer  [connector_timeout]\nat: ${at}\nhint: ${cureOfAny('connector_timeout')}\n`,
+    );
+    expect(told(usageError('there is no option `--x`'))).toBe('error: there is no option `--x`\n');
+  });
+
+  it('leaves out the words of the system that were told in plain ones', async () => {
+    const cause: unknown = await readFile(path.join(cwd, 'gone')).catch((error: unknown) => error);
+    const error = new AppError('missing', `gone: ${fileFault(cause).says}`, {
+      cause,
+      hint: 'look',
+    });
+    expect(told(error)).toBe('error: gone: it does not exist  [missing]\nhint: look\n');
   });
 
   it('never shows a secret', () => {
     expect(told(new AppError('x', 'bad password hunter22'), { secret: 'hunter22' })).toBe(
-      'error: bad password ***\n',
+      'error: bad password ***  [x]\n',
     );
   });
 

@@ -1,7 +1,9 @@
 /** Prints a failure: what and where, why, and what to do about it. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { AppError, ConfigError, messageOf, type Issue } from '../../lib/errors.ts';
+import { AppError, ConfigError, RunError, messageOf, type Issue } from '../../lib/errors.ts';
+import { cureOfAny } from '../../wire/command-codes.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
 import type { Terminal } from '../render/render.ts';
 
 export interface ReportOptions {
@@ -16,15 +18,30 @@ export function reportError(error: unknown, options: ReportOptions): void {
   if (error instanceof ConfigError) {
     reportIssues(error, options);
   } else {
-    terminal.note(`${terminal.paint('red', 'error:')} ${messageOf(error)}`);
-    if (error instanceof AppError && error.hint !== undefined)
-      terminal.note(`${terminal.paint('cyan', 'hint:')} ${error.hint}`);
+    terminal.note(
+      `${terminal.paint('red', 'error:')} ${messageOf(error)}${codeOf(error, terminal)}`,
+    );
+    if (error instanceof RunError && error.at !== undefined)
+      terminal.note(`${terminal.paint('cyan', 'at:')} ${error.at}`);
+    const hint = hintOf(error);
+    if (hint !== undefined) terminal.note(`${terminal.paint('cyan', 'hint:')} ${hint}`);
   }
   for (const cause of causesOf(error)) terminal.note(`caused by: ${cause}`);
   if (!(error instanceof AppError) && error instanceof Error && error.stack !== undefined) {
     terminal.note(terminal.paint('dim', error.stack.slice(error.stack.indexOf('\n') + 1)));
     terminal.note('this is a defect of Headgate: please report it with the lines above');
   }
+}
+
+/** A command line that cannot be understood has no code to look up: its help says it all. */
+function codeOf(error: unknown, terminal: Terminal): string {
+  if (!(error instanceof AppError) || error.code === 'usage') return '';
+  return `  ${terminal.paint('dim', `[${error.code}]`)}`;
+}
+
+function hintOf(error: unknown): string | undefined {
+  if (!(error instanceof AppError)) return undefined;
+  return error.hint ?? (error.code === 'usage' ? undefined : cureOfAny(error.code));
 }
 
 function reportIssues(error: ConfigError, options: ReportOptions): void {
@@ -94,6 +111,12 @@ function excerpt(
   return [...shown, { text: `${' '.repeat(gutter)} | ${before}^`, caret: true }];
 }
 
+/** Errors of the system and of the language that messages tell in plain words. */
+function isPlain(cause: unknown): boolean {
+  if (!(cause instanceof Error)) return false;
+  return cause instanceof RangeError || fileFault(cause).says !== cause.message;
+}
+
 /** Sentences of the causes, as long as each says something the one before did not. */
 function causesOf(error: unknown): string[] {
   const sentences: string[] = [];
@@ -105,7 +128,7 @@ function causesOf(error: unknown): string[] {
   ) {
     seen.add(cause);
     const sentence = messageOf(cause);
-    if (!previous.includes(sentence)) sentences.push(sentence);
+    if (!previous.includes(sentence) && !isPlain(cause)) sentences.push(sentence);
     previous = sentence;
     cause = cause instanceof Error ? cause.cause : undefined;
   }

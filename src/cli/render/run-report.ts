@@ -38,6 +38,11 @@ export function summarizeRun(
   if (outcome.nodes !== undefined)
     for (const line of nodeTable(outcome.nodes)) terminal.note(`  ${line}`);
   for (const row of outcome.invocations) reportDroppedFields(terminal, row);
+  reportFailures(terminal, outcome);
+}
+
+/** Each failure once, with its code, its place in the document, and what to do. */
+export function reportFailures(terminal: Terminal, outcome: RunOutcome): void {
   for (const row of outcome.invocations) failureMessageOf(terminal, row);
   // The run failed as a whole, before any row started.
   if (outcome.error !== null && outcome.invocations.every((row) => row.error === null))
@@ -97,8 +102,12 @@ function partialFiles({ status, outputs }: InvocationOutcome): string[] {
   ];
 }
 
-export function reportFailure(terminal: Terminal, error: OutcomeError): void {
-  terminal.note(`${terminal.paint('red', 'error:')} ${error.message}`);
+export function reportFailure(terminal: Terminal, error: OutcomeError, of = ''): void {
+  terminal.note(
+    `${terminal.paint('red', 'error:')} ${of}${error.message}  ${terminal.paint('dim', `[${error.code}]`)}`,
+  );
+  const place = documentPlace(error);
+  if (place !== undefined) terminal.note(`${terminal.paint('cyan', 'at:')} ${place}`);
   if (error.hint !== undefined) terminal.note(`${terminal.paint('cyan', 'hint:')} ${error.hint}`);
 }
 
@@ -174,14 +183,7 @@ function reportFields(
 }
 
 function failureMessageOf(terminal: Terminal, row: InvocationOutcome): void {
-  if (row.error === null) return;
-  terminal.note(
-    `${terminal.paint('red', 'error:')} row ${row.row_id}: ${row.error.message}  ${terminal.paint('dim', `[${row.error.code}]`)}`,
-  );
-  const place = documentPlace(row.error);
-  if (place !== undefined) terminal.note(`${terminal.paint('cyan', 'at:')} ${place}`);
-  if (row.error.hint !== undefined)
-    terminal.note(`${terminal.paint('cyan', 'hint:')} ${row.error.hint}`);
+  if (row.error !== null) reportFailure(terminal, row.error, `row ${row.row_id}: `);
 }
 
 export function rowDocument(row: InvocationOutcome): Record<string, unknown> {

@@ -1,7 +1,7 @@
 /** One invocation of a fan-out row, and its outcome: like any other, but nothing is written. */
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { FanOutPlan } from '../../plan/plan.ts';
-import type { InvocationOutcome } from '../../wire/outcome.ts';
+import { failureFacts, type InvocationOutcome } from '../../wire/outcome.ts';
 import { outcomeErrorOf } from '../failure.ts';
 import * as metrics from '../metrics.ts';
 import { PAGE_BYTES, partContext } from '../row/parts.ts';
@@ -12,7 +12,15 @@ import { listedMaskOf } from './mask-listed.ts';
 
 interface FanOutOptions extends Pick<
   InvocationRequest,
-  'env' | 'plan' | 'invocationId' | 'credentials' | 'tokens' | 'iteration' | 'stop' | 'kill'
+  | 'env'
+  | 'plan'
+  | 'invocationId'
+  | 'credentials'
+  | 'tokens'
+  | 'iteration'
+  | 'stop'
+  | 'kill'
+  | 'hasReceipt'
 > {
   readonly row: FanOutPlan;
 }
@@ -24,7 +32,7 @@ export interface Listed {
 
 /** Never throws: whatever happens is in the outcome. */
 export async function runFanOut(options: FanOutOptions): Promise<Listed> {
-  const { env, row, plan, iteration, tokens, stop } = options;
+  const { env, row, plan, iteration, tokens, stop, hasReceipt } = options;
   const log = env.log.at('headgate::engine');
   const startedAt = env.clock.now();
   const from = env.clock.elapsedMs();
@@ -62,7 +70,7 @@ export async function runFanOut(options: FanOutOptions): Promise<Listed> {
   });
   const facts = { row: row.id, read: tally.read, values: values.length, duration_ms: durationMs };
   if (error === null) log.info(`fan-out row ${status}`, facts);
-  else log.error('fan-out row failed', { ...facts, error: error.message });
+  else log.error('fan-out row failed', { ...facts, ...failureFacts(error, hasReceipt) });
   // What is null, missing or known already is filtered; the values themselves stay here.
   const balance = {
     ...tally.balance(),

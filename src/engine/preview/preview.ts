@@ -8,13 +8,15 @@ import { governanceOf } from '../stages/governance.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { createCredentials } from '../../credentials/index.ts';
 import type { PartContext } from '../../kit/context.ts';
+import type { Source } from '../../kit/source.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { firstIteration } from '../expand/iteration.ts';
-import { wrapConnectorError } from '../failure.ts';
+import { withoutOverflow, wrapConnectorError } from '../failure.ts';
+import { withPlace } from '../row/document-place.ts';
 import { compileTransforms, resolvedTransforms } from '../stages/compile-transforms.ts';
 import { PageInWork } from '../stages/stage.ts';
 import { stagesOf } from '../stages/stages.ts';
@@ -74,12 +76,13 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
     },
     { ...governanceOf(row), quality: undefined, contract: undefined, schema: undefined },
   );
-  const source = await row.source.definition.open(resolvePart(row.source, tokens), {
-    ...context,
-    pageBytes: 1024 * 1024,
-  });
+  let source: Source | undefined;
   let left = limit;
   try {
+    source = await row.source.definition.open(resolvePart(row.source, tokens), {
+      ...context,
+      pageBytes: 1024 * 1024,
+    });
     for await (const page of source.pages({ lane: RECORDS_LANE, limit, rejects: true })) {
       options.onSchema?.(page.schema);
       for (const { message } of page.rejected)
@@ -93,10 +96,14 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
       if (left <= 0) break;
     }
   } catch (error) {
-    throw wrapConnectorError('Source', row.source.type, error);
+    throw withPlace(
+      wrapConnectorError('Source', row.source.type, withoutOverflow(error)),
+      row,
+      plan,
+    );
   } finally {
     leave.abort();
-    await source.close();
+    await source?.close();
     await chain.close();
   }
 }

@@ -3,7 +3,7 @@ import { qualityBlock } from '../../blocks/quality/index.ts';
 import { RecordError, RunError } from '../../lib/errors.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
-import type { OutcomeError } from '../../wire/outcome.ts';
+import { documentPlace, type OutcomeError } from '../../wire/outcome.ts';
 
 /** The place in the document that a failure of a row is about. */
 export function documentPlaceOf(
@@ -19,6 +19,20 @@ export function documentPlaceOf(
     ...(found === undefined ? {} : { line: found.line }),
     ...(found?.file === undefined ? {} : { file: found.file }),
   };
+}
+
+/** The same error, with its place for whoever prints it. */
+export function withPlace(error: unknown, row: PlannedRow, plan: Pick<Plan, 'locate'>): unknown {
+  if (!(error instanceof RunError)) return error;
+  const at = documentPlace(documentPlaceOf(error, row, plan));
+  if (at === undefined) return error;
+  const { kind, code, message, hint, cause, index } = error;
+  return new RunError(kind, code, message, {
+    cause,
+    at,
+    ...(hint === undefined ? {} : { hint }),
+    ...(index === undefined ? {} : { index }),
+  });
 }
 
 function pathOf(failure: unknown, row: PlannedRow): string | undefined {

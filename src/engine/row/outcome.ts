@@ -3,12 +3,12 @@ import { laneName } from '../../kit/page.ts';
 import type { WrittenFile } from '../../lib/files/written-file.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import {
-  documentPlace,
+  failureFacts,
   type InvocationOutcome,
   type OutcomeError,
   type SlaViolation,
 } from '../../wire/outcome.ts';
-import { outcomeErrorOf } from '../failure.ts';
+import { outcomeErrorOf, withoutOverflow } from '../failure.ts';
 import * as metrics from '../metrics.ts';
 import { canonicalUri } from '../observe/canonical-uri.ts';
 import { datasetOf } from '../observe/datasets.ts';
@@ -58,7 +58,10 @@ export function reportEnd(
   const error =
     failure === undefined
       ? null
-      : { ...outcomeErrorOf(failure, env.redactor), ...documentPlaceOf(failure, row, plan) };
+      : {
+          ...outcomeErrorOf(failure, env.redactor),
+          ...documentPlaceOf(withoutOverflow(failure), row, plan),
+        };
   const status = error !== null ? 'failed' : cancelled ? 'cancelled' : 'completed';
   countEnd(request, durationMs, error?.kind);
   logEnd(request, ended, { status, error });
@@ -131,9 +134,7 @@ function logEnd(
   else
     log.error('row failed', {
       ...facts,
-      ...(hasReceipt === true
-        ? { code: error.code }
-        : { error: error.message, at: documentPlace(error) }),
+      ...failureFacts(error, hasReceipt),
     });
 }
 

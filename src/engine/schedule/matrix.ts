@@ -4,7 +4,7 @@ import { blockOf } from '../../blocks/define-block.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { Credentials } from '../../kit/context.ts';
 import type { FanOutPlan, PlannedRow } from '../../plan/plan.ts';
-import type { InvocationOutcome } from '../../wire/outcome.ts';
+import { failureFacts, type InvocationOutcome } from '../../wire/outcome.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { outcomeErrorOf } from '../failure.ts';
 import { childExpansion } from '../expand/children.ts';
@@ -219,7 +219,10 @@ class MatrixRun {
     if (why.status === 'cancelled') return outcome;
     if (why.status === 'failed') {
       const error = outcomeErrorOf(why.error, env.redactor);
-      this.#log().error('row failed', { row: row.id, error: error.message });
+      this.#log().error('row failed', {
+        row: row.id,
+        ...failureFacts(error, this.#options.hasReceipt),
+      });
       return { ...outcome, status: 'failed', error };
     }
     const reason = `\`${why.dependency}\` did not finish`;
