@@ -1,11 +1,7 @@
 /** Composes the control plane from its options: history, workers, run service, HTTP server. */
-import { hash } from 'node:crypto';
 import { availableParallelism, hostname } from 'node:os';
 import { historyAddress, type RunningServer, type ServeOptions } from './cli/serve-options.ts';
 import { DESCRIBED_BLOCKS } from './blocks/index.ts';
-import { secretAsker } from './document/tokens/ask-secrets.ts';
-import { composeFile, loadFileWithSecrets } from './document/load.ts';
-import { localFiles } from './document/text/local-file.ts';
 import { createPreflight } from './features/doctor/doctor-service.ts';
 import { threadsToSpare } from './engine/threads/budget.ts';
 import { createNotifier } from './features/notifications/index.ts';
@@ -26,7 +22,6 @@ import { AppError, assert } from './lib/errors.ts';
 import { parseJson, stringifyJson } from './lib/text/json.ts';
 import { programFile } from './lib/files/program-file.ts';
 import { createRegistry } from './lib/metrics/prometheus.ts';
-import { findVariable, VARIABLES } from './lib/variables.ts';
 import { packageFaults, parts as ownParts, partsWith } from './parts.ts';
 import type { ClusterSettings } from './runs/cluster/cluster.ts';
 import { CLUSTER_METRICS } from './runs/cluster/metrics.ts';
@@ -39,7 +34,7 @@ import { createBackfill } from './features/backfill/submit-units.ts';
 import { createDeadLetterFiles } from './features/dlq/dead-letter-files.ts';
 import { createReplay } from './features/dlq/replay-service.ts';
 import { createMcpEndpoint } from './mcp/mcp-endpoint.ts';
-import { createReload, type SettingsFile } from './features/reload/reload.ts';
+import { createReload } from './features/reload/reload.ts';
 import { createDocumentPlan, createRunPlan } from './features/plan-view/run-plan.ts';
 import { createRunReceipt } from './features/receipt/run-receipt.ts';
 import { createRerun } from './features/rerun/rerun.ts';
@@ -57,6 +52,7 @@ import { createVerify } from './features/verify/verify-service.ts';
 import { createWorkerPool } from './runs/worker/worker-pool.ts';
 import { loadAuth } from './server/auth/auth-settings.ts';
 import type { Authenticator } from './server/auth/auth.ts';
+import { openDefaults } from './serve-defaults.ts';
 import { readSchedules, schedulesFolder } from './serve-schedules.ts';
 import { readTriggers, triggersFile } from './serve-triggers.ts';
 import { createServer } from './server/http/http.ts';
@@ -455,45 +451,4 @@ function reopenDoors(doors: Doors, options: ServeOptions, env: Env, host: string
   return () => {
     doors.authenticate = authenticate;
   };
-}
-
-interface Defaults {
-  readonly now: () => BaseDocument;
-  readonly file: SettingsFile;
-}
-
-async function openDefaults(path: string, env: Env, access: Access): Promise<Defaults> {
-  let now = await openBase(path, env, access);
-  return {
-    now: () => now,
-    file: {
-      path,
-      load: async () => {
-        const next = await openBase(path, env, access);
-        return () => {
-          now = next;
-        };
-      },
-    },
-  };
-}
-
-/**
- * The default document, composed and not resolved: whoever executes a run resolves it. One that
- * cannot be resolved now is refused at the start.
- */
-async function openBase(path: string, env: Env, access: Access): Promise<BaseDocument> {
-  const profile = findVariable(VARIABLES.profile, env.variables)?.text;
-  const loading = {
-    variables: env.variables,
-    variableAccess: access.variables,
-    publicNames: true,
-    redactor: env.redactor,
-    readFile: localFiles(env.cwd),
-    secretManagers: ownParts.secrets,
-    ...(profile === undefined || profile === '' ? {} : { profile }),
-  };
-  await loadFileWithSecrets(path, loading, secretAsker({ managers: ownParts.secrets, env }));
-  const content = stringifyJson(composeFile(path, loading).tree);
-  return { content, hash: hash('sha256', content) };
 }

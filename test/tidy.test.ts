@@ -106,6 +106,7 @@ const TOP_FILES_MAY_IMPORT_ALL = [
   'serve.ts',
   'serve-triggers.ts',
   'serve-schedules.ts',
+  'serve-defaults.ts',
   'worker.ts',
   'worker-jobs.ts',
   'crash-attempt.ts',
