@@ -1,5 +1,7 @@
 /** The document that submissions are merged over: read at the start, and again on request. */
 import { hash } from 'node:crypto';
+import { GRAMMAR } from './blocks/index.ts';
+import { refuseFaultyBase } from './document/parse/lasting-faults.ts';
 import { secretAsker } from './document/tokens/ask-secrets.ts';
 import { composeFile, loadFileWithSecrets } from './document/load.ts';
 import { localFiles } from './document/text/local-file.ts';
@@ -34,7 +36,7 @@ export async function openDefaults(path: string, env: Env, access: Access): Prom
 
 /**
  * The default document, composed and not resolved: whoever executes a run resolves it. One that
- * cannot be resolved now is refused at the start.
+ * cannot be resolved now, or that would make every submission invalid, is refused.
  */
 async function openBase(path: string, env: Env, access: Access): Promise<BaseDocument> {
   const profile = findVariable(VARIABLES.profile, env.variables)?.text;
@@ -47,7 +49,8 @@ async function openBase(path: string, env: Env, access: Access): Promise<BaseDoc
     secretManagers: parts.secrets,
     ...(profile === undefined || profile === '' ? {} : { profile }),
   };
-  await loadFileWithSecrets(path, loading, secretAsker({ managers: parts.secrets, env }));
+  const ask = secretAsker({ managers: parts.secrets, env });
+  refuseFaultyBase(await loadFileWithSecrets(path, loading, ask), GRAMMAR);
   const content = stringifyJson(composeFile(path, loading).tree);
   return { content, hash: hash('sha256', content) };
 }

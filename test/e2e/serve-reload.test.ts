@@ -60,6 +60,15 @@ test('the next run is merged over the new default document; a broken one changes
   expect(refused.text).toContain('base.json');
   expect(await written()).toEqual({ id: '1', base: 'new' });
 
+  writeFileSync(shop.path('base.json'), '{"version": 1, "exection": {}}');
+  writeFileSync(shop.path('auth.json'), principals('first-admin-token', 'first-viewer-token'));
+  const misspelled = await ask('POST', '/v1/reload');
+  expect([misspelled.status, misspelled.text]).toEqual([
+    422,
+    expect.stringContaining('unknown key `exection`'),
+  ]);
+  expect(await written()).toEqual({ id: '1', base: 'new' });
+
   writeFileSync(shop.path('base.json'), setting('newest'));
   writeFileSync(shop.path('auth.json'), principals('a-token-in-a-variable'));
   const open = await ask('POST', '/v1/reload');
@@ -79,6 +88,7 @@ test('the next run is merged over the new default document; a broken one changes
   };
   expect(audit.entries.map(({ principal, result }) => [principal, result])).toEqual([
     ['SIGHUP', 'ok'],
+    ['p0', 'rejected'],
     ['p0', 'rejected'],
     ['p0', 'rejected'],
     ['p0', 'ok'],
