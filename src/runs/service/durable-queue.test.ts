@@ -105,6 +105,19 @@ it('no more are taken over than there is room for, and the others when there is 
   expect(startedBy(next)).toEqual(ids.slice(1));
 });
 
+it('nothing is refused while a slow history looks for queued runs of servers that are gone', async () => {
+  const history = durable();
+  const answers: (() => void)[] = [];
+  const server = await testService({ history, limits: { maxQueued: 1 } });
+  history.adoptQueued = () => new Promise((resolve) => answers.push(() => resolve([])));
+  await server.clock.advance(60_000);
+  expect(answers).toHaveLength(1);
+  await server.submit();
+  await server.submit();
+  expect(await refusalOf(server.submit())).toMatchObject({ code: 'queue_full' });
+  answers.forEach((answer) => answer());
+});
+
 it('a drained server leaves its queued runs, and the next one takes them at once', async () => {
   const history = durable();
   const first = await testService({ history });

@@ -160,34 +160,34 @@ export class LiveRuns {
     await this.#adopting;
   }
 
+  /**
+   * No place is held while the history is asked: submissions would be refused for runs that mostly do
+   * not exist. Those that are found were accepted before, and are not refused for want of a place.
+   */
   async #adoptSome(): Promise<void> {
     const { env, health } = this.#options.services;
-    const places = this.#queue.reserveUpTo(this.#isHeld ? 0 : ADOPT_AT_ONCE);
-    try {
-      if (places.length === 0) return;
-      const now = env.clock.now().getTime();
-      const adopted = await health.ask((history) =>
-        history.adoptQueued({
-          owner: this.#options.owner,
-          now: new Date(now).toISOString(),
-          leaseUntil: new Date(now + this.#options.leaseTtlSecs * 1000).toISOString(),
-          limit: places.length,
-        }),
-      );
-      this.#hasMore = adopted.length === places.length;
-      if (adopted.length > 0)
-        env.log.info('queued runs of a server that is gone were taken over', {
-          runs: adopted.length,
-        });
-      for (const one of adopted) void this.#take(one, places.pop());
-    } finally {
-      for (const place of places) place.release();
-    }
+    const limit = this.#isHeld ? 0 : Math.min(ADOPT_AT_ONCE, this.#queue.room);
+    if (limit === 0) return;
+    const now = env.clock.now().getTime();
+    const adopted = await health.ask((history) =>
+      history.adoptQueued({
+        owner: this.#options.owner,
+        now: new Date(now).toISOString(),
+        leaseUntil: new Date(now + this.#options.leaseTtlSecs * 1000).toISOString(),
+        limit,
+      }),
+    );
+    this.#hasMore = adopted.length === limit;
+    if (adopted.length > 0)
+      env.log.info('queued runs of a server that is gone were taken over', {
+        runs: adopted.length,
+      });
+    for (const one of adopted) void this.#take(one, this.#queue.reserveAnyway());
   }
 
   #take(
     { run, submission }: AdoptedRun,
-    place: Reservation<LiveRun> | undefined,
+    place: Reservation<LiveRun>,
     claimed?: ClaimOfRun,
   ): Promise<void> {
     const content = readSubmission(submission);
@@ -198,7 +198,7 @@ export class LiveRuns {
           ? 'it was submitted with secret values, which are not stored, to a server that is gone; submit it again'
           : undefined;
     if (content === undefined || impossible !== undefined) {
-      place?.release();
+      place.release();
       const live = this.#liveRun(run, UNREADABLE, { base: null, callback: undefined, claimed });
       return this.#settle(live, live.endImpossible(impossible ?? ''));
     }
@@ -211,16 +211,16 @@ export class LiveRuns {
     const base = submission.base?.content ?? null;
     const live = this.#liveRun(run, content, { base, callback, claimed });
     if (run.cancel_requested) {
-      place?.release();
+      place.release();
       return this.#settle(live, live.endUnstarted('cancel'));
     }
     if (!this.#isHeld) {
-      place?.enter(live);
+      place.enter(live);
       this.#limitWait(live, run.submitted_at);
       if (live.isClaimed && this.#queue.holds(live)) this.#watchAhead(live);
       return Promise.resolve();
     }
-    place?.release();
+    place.release();
     if (live.isClaimed) return this.#giveBackUnstarted(live);
     this.#forget(live);
     return Promise.resolve();

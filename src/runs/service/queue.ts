@@ -43,9 +43,14 @@ export class RunQueue<T extends Queued> {
   }
 
   get full(): boolean {
+    return this.room === 0;
+  }
+
+  /** Items that may still be taken in. */
+  get room(): number {
     const { capacity, slots } = this.#options;
-    const places = capacity + slots - this.#inFlight;
-    return this.waiting - this.#claimed + this.#reserved >= places;
+    const taken = this.#inFlight + this.waiting - this.#claimed + this.#reserved;
+    return Math.max(0, capacity + slots - taken);
   }
 
   /** Whether it waits for a slot. */
@@ -99,13 +104,6 @@ export class RunQueue<T extends Queued> {
         this.#pump();
       },
     };
-  }
-
-  /** At most so many places, as far as there is room. */
-  reserveUpTo(limit: number): Reservation<T>[] {
-    const places: Reservation<T>[] = [];
-    while (places.length < limit && !this.full) places.push(this.reserve());
-    return places;
   }
 
   /** Takes all waiting items out. */
