@@ -56,6 +56,12 @@ test.each([
     405,
     'method_not_allowed',
   ],
+  [
+    'an expectation that nobody knows',
+    'GET /v1/nothing HTTP/1.1\r\nHost: x\r\nExpect: wonders\r\nConnection: close\r\n\r\n',
+    404,
+    'not_found',
+  ],
   ['no host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'bad_config'],
   [
     'a path of raw bytes',

@@ -112,6 +112,10 @@ export async function createServer(
       : answerError(error, request, reply, options),
   );
   await app.ready();
+  // Node would answer an `Expect` that it does not know with 417 and no body; it may be ignored.
+  app.server.on('checkExpectation', (request, response) =>
+    app.server.emit('request', request, response),
+  );
 
   return {
     registered,

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { jsonSchemaOf } from '../../kit/json-schema.ts';
 import { startFixture } from '../../../test/support/server.ts';
+import { clamped } from './query.ts';
 
 async function queryOf(search: string) {
   const { ask, script } = await startFixture();
@@ -30,6 +32,11 @@ test.each([
   ['99999999999999999999999', 500],
 ])('a limit of %s counts as %i', async (written, limit) => {
   expect((await queryOf(`limit=${written}`))?.limit).toBe(limit);
+});
+
+test('a number that counts as the nearest bound is described without bounds', () => {
+  const { type, minimum, maximum } = jsonSchemaOf(clamped({ min: 1, max: 500 }));
+  expect({ type, minimum, maximum }).toEqual({ type: ['integer', 'string'] });
 });
 
 test.each(['abc', '1.5', '1e3', '', '0x10', '%20'])('a limit of %j is refused', async (written) => {

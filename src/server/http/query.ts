@@ -30,6 +30,9 @@ export function readQuery<Q>(schema: ZodType<Q>, search: string): Q {
   return result.value;
 }
 
+/** Without the bounds that the library publishes: every whole number is taken. */
+const wholeNumber = z.number().meta({ type: 'integer' });
+
 /** A whole number; beyond the bounds it counts as the nearest bound. */
 export function clamped(bounds: { readonly min: number; readonly max: number }) {
   const { min, max } = bounds;
@@ -40,7 +43,7 @@ export function clamped(bounds: { readonly min: number; readonly max: number }) 
     ctx.addIssue(finding('wrong_type', `expected a whole number, got ${JSON.stringify(value)}`));
     return z.NEVER;
   };
-  return z.preprocess(clamp, z.int().optional());
+  return z.preprocess(clamp, wholeNumber.optional());
 }
 
 /** The `limit` of a list: beyond the bounds the nearest bound, and `fallback` when it is absent. */
