@@ -39,6 +39,7 @@ import {
   storeToken,
   takeScope,
 } from './write/tokens.ts';
+import { requireUniqueKey } from './write/upsert-key.ts';
 
 const NAMES = { ignoresCase: true };
 /** From this many rows on LOAD DATA is faster than INSERT. */
@@ -79,38 +80,13 @@ async function aboutServer(
 ): Promise<Server> {
   const { rows } = await askMysql(connection, 'SELECT @@max_allowed_packet, @@local_infile');
   const [packet, files] = rows[0] ?? [];
-  if (config.write_mode === 'upsert' && context.role !== 'dlq') {
-    const indexes = await uniqueIndexes(connection, config.table_name);
-    if ((await readColumns(connection, config.table_name)) !== undefined)
-      refuseOtherKey(config, indexes);
-  }
+  if (config.write_mode === 'upsert' && context.role !== 'dlq')
+    await requireUniqueKey(connection, config);
   return {
     isMariadb: await isMariadb(connection),
     size: Math.min(STATEMENT_SIZE, Math.floor(Number(packet) / LETTER)),
     takesFiles: Number(files) === 1,
   };
-}
-
-/** The server decides by its unique indexes which row an upsert changes. */
-function refuseOtherKey(
-  { table_name: table, key }: MysqlSinkConfig,
-  indexes: readonly (readonly string[])[],
-): void {
-  if (indexes.some((columns) => isSameSet(columns, key))) return;
-  const create = `CREATE UNIQUE INDEX ${backticked(`${table}_key`)} ON ${backticked(table)} (${nameList(key)})`;
-  const known = indexes.map((columns) => `(${columns.join(', ')})`).join(', ');
-  throw new ConnectorError(
-    'data',
-    `\`${table}\` has no unique index on (${key.join(', ')}), which an upsert needs`,
-    {
-      hint: known === '' ? create : `it has one on ${known}; use that as \`key\`, or ${create}`,
-    },
-  );
-}
-
-function isSameSet(columns: readonly string[], key: readonly string[]): boolean {
-  const folded = new Set(columns.map((name) => name.toLowerCase()));
-  return folded.size === key.length && key.every((name) => folded.has(name.toLowerCase()));
 }
 
 interface Parts {
