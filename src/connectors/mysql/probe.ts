@@ -1,12 +1,14 @@
 import type { Connection } from 'mysql2';
-import { messageOf } from '../../lib/errors.ts';
+import { AppError, messageOf } from '../../lib/errors.ts';
 import { askMysql, connectMysql } from '../../lib/sql/mysql.ts';
 import { backticked } from '../../lib/sql/mysql-address.ts';
+import { mysqlError } from '../../lib/sql/mysql-errors.ts';
 import { inOneCase } from '../../lib/sql/sql-name.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { failed, tableFinding } from '../_sql/probe-table.ts';
 import type { MysqlSinkConfig } from './config.ts';
 import { readColumns, type TableColumn } from './write/schema.ts';
+import { requireUniqueKey } from './write/upsert-key.ts';
 
 /** Whether a run could connect, and write to the table with the rights of its user. */
 export async function probeMysql(config: MysqlSinkConfig): Promise<ProbeFinding[]> {
@@ -38,13 +40,30 @@ async function probeTable(connection: Connection, config: MysqlSinkConfig): Prom
       // Explaining a statement needs the rights of the statement, and does nothing else.
       await askMysql(connection, `EXPLAIN ${statement}`);
     } catch (error) {
+      if (!isDenied(error)) continue;
       return failed(
         `no right to ${right} on the table \`${table}\`: ${messageOf(error)}`,
         `GRANT ${right} ON ${backticked(table)} TO the user of the address`,
       );
     }
   }
-  return finding;
+  return config.write_mode === 'upsert' ? probeKey(connection, config) : finding;
+}
+
+async function probeKey(connection: Connection, config: MysqlSinkConfig): Promise<ProbeFinding> {
+  try {
+    await requireUniqueKey(connection, config);
+    return { name: 'schema', status: 'pass' };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return failed(error.message, error.hint ?? '');
+  }
+}
+
+/** Rights are looked at first: a statement that fails for a column without a default had them. */
+function isDenied(error: unknown): boolean {
+  const kind = mysqlError(error, '').kind;
+  return kind === 'refused' || kind === 'auth';
 }
 
 function statementsFor(

@@ -244,4 +244,29 @@ describe.skipIf(reason !== undefined)(`the mysql sink ${reason ?? ''}`, () => {
     ]);
     expect(await query(`SELECT * FROM ${name}`)).toEqual([]);
   });
+
+  test('a probe takes a table whose columns have no default for one with the rights', async () => {
+    const name = table();
+    await exec(`CREATE TABLE ${name} (a INT, b INT NOT NULL, PRIMARY KEY (b, a))`);
+    const config = configOf({ table_name: name, write_mode: 'upsert', key: ['a', 'b'] });
+    expect(await mysqlSink.probe?.(config, testContext('/'))).toEqual([
+      { name: 'auth', status: 'pass' },
+      { name: 'schema', status: 'pass' },
+    ]);
+  });
+
+  test('a probe tells that no unique index has the columns of the key', async () => {
+    const name = table();
+    await exec(`CREATE TABLE ${name} (a INT, b INT, PRIMARY KEY (b, a))`);
+    const config = configOf({ table_name: name, write_mode: 'upsert', key: ['a'] });
+    expect(await mysqlSink.probe?.(config, testContext('/'))).toMatchObject([
+      { name: 'auth', status: 'pass' },
+      {
+        name: 'schema',
+        status: 'fail',
+        reason: `\`${name}\` has no unique index on (a), which an upsert needs`,
+        hint: expect.stringMatching(/^it has one on \(b, a\); use that as `key`/),
+      },
+    ]);
+  });
 });
