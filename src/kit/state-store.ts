@@ -3,6 +3,9 @@ import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { PartContext } from './context.ts';
 import type { ProbeFinding } from './probe.ts';
 
+/** Of stores in a database, where the document names no other table. */
+export const STATE_TABLE = 'svc_state';
+
 /**
  * Stores bookmarks. Keys match `STATE_KEY` below. In durable kinds `put` returns only when the
  * value survives a crash. Failures are `ConnectorError`s; a value that cannot be read is an error,

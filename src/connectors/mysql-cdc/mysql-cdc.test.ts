@@ -216,6 +216,22 @@ describe.skipIf(reason !== undefined)(`a run ${reason ?? ''}`, () => {
     ]);
   });
 
+  test('does not read how far runs have come, unless it is asked to', async () => {
+    const own = ['_svc_commit_token', 'svc_state'];
+    for (const name of own) await run(`CREATE TABLE IF NOT EXISTS ${name} (id int)`);
+    const start = await server.renew(SMALL);
+    for (const name of own) await run(`INSERT INTO ${name} VALUES (1)`);
+    await run(`INSERT INTO ${TABLE} VALUES (3, 'x')`);
+    const read = async (include: string[], count: number) => {
+      const config = { include_tables: include };
+      return (await readLog(server.url, { start, config, count })).records.map(
+        ({ table }) => table,
+      );
+    };
+    expect(await read([], 1)).toEqual([TABLE]);
+    expect(await read([`${DATABASE}.svc_state`], 1)).toEqual(['svc_state']);
+  });
+
   test('leaves out what was there before, where nobody needs it', async () => {
     const start = await server.renew(SMALL);
     await run(`INSERT INTO ${TABLE} VALUES (1, 'a'); UPDATE ${TABLE} SET name = 'b'`);

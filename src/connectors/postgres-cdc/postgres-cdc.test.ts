@@ -247,6 +247,29 @@ describe('a run', () => {
     expect(ordered(lsnIn(second.bookmark)) > ordered(lsnIn(first.bookmark))).toBe(true);
   });
 
+  test('does not read how far runs have come, and so ends', async () => {
+    await run(
+      `DROP TABLE IF EXISTS _svc_commit_token, svc_state; CREATE TABLE _svc_commit_token (n int); CREATE TABLE svc_state (n int);
+      ALTER PUBLICATION ${PUBLICATION} ADD TABLE _svc_commit_token, svc_state`,
+    );
+    await server.transaction([
+      'INSERT INTO _svc_commit_token VALUES (1)',
+      'INSERT INTO orders VALUES (1)',
+      'TRUNCATE svc_state, orders',
+    ]);
+    const env = testEnv();
+    // As a run does for each page, also for one without records.
+    const onPage = async (): Promise<void> => {
+      await run('INSERT INTO _svc_commit_token VALUES (1); INSERT INTO svc_state VALUES (1)');
+    };
+    const { records } = await read({ status_update_interval: 0.1 }, { env, onPage });
+    expect(records.map(({ op, table }) => [op, table])).toEqual([
+      ['insert', 'orders'],
+      ['truncate', 'orders'],
+    ]);
+    expect(env.lines.filter(({ line }) => line.includes('are left out'))).toHaveLength(2);
+  });
+
   test('tells of every table that one statement truncates', async () => {
     await run(
       `DROP TABLE IF EXISTS lines; CREATE TABLE lines (id int); ALTER PUBLICATION ${PUBLICATION} ADD TABLE lines`,

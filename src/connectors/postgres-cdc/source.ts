@@ -251,11 +251,12 @@ export class CdcSource implements Source {
 
   /** A promise only where a table is described, whose types may have to be asked for. */
   #read(bytes: Buffer, pages: TransactionPages<bigint>): Promise<void> | undefined {
-    this.#idleMs = 0;
     this.#forgetEnd();
     const message = readMessage(bytes, DATA_AT);
     if (message.kind === 'relation') return this.#learn(message.relation);
+    const given = pages.count;
     this.#apply(message, bytes.length, pages);
+    if (pages.count > given) this.#idleMs = 0;
     return undefined;
   }
 
@@ -271,6 +272,7 @@ export class CdcSource implements Source {
         if (pages.waiting === 0) this.#pageSinceMs = this.#context.env.clock.elapsedMs();
         return pages.begin(message.commit);
       case 'change':
+        if (this.#records.isOwn(message.relation)) return;
         return pages.add(
           this.#records.record(message),
           size + this.#records.frameOf(message.relation),
@@ -278,11 +280,12 @@ export class CdcSource implements Source {
         );
       case 'truncate':
         for (const id of message.relations)
-          pages.add(
-            this.#records.truncated(id),
-            this.#records.frameOf(id),
-            this.#records.schemaOf(id),
-          );
+          if (!this.#records.isOwn(id))
+            pages.add(
+              this.#records.truncated(id),
+              this.#records.frameOf(id),
+              this.#records.schemaOf(id),
+            );
         return;
       case 'commit':
         pages.commit(message.end);

@@ -1,4 +1,5 @@
 /** Which tables are read, by `include_tables` and `exclude_tables`. */
+import { isOwnTable } from '../../_cdc/own-tables.ts';
 import type { TableName } from './table-map.ts';
 
 export interface FilterConfig {
@@ -28,7 +29,7 @@ export class TableFilter {
   reads({ schema, table }: TableName): boolean {
     const name = `${schema}.${table}`;
     if (this.#included.size > 0) return this.#included.has(name);
-    return !OF_THE_SERVER.has(schema) && !this.#excluded.has(name);
+    return !OF_THE_SERVER.has(schema) && !isOwnTable(table) && !this.#excluded.has(name);
   }
 
   /** Whether a statement whose table is not known could change one that is read. */

@@ -3,6 +3,7 @@ import { mapFields, type RecordField, type RecordSchema } from '../../../kit/rec
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { Log } from '../../../lib/log.ts';
 import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import { isOwnTable } from '../../_cdc/own-tables.ts';
 import type { Decoder } from '../../_postgres/decode.ts';
 import { formatLsn } from './lsn.ts';
 import type { Message, OldTuple, Relation, SentValue } from './messages.ts';
@@ -32,6 +33,7 @@ interface Table {
   readonly changes: RecordSchema;
   /** Bytes that a record has besides its values. */
   readonly frame: number;
+  readonly isOwn: boolean;
 }
 
 type Change = Extract<Message, { kind: 'change' }>;
@@ -60,12 +62,22 @@ export class ChangeRecords {
         table: `${schema}.${table}`,
         columns: columns.map(({ name }) => name).join(', '),
       });
+    const isOwn = isOwnTable(table);
+    if (isOwn && before === undefined)
+      this.#log.info('changes of a table that holds positions of runs are left out', {
+        table: `${schema}.${table}`,
+      });
     const names = columns.reduce((sum, { name }) => sum + name.length + 4, 0);
     const frame = ENVELOPE_BYTES + schema.length + table.length + names;
     const changes = mapFields(CHANGE_SCHEMA, (field) =>
       field.type.kind === 'json' ? { ...field, inside: fields } : field,
     );
-    this.#tables.set(id, { relation, decoders, changes, frame });
+    this.#tables.set(id, { relation, decoders, changes, frame, isOwn });
+  }
+
+  /** Whether changes of the table are none of the records. */
+  isOwn(id: number): boolean {
+    return this.#table(id).isOwn;
   }
 
   frameOf(id: number): number {
