@@ -224,6 +224,18 @@ describe.skipIf(reason !== undefined)(`the mysql sink ${reason ?? ''}`, () => {
     expect(await query(`SELECT COUNT(*) AS n FROM ${name}`)).toEqual([{ n: 2 }]);
   });
 
+  test('objects that are keys of a table that it makes find their rows again', async () => {
+    const name = table();
+    const config = { table_name: name, write_mode: 'upsert', key: ['_id'] };
+    const row = (id: string, n: number): JsonObject => ({ _id: { $oid: id }, n });
+    await write(config, [[row('5f43a1c2', 1), row('5f43A1c2', 2)]]);
+    await write(config, [[row('5f43a1c2', 3)]]);
+    expect(await query(`SELECT _id, n FROM ${name} ORDER BY n`)).toEqual([
+      { _id: '{"$oid":"5f43A1c2"}', n: 2 },
+      { _id: '{"$oid":"5f43a1c2"}', n: 3 },
+    ]);
+  });
+
   test('a probe tells which right is missing', async () => {
     const name = table();
     await exec(

@@ -70,9 +70,12 @@ function typeOf({ field, type }: NewColumn, isMariadb: boolean): string {
 
 /** An index has no room for more letters. */
 const KEY_LETTERS = 191;
-const TOO_LONG_FOR_KEYS = /^(?:long|medium|tiny)?(text|blob)$/i;
+const TOO_LONG_FOR_KEYS = /^(?:(?:long|medium|tiny)?(text|blob)|json)$/i;
 
-/** Keys are told apart letter by letter, as they are at the source. */
+/**
+ * Keys are told apart letter by letter, as they are at the source. No column of JSON can be one: a key
+ * such as `{"$oid": …}` of MongoDB is stored as its text.
+ */
 function keyType(type: string): string {
   const [match, kind] = TOO_LONG_FOR_KEYS.exec(type) ?? [];
   if (match === undefined)
