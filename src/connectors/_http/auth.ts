@@ -74,10 +74,15 @@ export function auth(
   const [first, ...others] = variants;
   if (first === undefined) throw new Error('cannot happen: a connector without any login');
   const inline = z.discriminatedUnion('type', [first, ...others]);
-  return optional(withShared(inline)).meta({
+  return optional(z.preprocess(withoutLogin, withShared(inline))).meta({
     description:
       'How requests authenticate: a shared login (`ref`), or one defined here (`type` and `config`).',
   });
+}
+
+/** `none` has no fields, and may stand alone. */
+function withoutLogin(value: unknown): unknown {
+  return value === 'none' ? { type: 'none' } : value;
 }
 
 function fieldsOf(

@@ -1,6 +1,7 @@
 /** Config fields that sources of SQL databases share. */
 import { z } from 'zod';
 import { integer, optional, text } from '../../kit/schema.ts';
+import { tagged } from '../_http/fields.ts';
 
 /** For `max_connections`. */
 export function connections(fallback: number, description: string) {
@@ -21,10 +22,12 @@ export const shard = z.lazy(() =>
   }),
 );
 
+const replicationTag = tagged(['full', 'incremental']);
+
 export const replication = z.lazy(() =>
   z
     .preprocess(
-      (value) => (typeof value === 'string' ? { type: value } : (value ?? undefined)),
+      (value) => replicationTag(value) ?? undefined,
       z
         .discriminatedUnion('type', [
           z.strictObject({

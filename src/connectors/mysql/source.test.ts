@@ -134,6 +134,19 @@ describe.skipIf(reason !== undefined)(`the mysql source ${reason ?? ''}`, () => 
     }
   });
 
+  test.each<JsonValue>([
+    'full',
+    'Full',
+    null,
+    { type: 'FULL' },
+    { type: 'Incremental', column: 'id', initial_value: 0 },
+    { type: 'incremental', config: { column: 'id', initial_value: 0 } },
+  ])('%j says how it replicates', (replication) => {
+    const result = checked({ query: 'SELECT * FROM ticks', replication });
+    const isIncremental = /incremental/i.test(JSON.stringify(replication));
+    expect(result.ok && result.value.replication.type).toBe(isIncremental ? 'incremental' : 'full');
+  });
+
   test('rows that come later with the last instant are read, and none twice', async () => {
     const config = {
       query: 'SELECT * FROM ticks',

@@ -29,6 +29,11 @@ describe('tolerated spellings', () => {
     });
   });
 
+  it('read the login that is none, with its kind alone', () => {
+    expect(parsed({ auth: 'none' })).toMatchObject({ auth: { type: 'none', config: {} } });
+    expect(issuesOf({ ...base, auth: 'bearer' })).toMatchObject([{ path: 'auth' }]);
+  });
+
   it('read other names of fields, once', () => {
     const requests = [{ region: 'n' }];
     expect(parsed({ requests, request_concurrency: 4 })).toMatchObject({
