@@ -3,7 +3,7 @@ import type { Source } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import { elementsAt, elementsBelow, parseXml } from '../../lib/xml/xml-document.ts';
-import { xmlText } from '../../lib/xml/xml-text.ts';
+import { tellMisnamedEncoding, xmlText } from '../../lib/xml/xml-text.ts';
 import { answerSource } from '../_http/answer-source.ts';
 import { HttpClient, type HttpAnswer, type HttpRequest } from '../_http/client.ts';
 import { openConnections } from '../_http/connections.ts';
@@ -109,6 +109,7 @@ class XmlReader {
     const { soap, decode } = this.#setup.config;
     // Steps may begin with something else than XML.
     if (decode !== undefined && soap === undefined) return null;
+    tellMisnamedEncoding(answer.bytes, name, this.#setup.context.env.log);
     const document = parseXml(xmlText(answer.bytes, name), name);
     if (soap === undefined) return document;
     const fault = faultOf(document);

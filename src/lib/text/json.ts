@@ -147,8 +147,11 @@ const FAULTS: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
+const DEEP_HINT = 'take the record out of the source, or have it written flatter';
+
 /** What to do about it; `text` is what could not be parsed. */
 export function jsonHint(error: unknown, text: string): string | undefined {
+  if (error instanceof RangeError) return DEEP_HINT;
   if (!(error instanceof SyntaxError)) return undefined;
   const { message } = error;
   const position = /position (\d+)/.exec(message)?.[1];

@@ -1,4 +1,5 @@
 import { ConnectorError } from '../errors.ts';
+import type { Log } from '../log.ts';
 import { lineNotUtf8 } from '../text/utf8-fault.ts';
 
 /** The text of a document in the encoding that it declares, or that its first bytes show. */
@@ -24,6 +25,25 @@ export function* xmlChunks(
     const line = label.toLowerCase() === 'utf-8' ? lineNotUtf8(bytes) : undefined;
     throw notText(label, line === undefined ? name : `line ${line} of ${name}`, error);
   }
+}
+
+/**
+ * Bytes from 0x80 to 0x9F are control characters in ISO-8859-1, and letters in windows-1252. What
+ * declares the first and has them means the second, and is read so, as browsers do.
+ */
+export function tellMisnamedEncoding(
+  bytes: Uint8Array,
+  name: string,
+  log: Pick<Log, 'warn'>,
+): void {
+  const declared = encodingOf(bytes);
+  if (!/^(?:iso[-_]?8859-1|latin1|us-ascii)$/i.test(declared)) return;
+  if (!bytes.some((byte) => byte >= 0x80 && byte <= 0x9f)) return;
+  log.warn('the XML has characters that its encoding does not have: read as windows-1252', {
+    path: name,
+    declared,
+    hint: 'have `encoding="windows-1252"` or UTF-8 declared where it is written',
+  });
 }
 
 function notText(label: string, where: string, cause: unknown): ConnectorError {

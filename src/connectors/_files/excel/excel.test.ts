@@ -207,6 +207,28 @@ describe('a workbook', () => {
     );
   });
 
+  it('tells that a hidden sheet is read where none was named', () => {
+    const book = (state: string) =>
+      workbook(HEADER, {
+        others: {
+          'xl/workbook.xml': `<workbook ${MAIN} xmlns:r="${RELATIONS}"><sheets><sheet name="Notes" state="${state}" r:id="r1"/><sheet name="Data" r:id="r1"/></sheets></workbook>`,
+        },
+      });
+    const told = (state: string, sheet: SheetOptions['sheet'] = {}): unknown[] => {
+      const warnings: unknown[] = [];
+      const log = { warn: (...warning: unknown[]) => void warnings.push(...warning) };
+      sheetRecords(book(state), { ...OPTIONS, sheet, log });
+      return warnings;
+    };
+    for (const state of ['hidden', 'veryHidden'])
+      expect(told(state)).toEqual([
+        expect.stringContaining('hidden'),
+        expect.objectContaining({ sheet: 'Notes', hint: expect.stringContaining('Notes, Data') }),
+      ]);
+    expect(told('visible')).toEqual([]);
+    expect(told('hidden', { name: 'Notes' })).toEqual([]);
+  });
+
   it.each<[string, Uint8Array, string]>([
     [
       'a password',

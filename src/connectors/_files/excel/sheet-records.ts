@@ -1,5 +1,6 @@
 import { ConnectorError } from '../../../lib/errors.ts';
 import { jsonText, setField, type JsonObject } from '../../../lib/text/json.ts';
+import type { Log } from '../../../lib/log.ts';
 import { sheetRows, type SheetRow } from './sheet-rows.ts';
 import { Workbook } from './workbook.ts';
 
@@ -10,6 +11,8 @@ export interface SheetOptions {
   readonly headerRow: number;
   /** Name of the file in errors. */
   readonly name: string;
+  /** Told that a hidden sheet is read. */
+  readonly log?: Pick<Log, 'warn'> | undefined;
 }
 
 /**
@@ -30,13 +33,24 @@ export function sheetRecords(bytes: Uint8Array, options: SheetOptions): JsonObje
   return below.map((cells) => recordOf(cells, names));
 }
 
-function partOf(workbook: Workbook, { sheet, name }: SheetOptions): string {
+function partOf(workbook: Workbook, { sheet, name, log }: SheetOptions): string {
   const { sheets } = workbook;
   const chosen =
     sheet.name === undefined && sheet.index === undefined
       ? sheets.find((one) => one.hasCells)
       : (sheets.find((one) => one.name === sheet.name) ?? sheets[sheet.index ?? -1]);
-  if (chosen?.hasCells === true) return chosen.part;
+  if (chosen?.hasCells === true) {
+    if (chosen.isHidden && sheet.name === undefined && sheet.index === undefined)
+      log?.warn('the first sheet of the workbook, which is read, is hidden', {
+        path: name,
+        sheet: chosen.name,
+        hint: `name the sheet that you mean in \`excel.sheet\`: ${sheets
+          .filter((one) => one.hasCells)
+          .map((one) => one.name)
+          .join(', ')}`,
+      });
+    return chosen.part;
+  }
   if (chosen !== undefined)
     throw new ConnectorError('data', `the sheet \`${chosen.name}\` of ${name} has no cells`, {
       hint: 'it is a chart or a dialog: choose another sheet',

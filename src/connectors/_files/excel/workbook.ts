@@ -11,6 +11,8 @@ export interface SheetEntry {
   readonly part: string;
   /** A sheet may also be a chart or a dialog. */
   readonly hasCells: boolean;
+  /** Whether people who open the workbook do not see it. */
+  readonly isHidden: boolean;
 }
 
 /** The package of a workbook (ECMA-376): a ZIP archive of XML parts that refer to each other. */
@@ -41,6 +43,7 @@ export class Workbook {
         this.sheets.push({
           name: attributes['name'] ?? '',
           part: targets.get(id)?.part ?? '',
+          isHidden: attributes['state'] === 'hidden' || attributes['state'] === 'veryHidden',
           hasCells: targets.get(id)?.type === 'worksheet',
         });
       },

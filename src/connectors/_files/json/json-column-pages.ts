@@ -53,6 +53,10 @@ class ColumnPages implements LinePageMaker {
     return this.#fill.count;
   }
 
+  get line(): number {
+    return this.#line;
+  }
+
   open(stretch: Buffer): void {
     this.#stretch = stretch;
     this.#utf8 = isUtf8(stretch);

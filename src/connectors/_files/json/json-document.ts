@@ -8,7 +8,11 @@ import {
   parseData,
   type JsonValue,
 } from '../../../lib/text/json.ts';
-import { HALF_CHARACTER, holdsHalfCharacter } from '../../../lib/text/half-character.ts';
+import {
+  HALF_CHARACTER,
+  hasHalfCharacter,
+  holdsHalfCharacter,
+} from '../../../lib/text/half-character.ts';
 import { hasHiddenMembers } from '../../../lib/text/json-literal.ts';
 import { hugeNumberIndex, jsonFaultIndex, placeIn } from '../../../lib/text/json-place.ts';
 import { ownSpelling, spellingOf } from '../../../lib/text/number-spelling.ts';
@@ -33,6 +37,45 @@ export function jsonDocument(text: string, options: DocumentOptions): Sized[] {
     return [];
   }
   const value = parsed(text, name);
+  tellDoubts(text, value, options);
+  if (Array.isArray(value))
+    return value.map((one, index) => ({ value: one, spelled: spellingOf(value, String(index)) }));
+  if (loneRecords) return [{ value, spelled: ownSpelling(value, text.trim()) }];
+  throw new ConnectorError('data', `${name} is no JSON array`, {
+    hint: 'read it as `json_lines`, or have it written as an array of records',
+  });
+}
+
+function tellDoubts(text: string, value: JsonValue, { name, log }: DocumentOptions): void {
+  try {
+    lookForDoubts(text, value, { name, log });
+  } catch (error) {
+    // The parser goes deeper than anything else.
+    if (!(error instanceof RangeError)) throw error;
+    const index = Array.isArray(value) ? value.findIndex(isTooDeep) : -1;
+    const place = index === -1 ? name : `record ${index + 1} of ${name}`;
+    const hint = jsonHint(error, text);
+    throw new ConnectorError(
+      'data',
+      `${place} ${jsonFault(error)}`,
+      hint === undefined ? {} : { hint },
+    );
+  }
+}
+
+function isTooDeep(value: JsonValue): boolean {
+  try {
+    return hasHiddenMembers('', value) && hasHalfCharacter(value) && false;
+  } catch {
+    return true;
+  }
+}
+
+function lookForDoubts(
+  text: string,
+  value: JsonValue,
+  { name, log }: Pick<DocumentOptions, 'name' | 'log'>,
+): void {
   if (typeof value === 'object' && value !== null && hasHiddenMembers(text, value))
     log.warn('an object has two members of one name: the last one counts', {
       path: name,
@@ -40,12 +83,6 @@ export function jsonDocument(text: string, options: DocumentOptions): Sized[] {
     });
   if (holdsHalfCharacter(text, value))
     log.warn(HALF_CHARACTER.one, { path: name, hint: HALF_CHARACTER.hint });
-  if (Array.isArray(value))
-    return value.map((one, index) => ({ value: one, spelled: spellingOf(value, String(index)) }));
-  if (loneRecords) return [{ value, spelled: ownSpelling(value, text.trim()) }];
-  throw new ConnectorError('data', `${name} is no JSON array`, {
-    hint: 'read it as `json_lines`, or have it written as an array of records',
-  });
 }
 
 function parsed(text: string, name: string): JsonValue {

@@ -78,3 +78,20 @@ describe('pages of JSON Lines in the bytes lane', () => {
     expect(error).toBe('line 2 of f is not UTF-8 text');
   });
 });
+
+it('a line without an end is named by its number, in every form of pages', async () => {
+  const endless = async function* (): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('1\n2\n3');
+    const block = Buffer.alloc(8 * 1024 * 1024, '3');
+    for (let blocks = 0; blocks < 17; blocks += 1) yield block;
+  };
+  const options = { name: 'in.jsonl', signal: new AbortController().signal };
+  const bounds = { records: 10, bytes: 1000 };
+  const failure = { message: 'line 3 of in.jsonl does not end within 128 MiB' };
+  await expect(async () => {
+    for await (const batch of jsonLines(endless(), options)) expect([...batch]).toHaveLength(2);
+  }).rejects.toMatchObject(failure);
+  await expect(async () => {
+    for await (const page of jsonLinePages(endless(), { ...options, bounds })) page.release();
+  }).rejects.toMatchObject(failure);
+});

@@ -20,6 +20,8 @@ export interface LinePageOptions extends LineOptions {
 /** Makes pages from lines, in one form or another. The form does not change where pages are cut. */
 export interface LinePageMaker {
   readonly count: number;
+  /** The number of the next line. */
+  readonly line: number;
   /** Number of records still to read. */
   readonly left: number;
   open(stretch: Buffer): void;
@@ -47,7 +49,7 @@ export async function* pagesOfLines(
   pages: LinePageMaker,
 ): AsyncGenerator<Page> {
   if (pages.left <= 0) return;
-  for await (const stretch of wholeLines(withoutBom(blocks), options.name)) {
+  for await (const stretch of wholeLines(withoutBom(blocks), options.name, () => pages.line)) {
     pages.open(stretch);
     while (pages.fill()) {
       options.signal.throwIfAborted();
@@ -80,6 +82,10 @@ class LinePages implements LinePageMaker {
 
   get count(): number {
     return this.#fill.count;
+  }
+
+  get line(): number {
+    return this.#line;
   }
 
   open(stretch: Buffer): void {

@@ -10,8 +10,13 @@ import type { ReadLine, Sized } from '../lines/cut-pages.ts';
 
 const LINE_FEED = 10;
 
+const MIB = 1024 * 1024;
+
 /** A line that does not end within this many bytes is refused. */
-export const MAX_LINE_BYTES = 128 * 1024 * 1024;
+export const MAX_LINE_BYTES = 128 * MIB;
+
+const LONG_LINE_HINT =
+  'the file is probably no JSON Lines: read one JSON document with the source `file` and `format: json_array`, or have each record written on a line of its own';
 
 export interface LineOptions {
   /** Name of the input in errors. */
@@ -46,7 +51,7 @@ async function* stretchesOf<T>(
 ): AsyncGenerator<Iterable<T>> {
   const state = { line: 1, byte: 0 };
   const unmarked = withoutBom(blocks, (length) => (state.byte = length));
-  for await (const stretch of wholeLines(unmarked, options.name)) {
+  for await (const stretch of wholeLines(unmarked, options.name, () => state.line)) {
     yield valuesIn(stretch, state, options);
     state.byte += stretch.length;
   }
@@ -136,7 +141,9 @@ function readLine(text: string, line: number, options: LineOptions): JsonValue {
     const hint = isDocument
       ? 'this is one JSON document on several lines: read it with the source `file` and `format: json_array`'
       : jsonHint(error, text);
-    throw new BrokenLine(jsonFault(error), line, options, hint, error);
+    // Its own sentence says it all; with the overflow as its cause another one would replace it.
+    const cause = error instanceof RangeError ? undefined : error;
+    throw new BrokenLine(jsonFault(error), line, options, hint, cause);
   }
 }
 
@@ -154,7 +161,7 @@ export async function* decryptedLines(
   options: LineOptions & { readonly keys: readonly string[] },
 ): AsyncGenerator<Uint8Array> {
   let line = 1;
-  for await (const stretch of wholeLines(blocks, options.name)) {
+  for await (const stretch of wholeLines(blocks, options.name, () => line)) {
     const texts = stretch.toString('latin1').replace(/\n$/, '').split('\n');
     const plain = texts.map((text, index) =>
       text.trim() === '' ? '' : decryptLine(text, line + index, options),
@@ -206,6 +213,8 @@ class BrokenLine extends LineError {}
 export async function* wholeLines(
   blocks: AsyncIterable<Uint8Array>,
   name: string,
+  /** The number of the first line that was not handed out yet. */
+  lineAt: () => number,
 ): AsyncGenerator<Buffer> {
   let parts: Uint8Array[] = [];
   let length = 0;
@@ -217,7 +226,8 @@ export async function* wholeLines(
       if (length > MAX_LINE_BYTES)
         throw new ConnectorError(
           'data',
-          `a line of ${name} does not end within ${MAX_LINE_BYTES} bytes`,
+          `line ${lineAt()} of ${name} does not end within ${MAX_LINE_BYTES / MIB} MiB`,
+          { hint: LONG_LINE_HINT },
         );
       continue;
     }

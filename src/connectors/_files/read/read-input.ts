@@ -20,7 +20,7 @@ import type { FileReading } from './reading-blocks.ts';
 import type { Input } from './input.ts';
 import { sheetChoice, sheetRecords } from '../excel/sheet-records.ts';
 import { xmlRecords } from '../xml/xml-records.ts';
-import { xmlText } from '../../../lib/xml/xml-text.ts';
+import { tellMisnamedEncoding, xmlText } from '../../../lib/xml/xml-text.ts';
 
 /** What one run of the source carries from file to file. */
 export interface Reading {
@@ -114,7 +114,10 @@ async function* lineBatches(
   doubts.end();
 }
 
-async function* wholeFile(input: Input, { config }: Reading): AsyncGenerator<readonly JsonValue[]> {
+async function* wholeFile(
+  input: Input,
+  { config, context }: Reading,
+): AsyncGenerator<readonly JsonValue[]> {
   const { name } = input;
   if (input.format === 'xlsx') {
     const { sheet, header_row: headerRow } = config.excel;
@@ -122,11 +125,14 @@ async function* wholeFile(input: Input, { config }: Reading): AsyncGenerator<rea
       sheet: sheetChoice(sheet),
       headerRow,
       name,
+      log: context.env.log,
     });
     return;
   }
   if (input.format === 'xml') {
-    const content = xmlText(await wholeOf(input.blocks(), name), name);
+    const bytes = await wholeOf(input.blocks(), name);
+    tellMisnamedEncoding(bytes, name, context.env.log);
+    const content = xmlText(bytes, name);
     yield xmlRecords(content, { recordElement: config.xml.record_element, name });
     return;
   }

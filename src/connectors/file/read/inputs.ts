@@ -30,6 +30,13 @@ export async function inputsOf(config: FileSourceConfig, context: SourceContext)
   const inputs = files
     .filter((file) => isStable(file, config, context) && isInShare(file.path, context.share))
     .map((file) => localInput(file, base, { config, context, single }));
+  if (files.length === 0)
+    context.env.log.warn('there is no file to read: no record comes from here', {
+      path: target,
+      hint: isGlob(target)
+        ? 'check the pattern; relative paths start at the working folder of the process'
+        : 'the folder is empty; with `recursive: true` its subfolders are read too',
+    });
   return inputs.filter((input) => input !== undefined);
 }
 

@@ -296,6 +296,51 @@ describe('the file source', () => {
     expect((await failureOf(read({ path: 'b.xml' }))).message).toContain('"no-such"');
   });
 
+  it('tells that XML with characters of windows-1252 declares another encoding', async () => {
+    const text = '<?xml version="1.0" encoding="ISO-8859-1"?><r><a>#</a></r>';
+    const warned = async (byte: number): Promise<[JsonValue[], string]> => {
+      await put(
+        'a.xml',
+        Buffer.from(text, 'latin1').map((one) => (one === 0x23 ? byte : one)),
+      );
+      const context = testContext(folder);
+      const records = await read({ path: 'a.xml' }, { context });
+      return [records, context.lines.map(({ line }) => line).join('\n')];
+    };
+    expect(await warned(0x80)).toEqual([['€'], expect.stringContaining('declared=ISO-8859-1')]);
+    expect(await warned(0xe9)).toEqual([['é'], '']);
+  });
+
+  it('tells that a pattern or a folder has no file', async () => {
+    await mkdir(join(folder, 'empty'));
+    for (const path of ['*.csv', 'empty']) {
+      const context = testContext(folder);
+      expect(await read({ path }, { context })).toEqual([]);
+      expect(context.lines).toMatchObject([
+        { level: 'WARN', line: expect.stringContaining(join(folder, path)) },
+      ]);
+    }
+  });
+
+  it('says which record is nested too deeply', async () => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    await put('a.json', `[1, 2,\n${deep}]`);
+    await put('a.jsonl', `1\n${deep}\n`);
+    for (const [path, place] of [
+      ['a.json', 'record 3'],
+      ['a.jsonl', 'line 2'],
+    ] as const) {
+      const failure: unknown = await read({ path }).catch((error: unknown) => error);
+      // An overflow as its cause would be told in its place.
+      expect(failure).not.toMatchObject({ cause: expect.any(RangeError) });
+      expect(failure).toMatchObject({
+        code: 'connector_data',
+        message: `${place} of ${join(folder, path)} has values in values that are nested too deeply to be read`,
+        hint: 'take the record out of the source, or have it written flatter',
+      });
+    }
+  });
+
   it('fails on damaged Avro', async () => {
     await put('a.avro', 'not avro');
     expect(await failureOf(read({ path: 'a.avro' }))).toMatchObject({ kind: 'data' });
