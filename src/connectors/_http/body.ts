@@ -1,5 +1,5 @@
-import { ConnectorError, messageOf } from '../../lib/errors.ts';
-import { parseData, type JsonValue } from '../../lib/text/json.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import { jsonFault, parseData, type JsonValue } from '../../lib/text/json.ts';
 
 /** The largest response that is read into memory as a whole. */
 export const LONGEST_ANSWER_BYTES = 256 * 1024 * 1024;
@@ -41,9 +41,12 @@ export function jsonBody(
   try {
     return parseData(utf8(bytes));
   } catch (error) {
-    throw new ConnectorError('data', `${where} is not JSON: ${messageOf(error)}`, {
-      hint,
-      cause: error,
+    const start = utf8(bytes.subarray(0, 100)).trimStart();
+    const isPage = start.startsWith('<');
+    throw new ConnectorError('data', `${where} ${start === '' ? 'is empty' : jsonFault(error)}`, {
+      hint: isPage ? `it is HTML or XML, as login and error pages are: ${hint}` : hint,
+      // The words of the parser quote what they could not read.
+      ...(error instanceof SyntaxError ? {} : { cause: error }),
     });
   }
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
@@ -54,6 +56,16 @@ function client(options: Partial<HttpClientOptions> = {}): HttpClient {
   });
 }
 
+/** A port on which nothing listens any more. */
+async function closedPort(): Promise<number> {
+  const listening = createServer().listen(0, '127.0.0.1');
+  await once(listening, 'listening');
+  const { port } = listening.address() as AddressInfo;
+  listening.close();
+  await once(listening, 'close');
+  return port;
+}
+
 const get = (path = '/'): { method: string; url: string } => ({
   method: 'GET',
   url: `${server.url}${path}`,
@@ -99,12 +111,36 @@ describe('repeating', () => {
     await expect(
       client({ retry: { ...RETRY, maxRetries: 1 } }).send({
         method: 'GET',
-        url: 'http://127.0.0.1:1/',
+        url: `http://127.0.0.1:${await closedPort()}/`,
       }),
     ).rejects.toMatchObject({
       kind: 'connection',
+      hint: 'no server listens there; check host and port',
     });
     expect(waits).toEqual([1000]);
+  });
+
+  it('tells what the client says of a connection in plain words', async () => {
+    const failure = (url: string) =>
+      client({ retry: { ...RETRY, maxRetries: 0 } }).send({ method: 'GET', url });
+    await expect(failure('http://127.0.0.1:6667/')).rejects.toMatchObject({
+      kind: 'refused',
+      message: expect.stringContaining('web clients never send to this port'),
+    });
+    await expect(failure('http://no-such-host.invalid/')).rejects.toMatchObject({
+      kind: 'connection',
+      message: expect.stringMatching(/there is no host of this name|could not be looked up/),
+    });
+    server.respond([{ body: 'part', breaks: true }]);
+    await expect(failure(get().url)).rejects.toMatchObject({
+      kind: 'connection',
+      message: expect.stringContaining('the connection was closed before the answer was complete'),
+    });
+    server.respond([{ body: 'plain', headers: { 'content-encoding': 'gzip' } }]);
+    await expect(failure(get().url)).rejects.toMatchObject({
+      kind: 'data',
+      message: expect.stringContaining('is not compressed as its `Content-Encoding` says'),
+    });
   });
 
   it.each([

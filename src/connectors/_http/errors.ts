@@ -1,4 +1,4 @@
-import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { ConnectorError, messageOf, type ConnectorErrorKind } from '../../lib/errors.ts';
 import { kindOfStatus } from '../../lib/http/status-kind.ts';
 
 export interface StatusFailure {
@@ -59,21 +59,70 @@ export function transportError(error: unknown, method: string, url: string): Con
       },
     );
   }
-  const hint = hintOfCode(code);
-  return new ConnectorError('connection', `${method} ${url} failed: ${says.trim()}`, {
-    cause: error,
-    ...(hint === undefined ? {} : { hint }),
-  });
+  const told = FAULTS.find(([pattern]) => pattern.test(code) || pattern.test(says));
+  const { kind, why, hint } = told?.[1] ?? {};
+  return new ConnectorError(
+    kind ?? 'connection',
+    `${method} ${url} failed: ${why ?? says.trim()}`,
+    hint === undefined ? { cause: error } : { cause: error, hint },
+  );
 }
 
-function hintOfCode(code: string): string | undefined {
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'check the host name of the address';
-  if (code === 'ECONNREFUSED') return 'no server listens there; check host and port';
-  if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) {
-    return 'the certificate of the server is not trusted; add its authority with the environment variable NODE_EXTRA_CA_CERTS';
-  }
-  return undefined;
+interface Fault {
+  /** A lost connection where it is absent. */
+  readonly kind?: ConnectorErrorKind;
+  /** Where the words of the client do not say it. */
+  readonly why?: string;
+  readonly hint?: string;
 }
+
+/** By the code or the words of the client. */
+const FAULTS: readonly (readonly [RegExp, Fault])[] = [
+  [
+    /^bad port$/,
+    {
+      kind: 'refused',
+      why: 'web clients never send to this port, which belongs to another protocol (Fetch standard, bad ports)',
+      hint: 'let the service listen on another port, or put a proxy in front of it',
+    },
+  ],
+  [
+    /^ENOTFOUND$/,
+    { why: 'there is no host of this name', hint: 'check the host name of the address' },
+  ],
+  [
+    /^EAI_AGAIN$/,
+    {
+      why: 'the host name could not be looked up',
+      hint: 'check the host name of the address, and the name server of this machine',
+    },
+  ],
+  [
+    /^ECONNREFUSED$/,
+    { why: 'connection refused', hint: 'no server listens there; check host and port' },
+  ],
+  [
+    /^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$|^(?:other side closed|terminated)$/,
+    {
+      why: 'the connection was closed before the answer was complete',
+      hint: 'look at the log of the server or of what stands before it, then run again; `max_retries` repeats requests',
+    },
+  ],
+  [
+    /^Z_|^ERR_BROTLI/,
+    {
+      kind: 'data',
+      why: 'the answer is not compressed as its `Content-Encoding` says',
+      hint: 'have the server mended; the header `Accept-Encoding: identity` asks it for none',
+    },
+  ],
+  [
+    /CERT|SELF_SIGNED|UNABLE_TO_VERIFY/,
+    {
+      hint: 'the certificate of the server is not trusted; add its authority with the environment variable NODE_EXTRA_CA_CERTS',
+    },
+  ],
+];
 
 /** How long an answer may take. */
 export interface AnswerTime {

@@ -54,6 +54,9 @@ export async function followRedirects(
   throw new ConnectorError(
     'refused',
     `${first.method} ${rules.show(first.url)} was redirected more than ${MOST_HOPS} times`,
+    {
+      hint: 'the server sends the request in a circle, often for want of a login: check the address and `auth`',
+    },
   );
 }
 
