@@ -27,7 +27,7 @@ export async function readSchedules(
     canonicalPath: canonicalPaths(env.cwd),
     ...(profile === undefined || profile === '' ? {} : { profile }),
   };
-  const documents = documentsOfFolder(folder, (path) => composeFile(path, loading).tree);
+  const documents = documentsOfFolder(folder, (path) => composeFile(path, loading));
   return loadFolder(documents, services);
 }
 

@@ -20,11 +20,16 @@ export async function loadToPlan<T>(
   try {
     return await load();
   } catch (error) {
-    if (!(error instanceof UnfilledError) || isFull(error.issues)) throw error;
-    const { issues, stage, document } = error;
-    const others = otherFaults(document, parts, options);
-    throw new ConfigError(withPlaces([...issues, ...others], document.locate), { stage });
+    throw withOtherFaults(error, parts, options);
   }
+}
+
+/** What a document was refused for, and what else is wrong with it. */
+export function withOtherFaults(error: unknown, parts: Parts, options: PlanOptions): unknown {
+  if (!(error instanceof UnfilledError) || isFull(error.issues)) return error;
+  const { issues, stage, document } = error;
+  const others = otherFaults(document, parts, options);
+  return new ConfigError(withPlaces([...issues, ...others], document.locate), { stage });
 }
 
 function otherFaults(document: Document, parts: Parts, options: PlanOptions): readonly Issue[] {

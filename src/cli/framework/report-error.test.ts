@@ -57,6 +57,17 @@ describe('a document that cannot be used', () => {
     );
   });
 
+  it('is not blamed for what is wrong in another file', () => {
+    const sample = { code: 'bad_json', path: '', message: 'is not JSON', file: 'sample.jsonl' };
+    const document = path.join(cwd, 'headgate.yaml');
+    expect(told(new ConfigError([sample]), { document })).toMatch(
+      /^error: sample\.jsonl cannot be used: 1 problem\n/,
+    );
+    expect(told(new ConfigError([sample, ISSUE]), { document })).toMatch(
+      /^error: headgate\.yaml cannot be used: 2 problems\n/,
+    );
+  });
+
   it('is shown with a caret to somebody who watches', () => {
     writeFileSync(path.join(cwd, 'headgate.yaml'), 'a: 1\nsink:\n\t    write_mode: upsrt\n');
     const text = told(new ConfigError([ISSUE]), {

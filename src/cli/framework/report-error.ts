@@ -45,8 +45,12 @@ function hintOf(error: unknown): string | undefined {
 }
 
 function reportIssues(error: ConfigError, options: ReportOptions): void {
-  const { terminal, document = error.issues[0]?.file } = options;
-  const name = document === undefined ? 'the document' : shortPath(document, options.cwd);
+  const { terminal } = options;
+  // What is at fault may be another file than the document: a sample, or one that it includes.
+  const files = new Set(error.issues.map(({ file }) => file ?? options.document));
+  const [only] = files;
+  const named = files.size === 1 ? only : (options.document ?? error.issues[0]?.file);
+  const name = named === undefined ? 'the document' : shortPath(named, options.cwd);
   const problems = error.issues.length === 1 ? '1 problem' : `${error.issues.length} problems`;
   terminal.note(`${terminal.paint('red', 'error:')} ${name} cannot be used: ${problems}`);
   for (const issue of error.issues) reportIssue(issue, undefined, options);

@@ -3,8 +3,8 @@
  * read.
  */
 import { extname } from 'node:path';
-import { messageOf, type Issue } from '../../lib/errors.ts';
-import { parseData, type JsonValue } from '../../lib/text/json.ts';
+import type { Issue } from '../../lib/errors.ts';
+import { jsonFault, jsonHint, parseData, type JsonValue } from '../../lib/text/json.ts';
 import { formatOf, readFileText, type ReadFile } from '../text/file-text.ts';
 import { parseFragment } from './parse.ts';
 
@@ -52,7 +52,11 @@ function linesOf(text: string, name: string): RecordsText {
     try {
       records.push(parseData(line));
     } catch (error) {
-      return faulty('bad_json', `\`${name}\`, line ${index + 1} is not JSON: ${messageOf(error)}`);
+      return faulty(
+        'bad_json',
+        `line ${index + 1} of \`${name}\` ${jsonFault(error)}`,
+        jsonHint(error, line),
+      );
     }
   }
   return { ok: true, records };

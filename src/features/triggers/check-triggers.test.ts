@@ -54,6 +54,20 @@ describe('a file of triggers', () => {
     ]);
   });
 
+  test('tells what else is wrong with a document that has a token at fault', () => {
+    const document = `version: 1
+pipeline:
+  source: {type: lines, config: {path: 'in-\${trigger.object_key}-\${env:NO_SUCH_VARIABLE}'}}
+  sink: {type: nowehre}`;
+    const files = { ...FILES, '/work/token.yaml': document };
+    const text = file(
+      'name: new, type: object_arrival, config: token.yaml, store: {type: object_store_a, bucket: b}',
+    );
+    expect(
+      refusalOf(() => checked(text, files)).issues.map(({ code, line }) => `${line} ${code}`),
+    ).toEqual(['3 missing_variable', '4 unknown_type']);
+  });
+
   test('is refused with every problem of it and of its documents, at their lines', () => {
     const text = file(
       'name: a, type: webhook, config: wrong.yaml',

@@ -2,7 +2,12 @@
 import { dirname, resolve } from 'node:path';
 import { BLOCKS } from '../../blocks/index.ts';
 import type { Document } from '../../document/document.ts';
-import { loadDocument, loadDocumentFile, type FileOptions } from '../../document/load.ts';
+import {
+  loadDocument,
+  loadDocumentFile,
+  UnfilledError,
+  type FileOptions,
+} from '../../document/load.ts';
 import { stepsOf } from '../../document/parse/steps.ts';
 import { withPlaces, type Locate } from '../../document/text/locate.ts';
 import type { Parts } from '../../kit/parts.ts';
@@ -11,6 +16,7 @@ import type { VariableAccess } from '../../lib/access.ts';
 import { ConfigError, type Issue } from '../../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
+import { withOtherFaults } from '../../plan/load-to-plan.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import { readTriggerFile, type Trigger } from './trigger-file.ts';
 import { tokensOf, unknownTokens, withExamples } from './trigger-tokens.ts';
@@ -44,7 +50,7 @@ export function checkTriggers(file: string, options: CheckOptions): CheckedTrigg
     if (target.kind === 'template') continue;
     const place = placeOf(trigger, target.document, { file, locate });
     try {
-      const loaded = loadOf(target.document, place.file, options);
+      const loaded = loadOf(trigger, target.document, { file: place.file, options });
       warnings.push(...checkDocument(trigger, loaded, { place, options }));
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
@@ -109,6 +115,23 @@ function checkDocument(
 }
 
 function loadOf(
+  trigger: Trigger,
+  document: string | JsonObject,
+  { file, options }: { readonly file: string; readonly options: CheckOptions },
+): Document {
+  try {
+    return readDocument(document, file, options);
+  } catch (error) {
+    if (!(error instanceof UnfilledError)) throw error;
+    const { issues, stage, document: unfilled } = error;
+    const tree = withExamples(unfilled.tree, tokensOf(trigger));
+    throw withOtherFaults(new UnfilledError(issues, stage, { ...unfilled, tree }), options.parts, {
+      cpus: options.cpus,
+    });
+  }
+}
+
+function readDocument(
   document: string | JsonObject,
   file: string,
   { reading, variableAccess }: CheckOptions,

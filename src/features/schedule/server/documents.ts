@@ -2,7 +2,9 @@
 import { readdirSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
 import type { ScheduleSpec } from '../../../blocks/schedule/schema.ts';
+import type { Composed } from '../../../document/compose/compose.ts';
 import { parseText } from '../../../document/parse/parse.ts';
+import type { Locate } from '../../../document/text/locate.ts';
 import { AppError, ConfigError, RefusedError, type Issue } from '../../../lib/errors.ts';
 import { fileFault } from '../../../lib/files/file-fault.ts';
 import { stringifyJson, type JsonObject } from '../../../lib/text/json.ts';
@@ -17,6 +19,8 @@ export interface ScheduleDocument {
   readonly name: string;
   readonly source: ScheduleView['source'];
   readonly tree: JsonObject;
+  /** Finds places in its file. */
+  readonly locate?: Locate;
 }
 
 export interface UsableSchedule extends ReadSchedule {
@@ -42,15 +46,15 @@ const EXTENSIONS = ['.yaml', '.yml', '.json'];
  */
 export function documentsOfFolder(
   folder: string,
-  compose: (path: string) => JsonObject,
+  compose: (path: string) => Pick<Composed, 'tree' | 'locate'>,
 ): ScheduleDocument[] {
   const issues: Issue[] = [];
   const documents = filesOf(folder).flatMap((file): ScheduleDocument[] => {
     const path = join(folder, file);
     try {
-      const tree = compose(path);
+      const { tree, locate } = compose(path);
       if (tree['schedule'] != null)
-        return [{ name: nameOf(file), source: { kind: 'document', path }, tree }];
+        return [{ name: nameOf(file), source: { kind: 'document', path }, tree, locate }];
       issues.push({ ...WITHOUT_SCHEDULE, file: path });
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
@@ -154,7 +158,9 @@ export async function loadFolder(
       } catch (error) {
         if (!(error instanceof ConfigError)) throw error;
         const file = document.source.kind === 'document' ? document.source.path : document.name;
-        issues.push(...error.issues.map((issue) => ({ ...issue, file })));
+        // The worker read the document as one text, whose lines are not those of the file.
+        for (const { line: _line, column: _column, ...issue } of error.issues)
+          issues.push({ ...issue, file, ...document.locate?.(issue.path) });
         return { ...document, read: undefined, problem: error.message };
       }
     }),

@@ -2,6 +2,7 @@ import { blockOf } from '../../../blocks/define-block.ts';
 import { BLOCKS } from '../../../blocks/index.ts';
 import { scheduleBlock } from '../../../blocks/schedule/index.ts';
 import type { ScheduleSpec } from '../../../blocks/schedule/schema.ts';
+import { loadToPlan } from '../../../plan/load-to-plan.ts';
 import { planDocument } from '../../../plan/plan-document.ts';
 import { outsideOf, readDocument } from '../../../runs/planning/open-document.ts';
 import { notifiedPlanOf } from '../../../runs/planning/plan-summary.ts';
@@ -38,12 +39,15 @@ export const scheduleJob = defineJob({
     isRepeatable: true,
   },
   execute: async ({ document, keeps_secrets: keepSecrets }, context): Promise<ReadSchedule> => {
-    const { document: read, isNamed } = await readDocument(document, context.env, {
-      ...outsideOf(context),
-      blocks: OTHER_BLOCKS,
-      ...(keepSecrets ? { keepSecrets } : {}),
-    });
-    const plan = planDocument(read, context.parts, { cpus: context.cpus });
+    const { parts, cpus } = context;
+    const load = () =>
+      readDocument(document, context.env, {
+        ...outsideOf(context),
+        blocks: OTHER_BLOCKS,
+        ...(keepSecrets ? { keepSecrets } : {}),
+      });
+    const { document: read, isNamed } = await loadToPlan(load, parts, { cpus });
+    const plan = planDocument(read, parts, { cpus });
     return {
       pipeline: plan.name,
       isNamed,
