@@ -33,7 +33,8 @@ function recordType(type: Api.DuckDBType): RecordType {
     case Id.MAP:
       return {
         kind: 'map',
-        key: recordType(type.keyType),
+        // In a record they are the names of fields.
+        key: { kind: 'utf8' },
         value: recordType(type.valueType),
       };
     case Id.STRUCT:

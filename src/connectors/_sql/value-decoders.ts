@@ -2,7 +2,8 @@
 import { ConnectorError } from '../../lib/errors.ts';
 import { exactNumber } from '../../lib/text/exact-number.ts';
 import { withSourceText } from '../../lib/text/json-literal.ts';
-import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { parseData, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { noteSpelling } from '../../lib/text/number-spelling.ts';
 
 export type BigNumbers = 'fail' | 'string';
 
@@ -39,9 +40,16 @@ export function jsonDecoder({
   isRespelled,
 }: JsonDecoding): (text: string) => JsonValue {
   let isReplaced = false;
-  const reviver = (_key: string, value: unknown, context?: { source?: string }): unknown => {
+  const reviver = function (
+    this: object,
+    key: string,
+    value: unknown,
+    context?: { source?: string },
+  ): unknown {
     if (typeof value !== 'number' || context?.source === undefined) return value;
     const exact = exactNumber(value, context.source);
+    if (typeof exact === 'number' && String(exact) !== context.source)
+      noteSpelling(this, key, context.source);
     if (exact !== undefined) return exact;
     isReplaced = true;
     if (bigNumbers === 'string') return context.source;
@@ -57,7 +65,7 @@ export function jsonDecoder({
     isReplaced = false;
     const value = MAY_BE_BIG.test(text)
       ? (JSON.parse(text, reviver) as JsonValue)
-      : (JSON.parse(text) as JsonValue);
+      : parseData(text);
     if (value === null) return withSourceText(value, text);
     return !isReplaced && isRespelled(value, text) ? withSourceText(value, text) : value;
   };

@@ -11,7 +11,6 @@ import {
 } from '../../lib/sql/duckdb.ts';
 import { Gate } from '../../lib/gate.ts';
 import { jsonText, type JsonValue } from '../../lib/text/json.ts';
-import { documentText } from '../../lib/text/json-literal.ts';
 import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
@@ -35,7 +34,7 @@ import { pathOf, type DuckdbSinkConfig } from './config.ts';
 import { withRefusedRow } from '../_sql/refused-row.ts';
 import { arrayFault } from '../../kit/array-shapes.ts';
 import { roundingOf } from './rounding.ts';
-import { fromText, isNested } from '../../lib/sql/duckdb-from-text.ts';
+import { fromText, textFor } from '../../lib/sql/duckdb-from-text.ts';
 import { columnLine, DUCKDB_TYPES } from './new-column.ts';
 import { duplicateKey, placeRefusal } from './refused-value.ts';
 import { readColumns, readKeys } from './schema.ts';
@@ -205,8 +204,7 @@ function fill(
 ): Promise<void> {
   const toText = (value: JsonValue, { sqlType }: LiveColumn): string | null => {
     if (value === null) return null;
-    const isDocument = !finished && (sqlType === 'JSON' || isNested(sqlType));
-    const text = isDocument ? documentText(value) : jsonText(value);
+    const text = finished ? jsonText(value) : textFor(value, sqlType);
     return DATES.test(sqlType) ? text.replaceAll(ERA_BEFORE, '$<day> (BC)$<clock>') : text;
   };
   return fillDuckdbTable(

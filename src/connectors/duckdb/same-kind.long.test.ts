@@ -18,25 +18,101 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   TINYINT: ['-128', '127'],
   BIGINT: ['9007199254740993', '-9223372036854775808'],
   UBIGINT: ['18446744073709551615', '0'],
-  HUGEINT: ['170141183460469231731687303715884105727', '1'],
-  FLOAT: ['0.1', "'NaN'", "'-Infinity'", '16777216', '-0.0'],
-  DOUBLE: ['2.0', '0.1', "'NaN'", "'Infinity'", '1e300', '-0.0'],
+  SMALLINT: ['-32768', '32767'],
+  INTEGER: ['-2147483648', '2147483647'],
+  UTINYINT: ['0', '255'],
+  USMALLINT: ['0', '65535'],
+  UINTEGER: ['0', '4294967295'],
+  HUGEINT: [
+    '170141183460469231731687303715884105727',
+    '-170141183460469231731687303715884105728',
+    '1',
+  ],
+  UHUGEINT: ['340282366920938463463374607431768211455', '0'],
+  BIGNUM: [`'${'9'.repeat(60)}'`, `'-${'1'.repeat(40)}'`, "'0'"],
+  FLOAT: ['0.1', "'NaN'", "'-Infinity'", '16777216', '-0.0', '1e-45', '3.4028235e38'],
+  DOUBLE: ['2.0', '0.1', "'NaN'", "'Infinity'", '1e300', '-0.0', '5e-324', '9007199254740993'],
   'DECIMAL(5,2)': ['1.10', '-999.99', '2'],
+  'DECIMAL(18,0)': ['999999999999999999', '-1'],
+  'DECIMAL(38,38)': ['0.00000000000000000000000000000000000001', '-0.5'],
   'DECIMAL(38,10)': ['1234567890123456789012345678.0000000001'],
-  VARCHAR: ["'1.10'", "''", "'null'", "' 12'", '\'{"a": 1}\'', "'it''s'"],
+  VARCHAR: [
+    "'1.10'",
+    "''",
+    "'null'",
+    "' 12'",
+    '\'{"a": 1}\'',
+    "'it''s'",
+    "chr(65279) || 'x'",
+    "'a' || chr(0) || 'b'",
+    "'😀 e' || chr(769)",
+    'chr(65533)',
+    "'\\ud800'",
+    "'AP8='",
+    "'NaN'",
+  ],
   BLOB: ["'\\x00\\xFF'::BLOB", "''::BLOB", "'AP8='::BLOB"],
-  DATE: ["'2024-02-29'", "'0044-03-15 (BC)'", "'infinity'", "'12024-01-01'"],
-  TIME: ["'07:08:09.000001'", "'00:00:00'"],
-  TIMETZ: ["'07:08:09+02'"],
-  TIMESTAMP: ["'2024-05-06 07:08:09.123456'", "'infinity'"],
-  TIMESTAMP_S: ["'2024-05-06 07:08:09'"],
-  TIMESTAMP_MS: ["'2024-05-06 07:08:09.123'"],
-  TIMESTAMP_NS: ["'2024-05-06 07:08:09.123456789'"],
-  TIMESTAMPTZ: ["'2024-05-06 07:08:09.5+02'"],
-  INTERVAL: ["'1 day 2 hours'", "'-1 month'"],
-  UUID: ["'0189c0de-0000-7000-8000-000000000000'"],
+  DATE: [
+    "'2024-02-29'",
+    "'0044-03-15 (BC)'",
+    "'infinity'",
+    "'-infinity'",
+    "'12024-01-01'",
+    "'5877642-06-25 (BC)'",
+    "'5881580-07-10'",
+  ],
+  TIME: ["'07:08:09.000001'", "'00:00:00'", "'24:00:00'", "'23:59:59.999999'"],
+  TIME_NS: ["'07:08:09.123456789'", "'00:00:00'"],
+  TIMETZ: ["'07:08:09+02'", "'00:00:00.000001-15:59:59'", "'24:00:00+15:59:59'"],
+  TIMESTAMP: [
+    "'2024-05-06 07:08:09.123456'",
+    "'infinity'",
+    "'-infinity'",
+    "'0044-03-15 (BC) 00:00:00'",
+    "'294247-01-10 04:00:54.775806'",
+    "'290309-12-22 (BC) 00:00:00'",
+    "'1969-12-31 23:59:59.999999'",
+  ],
+  TIMESTAMP_S: [
+    "'2024-05-06 07:08:09'",
+    "'infinity'",
+    "'0001-01-01 00:00:00'",
+    "'12024-01-01 00:00:00'",
+  ],
+  TIMESTAMP_MS: [
+    "'2024-05-06 07:08:09.123'",
+    "'-infinity'",
+    "'1969-12-31 23:59:59.999'",
+    "'0044-03-15 (BC) 00:00:00.001'",
+  ],
+  TIMESTAMP_NS: [
+    "'2024-05-06 07:08:09.123456789'",
+    "'infinity'",
+    "'1969-12-31 23:59:59.999999999'",
+    "'1677-09-22 00:00:00'",
+    "'2262-04-11 23:47:16.854775806'",
+  ],
+  TIMESTAMPTZ: [
+    "'2024-05-06 07:08:09.5+02'",
+    "'infinity'",
+    "'-infinity'",
+    "'0044-03-15 (BC) 00:00:00+00'",
+    "'12024-12-31 23:59:59.999999+00'",
+  ],
+  INTERVAL: [
+    "'1 day 2 hours'",
+    "'-1 month'",
+    "'0 seconds'",
+    "'-1 month 3 days -00:00:00.000001'",
+    "'178000000 years'",
+  ],
+  UUID: [
+    "'0189c0de-0000-7000-8000-000000000000'",
+    "'ffffffff-ffff-ffff-ffff-ffffffffffff'",
+    "'00000000-0000-0000-0000-000000000000'",
+  ],
   JSON: ['\'{"b": 1.0,  "a": 9007199254740993}\'', "'null'", '\'"x"\'', "'1.10'"],
-  BIT: ["'0101'"],
+  BIT: ["'0101'", "'0'", "'111111111'"],
   "ENUM('a', 'b c')": ["'a'", "'b c'"],
   'INTEGER[]': ['[1, NULL, 3]', '[]'],
   'BLOB[]': ["['\\x00'::BLOB, NULL]"],
@@ -58,7 +134,23 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   ],
   'DECIMAL(4,2)[]': ['[1.50, 2]'],
   'TIMESTAMP[]': ["['2024-05-06 07:08:09.5'::TIMESTAMP]"],
-  'INTEGER[2]': ['[1, 2]'],
+  'INTEGER[2]': ['[1, 2]', '[NULL, 0]'],
+  'DOUBLE[]': ["['NaN'::DOUBLE, -0.0, NULL, 'Infinity'::DOUBLE]"],
+  // Without negative zero: the engine itself loses that of an array behind ON CONFLICT.
+  'FLOAT[3]': ["[0.1::FLOAT, 'NaN'::FLOAT, 1e-45::FLOAT]"],
+  'HUGEINT[]': ['[170141183460469231731687303715884105727, NULL]'],
+  'DATE[]': ["['infinity'::DATE, '0044-03-15 (BC)'::DATE]"],
+  'TIMESTAMP_NS[]': ["['2024-05-06 07:08:09.123456789'::TIMESTAMP_NS, NULL]"],
+  'INTERVAL[]': ["['1 day 2 hours'::INTERVAL, NULL]"],
+  'JSON[]': ['[\'{"b": 1.0,  "a": null}\'::JSON, \'null\'::JSON, NULL]'],
+  'VARCHAR[][]': ["[['a', NULL], NULL, [], ['']]"],
+  'STRUCT(t TIMETZ, j JSON, d DECIMAL(38,10), x BIGINT)': [
+    "{'t': '07:08:09+02'::TIMETZ, 'j': '1.0'::JSON, 'd': 0.0000000001, 'x': 9007199254740993}",
+  ],
+  'MAP(DATE, DOUBLE)': ["MAP {'2024-01-01'::DATE: 'NaN'::DOUBLE, '0044-03-15 (BC)'::DATE: -0.0}"],
+  'MAP(VARCHAR, MAP(VARCHAR, INTEGER[]))': [
+    "MAP {'': MAP {'b': [1], 'a': NULL}, '__proto__': NULL}",
+  ],
   'STRUCT(a INTEGER, "b c" VARCHAR[])': [
     "{'a': 1, 'b c': ['1.10', NULL]}",
     "{'a': NULL, 'b c': []}",
@@ -78,7 +170,17 @@ const column = fc.constantFrom(...Object.keys(VALUES)).chain((type) =>
 );
 const table = fc.array(column, { minLength: 1, maxLength: 6 });
 
+const MASKS_NOTHING: JsonObject = {
+  rules: [{ match: { fields: ['nothing'] }, action: { type: 'hash' } }],
+};
+const CONTRACT: JsonObject = {
+  version: '1',
+  on_breach: 'fail',
+  fields: [{ name: 'id', type: 'integer' }],
+};
+const KEEPS_ALL = { type: 'filter', config: { path: 'id', op: 'exists' } };
 const KEYED = { write_mode: 'upsert', key: ['id'] };
+const MARKED = { ...KEYED, delete_marker: { field: 'gone', values: ['y'] } };
 interface Way {
   /** They are asked for; records go without them. */
   readonly threads?: true;
@@ -87,6 +189,10 @@ interface Way {
   readonly limit?: number;
   readonly batch?: number;
   readonly graph?: JsonObject;
+  /** Other blocks of the pipeline. */
+  readonly more?: JsonObject;
+  /** The table exists, with the same columns. */
+  readonly isThere?: true;
 }
 const GRAPH: JsonObject = {
   nodes: {
@@ -118,8 +224,32 @@ const ways: Readonly<Record<string, Way>> = {
     batch: 2,
   },
   overwrite: { sink: { write_mode: 'overwrite' } },
+  'overwrite behind a filter': {
+    sink: { write_mode: 'overwrite' },
+    transforms: [KEEPS_ALL],
+    batch: 2,
+  },
+  'overwrite with threads': {
+    sink: { write_mode: 'overwrite' },
+    transforms: [KEEPS_ALL],
+    threads: true,
+  },
+  'a masking rule for no field': { more: { masking: MASKS_NOTHING } },
+  'a masking rule for no field, with threads': { more: { masking: MASKS_NOTHING }, threads: true },
+  'a contract for another field': { more: { contract: CONTRACT } },
+  'a table that is there': { isThere: true },
+  'a table that is there, behind a filter': { isThere: true, transforms: [KEEPS_ALL], batch: 2 },
+  'overwrite of a table that is there': { isThere: true, sink: { write_mode: 'overwrite' } },
   'a limit': { limit: 100 },
+  'a limit that cuts': { limit: 2 },
+  'a limit that cuts behind a filter': { limit: 2, transforms: [KEEPS_ALL] },
   upsert: { sink: KEYED },
+  'an upsert with a marker': { sink: MARKED },
+  'an upsert with a marker, with threads': {
+    sink: MARKED,
+    transforms: [KEEPS_ALL],
+    threads: true,
+  },
 };
 
 interface Opened {
@@ -155,7 +285,7 @@ async function withDatabases(work: (from: Opened, into: Opened) => Promise<void>
 function documentOf(
   from: string,
   into: string,
-  { sink, transforms, batch, graph }: Way,
+  { sink, transforms, batch, graph, more }: Way,
 ): JsonObject {
   const source = { database: from, query: 'SELECT * FROM t ORDER BY id' };
   return {
@@ -166,6 +296,7 @@ function documentOf(
       },
       ...(transforms === undefined ? {} : { transforms }),
       ...graph,
+      ...more,
       sink: {
         type: 'duckdb',
         config: { database: into, table_name: 't', column_mapping: 'auto_map', ...sink },
@@ -189,38 +320,76 @@ interface Made {
   readonly values: readonly string[];
 }
 
-const ROWS = [0, 1, 2, 3, 4];
-
 async function copied(columns: readonly Made[], way: Way): Promise<void> {
   await withDatabases(async (from, into) => {
     const lines = columns.map(({ type }, index) => `c${index} ${type}`);
-    const rows = ROWS.map(
-      (row) => `(${[row, ...columns.map(({ values }) => values[row] ?? 'NULL')].join(', ')})`,
+    const length = Math.max(...columns.map(({ values }) => values.length));
+    const rows = Array.from(
+      { length },
+      (_, row) => `(${[row, ...columns.map(({ values }) => values[row] ?? 'NULL')].join(', ')})`,
     );
-    await from.ask(
-      `CREATE TABLE t (id INTEGER, ${lines.join(', ')})`,
-      `INSERT INTO t VALUES ${rows.join(', ')}`,
-    );
+    const create = `CREATE TABLE t (id INTEGER, ${lines.join(', ')})`;
+    if (way.isThere === true) await into.ask(create);
+    await from.ask(create, `INSERT INTO t VALUES ${rows.join(', ')}`);
     const plan = planOfTree(documentOf(from.path, into.path, way));
     const outcome = await run(plan, {
       ...(way.limit === undefined ? {} : { limit: way.limit }),
       ...(way.threads === undefined ? {} : { threads: 1, threadsFromBytes: 0 }),
     });
     expect(outcome.error).toBeNull();
+    if (way.limit !== undefined) await from.ask(`DELETE FROM t WHERE id >= ${way.limit}`);
     expect(await digest(into)).toEqual(await digest(from));
   });
 }
 
-test('all types at once', async () => {
-  const all = Object.entries(VALUES).map(([type, values]) => ({ type, values }));
-  await copied(all, {});
+test.each(Object.entries(ways))('all types at once, through %s', async (_name, way) => {
+  await copied(
+    Object.entries(VALUES).map(([type, values]) => ({ type, values })),
+    way,
+  );
 });
 
 test.each(Object.entries(ways))('through %s', async (_name, way) => {
   await fc.assert(
     fc.asyncProperty(table, (columns) => copied(columns, way)),
-    { numRuns: way.threads === true ? 4 : 8 },
+    { numRuns: way.threads === true ? 2 : 4 },
   );
+});
+
+/** What a record in JSON Lines cannot say, or says in another order, is left out. */
+const NOT_IN_JSON = /JSON|HUGEINT|^DECIMAL\(38,38\)/;
+const FIELDS = Object.entries(VALUES).filter(([type]) => !NOT_IN_JSON.test(type));
+
+test.each([
+  ['parquet', FIELDS.filter(([type]) => !/DATE|TIMESTAMP/.test(type))],
+  [
+    'jsonl',
+    [...FIELDS, ['STRUCT(j JSON, l JSON[])', [`{'j': '1.0', 'l': ['[1.50,{"b":1e5}]', NULL]}`]]],
+  ],
+] as const)('through a file of %s and back', async (kind, types) => {
+  await withDatabases(async (from, into) => {
+    const columns = types.map(([type, values], index) => ({ name: `c${index}`, type, values }));
+    const lines = columns.map(({ name, type }) => `${name} ${type}`);
+    const length = Math.max(...columns.map(({ values }) => values.length));
+    const rows = Array.from(
+      { length },
+      (_, row) => `(${[row, ...columns.map(({ values }) => values[row] ?? 'NULL')].join(', ')})`,
+    );
+    const create = `CREATE TABLE t (id INTEGER, ${lines.join(', ')})`;
+    await into.ask(create);
+    await from.ask(create, `INSERT INTO t VALUES ${rows.join(', ')}`);
+    const path = join(folder, `${(files += 1)}.${kind}`);
+    const file = kind === 'jsonl' ? { path } : { destination: { type: 'local_path', path } };
+    const again = kind === 'jsonl' ? { path } : { source: { type: 'local_path', path } };
+    const query = { database: from.path, query: 'SELECT * FROM t ORDER BY id' };
+    const written = { database: into.path, table_name: 't', column_mapping: 'auto_map' };
+    for (const pipeline of [
+      { source: { type: 'duckdb', config: query }, sink: { type: kind, config: file } },
+      { source: { type: kind, config: again }, sink: { type: 'duckdb', config: written } },
+    ])
+      expect((await run(planOfTree({ pipeline }))).error).toBeNull();
+    expect(await digest(into)).toEqual(await digest(from));
+  });
 });
 
 test('`cast: float` makes a DOUBLE column, whatever the values', async () => {

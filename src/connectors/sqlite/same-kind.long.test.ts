@@ -30,13 +30,39 @@ const TYPES = [
   'BOOLEAN',
   'DATETIME',
   'JSON',
+  'FLOATING POINT',
+  'UNSIGNED BIG INT',
+  'TEXT COLLATE NOCASE',
 ];
 const value: fc.Arbitrary<SQLInputValue> = fc.oneof(
   fc.constantFrom('1.10', '1e5', 'null', 'true', ' 12', '"x"', '{"a": 1}', '[1,  2]', '007', ''),
+  fc.constantFrom(
+    '\ufeffx',
+    'a\u0000b',
+    '\u0000',
+    '😀',
+    'e\u0301',
+    '-0',
+    '0x10',
+    '1_000',
+    '1.0',
+    '1e400',
+  ),
+  fc.constantFrom(
+    '9007199254740993',
+    '0.1234567890123456789',
+    '-0.0',
+    '+1',
+    '[',
+    '[1.50]',
+    '"\\ud800"',
+  ),
   fc.string({ maxLength: 6 }),
+  fc.string({ unit: 'binary', maxLength: 6 }),
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
   fc.integer({ min: -3, max: 3 }).map(BigInt),
-  fc.constantFrom(1e16, 1, -0, 0.1, 9.1e300, 2 ** 53, Infinity, -Infinity),
+  fc.constantFrom(1e16, 1, -0, 0.1, 9.1e300, 2 ** 53, 2 ** 63, 5e-324, Infinity, -Infinity),
+  fc.constantFrom(2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n ** 63n - 1n, -(2n ** 63n)),
   fc.double({ noNaN: true }),
   fc.uint8Array({ maxLength: 5 }),
   fc.constant(null),
@@ -51,6 +77,14 @@ const table = fc.array(fc.constantFrom(...TYPES), { minLength: 1, maxLength: 5 }
   }),
 );
 
+const MASKS_NOTHING: JsonObject = {
+  rules: [{ match: { fields: ['nothing'] }, action: { type: 'hash' } }],
+};
+const CONTRACT: JsonObject = {
+  version: '1',
+  on_breach: 'fail',
+  fields: [{ name: 'id', type: 'integer' }],
+};
 const KEEPS_ALL = { type: 'filter', config: { path: 'id', op: 'exists' } };
 const KEYED = { write_mode: 'upsert', key: ['id'] };
 interface Way {
@@ -61,6 +95,10 @@ interface Way {
   readonly limit?: number;
   readonly batch?: number;
   readonly graph?: JsonObject;
+  /** Other blocks of the pipeline. */
+  readonly more?: JsonObject;
+  /** The table exists, with the same columns. */
+  readonly isThere?: true;
 }
 const GRAPH: JsonObject = {
   nodes: {
@@ -102,6 +140,29 @@ const ways: Readonly<Record<string, Way>> = {
     sink: { create_table: true },
   },
   overwrite: { sink: { write_mode: 'overwrite' } },
+  'overwrite behind a filter': {
+    sink: { write_mode: 'overwrite' },
+    transforms: [KEEPS_ALL],
+    batch: 2,
+  },
+  'overwrite with threads': {
+    sink: { write_mode: 'overwrite' },
+    transforms: [KEEPS_ALL],
+    threads: true,
+  },
+  'a marker with threads': {
+    sink: { ...KEYED, delete_marker: { field: 'gone', values: ['y'] } },
+    transforms: [KEEPS_ALL],
+    threads: true,
+  },
+  'a masking rule for no field': { more: { masking: MASKS_NOTHING } },
+  'a masking rule for no field, with threads': { more: { masking: MASKS_NOTHING }, threads: true },
+  'a contract for another field': { more: { contract: CONTRACT } },
+  'a table that is there': { isThere: true },
+  'a table that is there, behind a filter': { isThere: true, transforms: [KEEPS_ALL], batch: 2 },
+  'overwrite of a table that is there': { isThere: true, sink: { write_mode: 'overwrite' } },
+  'a limit that cuts': { limit: 2 },
+  'a limit that cuts behind a filter': { limit: 2, transforms: [KEEPS_ALL] },
   'a limit': { limit: 100 },
   upsert: { sink: KEYED },
   'an upsert with a marker': {
@@ -112,7 +173,7 @@ const ways: Readonly<Record<string, Way>> = {
 function documentOf(
   from: string,
   into: string,
-  { sink, transforms, batch, graph }: Way,
+  { sink, transforms, batch, graph, more }: Way,
 ): JsonObject {
   const source = { database_url: `sqlite:${from}`, query: 'SELECT * FROM t' };
   return {
@@ -123,6 +184,7 @@ function documentOf(
       },
       ...(transforms === undefined ? {} : { transforms }),
       ...graph,
+      ...more,
       sink: {
         type: 'sqlite',
         config: {
@@ -154,8 +216,11 @@ function fresh(): string {
   return join(folder, `${(files += 1)}.db`);
 }
 
-function tableOf(types: readonly string[], rows: readonly SQLInputValue[][]): string {
-  const path = fresh();
+function tableOf(
+  types: readonly string[],
+  rows: readonly SQLInputValue[][],
+  path = fresh(),
+): string {
   const db = new DatabaseSync(path);
   const columns = types.map((type, index) => `c${index} ${type}`);
   db.exec(`CREATE TABLE t (id INTEGER PRIMARY KEY, ${columns.join(', ')})`);
@@ -169,6 +234,7 @@ test.each(Object.entries(ways))('through %s', async (_name, way) => {
   await fc.assert(
     fc.asyncProperty(table, async ({ types, rows }) => {
       const [from, into] = [tableOf(types, rows), fresh()];
+      if (way.isThere === true) tableOf(types, [], into);
       const plan = planOfTree(documentOf(from, into, way));
       const outcome = await run(plan, {
         ...(way.limit === undefined ? {} : { limit: way.limit }),
@@ -176,7 +242,7 @@ test.each(Object.entries(ways))('through %s', async (_name, way) => {
       });
       expect(outcome.error).toBeNull();
       const names = ['id', ...types.map((_, index) => `c${index}`)];
-      expect(digest(into, names)).toEqual(digest(from, names));
+      expect(digest(into, names)).toEqual(digest(from, names).slice(0, way.limit));
     }),
     { numRuns: way.threads === true ? 6 : 25 },
   );

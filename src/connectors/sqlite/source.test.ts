@@ -57,6 +57,23 @@ describe('the sqlite source', () => {
     );
   });
 
+  test('values that a record cannot hold are told with their column, and counted', async () => {
+    const query = `SELECT 1 AS id, 9e999 AS r, CAST(x'61ff' AS TEXT) AS t, 'é' AS e
+      UNION ALL SELECT 2, -9e999, CAST(x'eda080' AS TEXT), char(65534) UNION ALL SELECT 3, 1e308, 'x', ''`;
+    for (const limit of [10, 2]) {
+      const context = testContext(folder);
+      const config = check(sqliteSource.config, { database_url: 'a.db', query, batch_size: 2 });
+      if (!config.ok) throw new Error('config');
+      await readAll(await sqliteSource.open(config.value, context), { limit });
+      expect(context.lines.map(({ level, line }) => [level, line])).toEqual([
+        ['WARN', expect.stringMatching(/a REAL is infinite: .* column=r /)],
+        ['WARN', expect.stringMatching(/a text has U\+FFFD, or bytes .* column=t /)],
+        ['WARN', expect.stringMatching(/REAL values were infinite.* values=2$/)],
+        ['WARN', expect.stringMatching(/texts had .* values=2$/)],
+      ]);
+    }
+  });
+
   test('columns have types as long as all of their values are of the declared one', async () => {
     const loose = new DatabaseSync(join(folder, 'loose.db'));
     loose.exec(`CREATE TABLE t (id INTEGER PRIMARY KEY, r REAL, f DOUBLE PRECISION, b BLOB, ok BOOL, t TEXT, n NUMERIC, d DATE);

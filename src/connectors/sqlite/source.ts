@@ -22,6 +22,7 @@ import {
   type PreparedQuery,
 } from './query.ts';
 import { describeColumns } from './schema.ts';
+import { StoredDoubts } from './stored-doubts.ts';
 import { StoredTypes } from './stored-types.ts';
 
 export function openSqliteSource(config: SqliteSourceConfig, context: SourceContext): Source {
@@ -94,6 +95,7 @@ async function* readPages(
   { config, context, request }: Reading,
 ): AsyncGenerator<Page, void> {
   const types = new StoredTypes(statement.columns());
+  const doubts = new StoredDoubts(statement.columns(), context.env.log);
   const pager = createPager({
     bounds: pageBounds(config.batch_size, context.pageBytes),
     limit: request.limit,
@@ -101,17 +103,22 @@ async function* readPages(
   });
   const toRecord = recordReader(statement);
   const rows = iterate(statement, values);
-  for (;;) {
-    context.signal.throwIfAborted();
-    const row = nextRow(rows);
-    if (row === undefined) break;
-    types.see(row);
-    const record = toRecord(row);
-    if (!pager.add(record, encodedSize(record))) continue;
-    yield pager.take();
-    if (pager.done) return;
+  try {
+    for (;;) {
+      context.signal.throwIfAborted();
+      const row = nextRow(rows);
+      if (row === undefined) break;
+      types.see(row);
+      doubts.see(row);
+      const record = toRecord(row);
+      if (!pager.add(record, encodedSize(record))) continue;
+      yield pager.take();
+      if (pager.done) return;
+    }
+    if (pager.count > 0) yield pager.take();
+  } finally {
+    doubts.end();
   }
-  if (pager.count > 0) yield pager.take();
 }
 
 /** One data set for each table, by name. */

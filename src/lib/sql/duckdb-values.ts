@@ -5,7 +5,7 @@
 import type * as Api from '@duckdb/node-api';
 import {
   jsonText,
-  parseJson,
+  parseData,
   setField,
   stringifyJson,
   type JsonObject,
@@ -44,12 +44,17 @@ function presentReader(type: Api.DuckDBType, exact: boolean): ReadValue {
     case Id.DATE:
       return dateText;
     case Id.TIMESTAMP:
-    case Id.TIMESTAMP_S:
-    case Id.TIMESTAMP_MS:
-    case Id.TIMESTAMP_NS:
       return (value) => isoText(String(value));
+    case Id.TIMESTAMP_S:
+      return (value) => timestamp(value, (value as Api.DuckDBTimestampSecondsValue).seconds);
+    case Id.TIMESTAMP_MS:
+      return (value) => timestamp(value, (value as Api.DuckDBTimestampMillisecondsValue).millis);
+    case Id.TIMESTAMP_NS:
+      return (value) => timestamp(value, (value as Api.DuckDBTimestampNanosecondsValue).nanos);
     case Id.TIMESTAMP_TZ:
       return instant;
+    case Id.BIGNUM:
+      return exact ? String : plain;
     default:
       return nestedReader(type, exact) ?? plain;
   }
@@ -93,7 +98,7 @@ function nestedReader(type: Api.DuckDBType, exact: boolean): ReadValue | undefin
 }
 
 function documentOf(text: string, exact: boolean): JsonValue {
-  const value = parseJson(text);
+  const value = parseData(text);
   if (exact && value === null) return JSON_NULL;
   return exact && stringifyJson(value) !== text ? withSourceText(value, text) : value;
 }
@@ -141,6 +146,14 @@ const MOST_DAYS = 2 ** 31 - 1;
 function dateText(value: Api.DuckDBValue): string {
   const { days } = value as Api.DuckDBDateValue;
   return Math.abs(days) === MOST_DAYS ? (days > 0 ? 'infinity' : '-infinity') : String(value);
+}
+
+const MOST_TICKS = 2n ** 63n - 1n;
+
+/** The client names the infinities of microseconds only. */
+function timestamp(value: Api.DuckDBValue, ticks: bigint): string {
+  if (ticks === MOST_TICKS) return 'infinity';
+  return ticks === -MOST_TICKS ? '-infinity' : isoText(String(value));
 }
 
 /** The shortest decimal that is this single-precision number. */

@@ -1,8 +1,7 @@
 /** The values of a field whose type is known, on their way into the analytical engine. */
 import type { DuckdbColumn } from '../../lib/sql/duckdb.ts';
-import { fromText, isNested } from '../../lib/sql/duckdb-from-text.ts';
-import { documentText } from '../../lib/text/json-literal.ts';
-import { jsonText, type JsonValue } from '../../lib/text/json.ts';
+import { fromText, textFor } from '../../lib/sql/duckdb-from-text.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { NOT_FINITE } from '../../kit/typed-values.ts';
 
 export interface TypedColumn {
@@ -50,7 +49,7 @@ export function loadTyped(
       },
       expression: cast,
     };
-  const texts = values.map((value) => textOf(value, sqlType));
+  const texts = values.map((value) => (value === null ? null : textFor(value, sqlType)));
   if (sqlType === 'TIME' || sqlType === 'TIMESTAMP' || sqlType === 'TIMESTAMPTZ') {
     const fine = texts.find((text) => text !== null && TOO_FINE.test(text));
     if (fine !== undefined)
@@ -67,9 +66,4 @@ export function loadTyped(
 function isWhole(value: JsonValue): boolean {
   if (typeof value === 'bigint') return BigInt.asIntN(64, value) === value;
   return Number.isSafeInteger(value);
-}
-
-function textOf(value: JsonValue, sqlType: string): string | null {
-  if (value === null) return null;
-  return sqlType === 'JSON' || isNested(sqlType) ? documentText(value) : jsonText(value);
 }
