@@ -379,8 +379,10 @@ test.each([
     await into.ask(create);
     await from.ask(create, `INSERT INTO t VALUES ${rows.join(', ')}`);
     const path = join(folder, `${(files += 1)}.${kind}`);
-    const file = kind === 'jsonl' ? { path } : { destination: { type: 'local_path', path } };
-    const again = kind === 'jsonl' ? { path } : { source: { type: 'local_path', path } };
+    const file: JsonObject =
+      kind === 'jsonl' ? { path } : { destination: { type: 'local_path', path } };
+    const again: JsonObject =
+      kind === 'jsonl' ? { path } : { source: { type: 'local_path', path } };
     const query = { database: from.path, query: 'SELECT * FROM t ORDER BY id' };
     const written = { database: into.path, table_name: 't', column_mapping: 'auto_map' };
     for (const pipeline of [

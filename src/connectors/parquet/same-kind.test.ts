@@ -1,5 +1,5 @@
 /** A copy of a Parquet file has the same columns and values, as the engine reads them. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -63,4 +63,24 @@ test.each([
   const outcome = await run(plan, { threads, threadsFromBytes: 0 });
   expect(outcome.invocations.map(({ error }) => error)).toEqual([null]);
   expect(await digest(into)).toEqual(await digest(from));
+});
+
+test('objects are written as deep as the engine reads them', async () => {
+  const [lines, into] = [join(folder, 'deep.jsonl'), join(folder, 'deep.parquet')];
+  const plan = planOfTree({
+    pipeline: {
+      source: { type: 'jsonl', config: { path: lines } },
+      sink: { type: 'parquet', config: { destination: { type: 'local_path', path: into } } },
+    },
+  });
+  const written = async (depth: number) => {
+    await writeFile(lines, `{"id":1,"v":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}\n`);
+    return (await run(plan)).invocations[0]?.error;
+  };
+  expect(await written(254)).toBeNull();
+  expect(await ask(`SELECT id, v IS NULL FROM '${into}'`)).toEqual([['1', false]]);
+  expect(await written(255)).toMatchObject({
+    code: 'connector_data',
+    message: expect.stringContaining('"v" is nested 256 levels deep'),
+  });
 });
