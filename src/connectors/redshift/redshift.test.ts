@@ -6,7 +6,7 @@ import { Page } from '../../kit/page.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import { check } from '../../kit/schema.ts';
 import type { WriteResult } from '../../kit/sink.ts';
-import type { JsonObject } from '../../lib/text/json.ts';
+import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { redshiftSink, redshiftSource } from './index.ts';
 import { literal } from './read/statement.ts';
 
@@ -155,7 +155,11 @@ describe('a source', () => {
     await client.query(
       `INSERT INTO ${name} VALUES (9007199254740993, '1234567890123456789012345678.0123456789', '\\x6869', '{"n": 1.10, "big": 12345678901234567890}', 0.1)`,
     );
-    expect(await read(`SELECT * FROM ${name}`)).toEqual([
+    const records = await read(`SELECT * FROM ${name}`);
+    expect(stringifyJson(records as JsonValue[])).toContain(
+      '"s":{"n":1.10,"big":12345678901234567890}',
+    );
+    expect(structuredClone(records)).toEqual([
       {
         id: 9_007_199_254_740_993n,
         v: '1234567890123456789012345678.0123456789',
