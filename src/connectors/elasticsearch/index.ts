@@ -78,6 +78,7 @@ function sinkCapabilities({
     perRow: true,
     token: false,
     rollback: 'keeps no rollback log in Elasticsearch',
+    fenced: overwrite,
     schema: 'evolve',
     flushDurable: !overwrite,
     encodings: [],

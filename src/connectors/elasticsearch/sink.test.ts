@@ -180,6 +180,41 @@ describe('an overwrite', () => {
     expect(search.indexes.get(made)?.mappings['properties']).toHaveProperty('at');
   });
 
+  it('is kept when it ends just as another run looks for what others have collected', async () => {
+    await write([{ id: 1 }], replacing);
+    const one = await opened(replacing);
+    await one.write(Page.ofRecords([{ id: 2 }]), { partial: false });
+    const other = await opened(replacing);
+    let ended: Promise<void> | undefined;
+    server.respond(async (request) => {
+      const reply = search.answer(request);
+      if (!request.path.includes('svc-ovw-*') || ended !== undefined) return reply;
+      ended = one.finish('success');
+      await ended;
+      return reply;
+    });
+    await other.write(Page.ofRecords([{ id: 3 }]), { partial: false });
+    expect(search.rows('shop')).toEqual([{ id: 2 }]);
+    await other.finish('failed');
+    expect(search.rows('shop')).toEqual([{ id: 2 }]);
+    for (const sink of [one, other]) await sink.close();
+    expect([...search.indexes.keys()].filter((name) => name.endsWith('-ticket'))).toEqual([]);
+  });
+
+  it('shows nothing when another run has dropped its ticket, whatever was collected since', async () => {
+    await write([{ id: 1 }], replacing);
+    const one = await opened(replacing);
+    await one.write(Page.ofRecords([{ id: 2 }]), { partial: false });
+    const other = await opened(replacing);
+    await other.write(Page.ofRecords([{ id: 3 }]), { partial: false });
+    // The server makes an index that is not there.
+    await one.write(Page.ofRecords([{ id: 4 }]), { partial: false });
+    await expect(one.finish('success')).rejects.toThrow('another run has started to replace');
+    await other.finish('success');
+    expect(search.rows('shop')).toEqual([{ id: 3 }]);
+    for (const sink of [one, other]) await sink.close();
+  });
+
   it('refuses an index, which cannot be replaced at once', async () => {
     search.make('shop', [{ id: 1 }]);
     await expect(write([{ id: 2 }], replacing)).rejects.toThrow(/is an index, which cannot/);

@@ -1,4 +1,5 @@
 import type { SinkContext } from '../../../kit/context.ts';
+import { executionOf } from '../../../kit/execution.ts';
 import type { Page } from '../../../kit/page.ts';
 import {
   requireOpen,
@@ -22,6 +23,7 @@ import { Target } from './target.ts';
 
 export class ElasticsearchSink implements Sink {
   readonly schema: SchemaAccess;
+  readonly takeScope?: (scope: string) => Promise<void>;
   readonly sweep?: (sweep: Sweep) => Promise<number>;
   readonly #config: ElasticsearchSinkConfig;
   readonly #context: SinkContext;
@@ -36,9 +38,11 @@ export class ElasticsearchSink implements Sink {
     this.#config = config;
     this.#context = context;
     this.#link = link;
-    this.#target = new Target(link, config);
+    this.#target = new Target(link, config, executionOf(context));
     this.#spec = spec === undefined ? undefined : { ...spec, replaces: true };
     this.schema = schemaOf(link, config.index);
+    if (config.write_mode === 'overwrite')
+      this.takeScope = (scope) => this.#target.takeScope(scope);
     if (config.write_mode === 'upsert')
       this.sweep = (sweep) => sweepIndex(this.#bulk(), { key: config.key }, sweep);
   }
@@ -78,9 +82,18 @@ export class ElasticsearchSink implements Sink {
   async finish(reason: FinishReason): Promise<void> {
     if (this.#config.write_mode !== 'overwrite') return;
     if (reason === 'success') {
-      await this.flush();
+      await this.#flushStaged();
       await this.#target.swap();
     } else if (this.#target.isBegun) await this.#target.drop();
+  }
+
+  async #flushStaged(): Promise<void> {
+    try {
+      await this.flush();
+    } catch (error) {
+      await this.#target.tellTaker(error);
+      throw error;
+    }
   }
 
   async close(): Promise<void> {

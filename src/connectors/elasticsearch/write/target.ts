@@ -1,26 +1,38 @@
 /** The index that pages go to: the one of the config, or the one in which an overwrite collects. */
-import { randomBytes } from 'node:crypto';
+import { takenOverError, type Execution } from '../../../kit/execution.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { isObject, type JsonObject } from '../../../lib/text/json.ts';
 import { step, type Link } from '../link.ts';
+import { isOfLater, isTicket, stagedName, stagedPattern, ticketOf } from './staged.ts';
 
-const STAGING = '-svc-ovw-';
 /** Settings that describe an index and not the one that is there. */
 const KEPT = ['number_of_shards', 'number_of_replicas', 'analysis', 'refresh_interval', 'mapping'];
+
+/** It holds nothing. */
+const TICKET_SETTINGS = {
+  settings: { index: { number_of_shards: 1, number_of_replicas: 0 } },
+} as const;
 
 export class Target {
   readonly #link: Link;
   readonly #alias: string;
   readonly #staging: string | undefined;
+  readonly #execution: Execution | undefined;
+  #scope: string | undefined;
   #ready: Promise<void> | undefined;
   /** The index that the alias stands for now. */
   #before: string | undefined;
 
-  constructor(link: Link, config: { readonly index: string; readonly write_mode: string }) {
+  constructor(
+    link: Link,
+    config: { readonly index: string; readonly write_mode: string },
+    execution: Execution | undefined,
+  ) {
+    const { index, write_mode: mode } = config;
     this.#link = link;
-    this.#alias = config.index;
-    const suffix = `${Date.now()}-${randomBytes(4).toString('hex')}`;
-    this.#staging = config.write_mode === 'overwrite' ? config.index + STAGING + suffix : undefined;
+    this.#alias = index;
+    this.#execution = execution;
+    this.#staging = mode === 'overwrite' ? stagedName(index, execution) : undefined;
   }
 
   get name(): string {
@@ -46,20 +58,42 @@ export class Target {
   async swap(): Promise<void> {
     await this.ready();
     const add = { add: { index: this.name, alias: this.#alias } };
-    const remove = this.#before === undefined ? [] : [{ remove_index: { index: this.#before } }];
+    const dropped = [ticketOf(this.name), ...(this.#before === undefined ? [] : [this.#before])];
     try {
-      const json = { actions: [add, ...remove] };
+      const json = { actions: [add, ...dropped.map((index) => ({ remove_index: { index } }))] };
       await this.#link.ask({ method: 'POST', path: '_aliases', json, isRepeatable: false });
     } catch (error) {
       // The answer may have been lost after the swap was made.
       if (await this.#hasSwapped().catch(() => false)) return;
       if (!(error instanceof ConnectorError) || error.status !== 404) throw error;
+      await this.tellTaker(error);
       throw takenOver(this.#alias, error);
     }
   }
 
+  /**
+   * From now on no earlier execution of the run shows what it has collected, and a later one is not
+   * in the way of this.
+   */
+  async takeScope(scope: string): Promise<void> {
+    if (this.#execution === undefined || this.#staging === undefined) return;
+    this.#scope = scope;
+    await this.ready();
+    // The other one may have looked before there was anything of this one to see.
+    await this.#dropOthers();
+    this.#before = await this.#behindAlias();
+  }
+
+  /** Fails as taken over when that is why something is missing. */
+  async tellTaker(error: unknown): Promise<void> {
+    const isMissing = error instanceof ConnectorError && error.status === 404;
+    if (isMissing && this.#scope !== undefined)
+      this.#refuseLater(Object.keys(await this.#staged()));
+  }
+
   async drop(): Promise<void> {
-    await this.#link.find({ method: 'DELETE', path: step(this.name) });
+    await this.#remove(ticketOf(this.name));
+    await this.#remove(this.name);
   }
 
   /**
@@ -67,19 +101,46 @@ export class Target {
    * others have collected, and what a killed one left.
    */
   async #stage(name: string): Promise<void> {
+    await this.#dropOthers();
     const before = await this.#behindAlias();
-    const others = await this.#link.find({
-      method: 'GET',
-      path: `${step(`${this.#alias}${STAGING}*`)}/_alias`,
-    });
-    for (const [other, told] of Object.entries(others ?? {})) {
-      const aliases = isObject(told) ? (told['aliases'] ?? null) : null;
-      if (isObject(aliases) && Object.keys(aliases).length === 0)
-        await this.#link.find({ method: 'DELETE', path: step(other) });
-    }
     const json = before === undefined ? {} : await this.#madeLike(before);
+    // Nothing is collected whose ticket may still be made.
+    await this.#make(ticketOf(name), TICKET_SETTINGS);
     await this.#make(name, json);
     this.#before = before;
+  }
+
+  async #dropOthers(): Promise<void> {
+    const own = [this.name, ticketOf(this.name)];
+    const others = Object.keys(await this.#staged()).filter((name) => !own.includes(name));
+    this.#refuseLater(others);
+    for (const name of others.filter(isTicket)) await this.#remove(name);
+    for (const name of others) {
+      if (isTicket(name)) continue;
+      await this.#remove(ticketOf(name));
+      // Without its ticket it stays what it is now.
+      const told = (await this.#aliasesOf(name))?.[name] ?? null;
+      const aliases = isObject(told) ? (told['aliases'] ?? null) : null;
+      if (isObject(aliases) && Object.keys(aliases).length === 0) await this.#remove(name);
+    }
+  }
+
+  #refuseLater(names: readonly string[]): void {
+    const execution = this.#execution;
+    if (execution === undefined || !names.some((name) => isOfLater(name, execution))) return;
+    throw takenOverError(this.#scope ?? this.#alias);
+  }
+
+  async #staged(): Promise<JsonObject> {
+    return (await this.#aliasesOf(stagedPattern(this.#alias))) ?? {};
+  }
+
+  #aliasesOf(name: string): Promise<JsonObject | undefined> {
+    return this.#link.find({ method: 'GET', path: `${step(name)}/_alias` });
+  }
+
+  async #remove(name: string): Promise<void> {
+    await this.#link.find({ method: 'DELETE', path: step(name) });
   }
 
   /** The answer to an attempt that succeeded may have been lost. */
@@ -88,14 +149,13 @@ export class Target {
       await this.#link.ask({ method: 'PUT', path: step(name), json });
     } catch (error) {
       if (!(error instanceof ConnectorError) || error.status !== 400) throw error;
-      const made = await this.#link.find({ method: 'GET', path: `${step(name)}/_alias` });
+      const made = await this.#aliasesOf(name);
       if (made === undefined) throw error;
     }
   }
 
   async #behindAlias(): Promise<string | undefined> {
-    const path = `${step(this.#alias)}/_alias`;
-    const found = Object.keys((await this.#link.find({ method: 'GET', path })) ?? {});
+    const found = Object.keys((await this.#aliasesOf(this.#alias)) ?? {});
     const [only] = found;
     if (only === this.#alias)
       throw new ConnectorError(
@@ -117,8 +177,7 @@ export class Target {
   }
 
   async #hasSwapped(): Promise<boolean> {
-    const path = `${step(this.#alias)}/_alias`;
-    const found = Object.keys((await this.#link.find({ method: 'GET', path })) ?? {});
+    const found = Object.keys((await this.#aliasesOf(this.#alias)) ?? {});
     return found.length === 1 && found[0] === this.name;
   }
 
