@@ -90,6 +90,7 @@ function sinkCapabilities({ write_mode: writeMode, key }: MongodbSinkConfig): Si
     atomicity: 'best_effort',
     perRow: true,
     token: !overwrite,
+    fenced: overwrite,
     rollback: 'keeps no rollback log in MongoDB',
     schema: 'none',
     flushDurable: !overwrite,

@@ -14,15 +14,16 @@ import { keyedSpec, settle, type KeyedSpec } from '../../../kit/write-spec.ts';
 import { MongoLink } from '../../../lib/mongodb/client.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 import type { CommitToken } from '../../_sql/driver.ts';
-import type { Execution } from '../../../kit/execution.ts';
+import type { Execution, HeldScope } from '../../../kit/execution.ts';
 import type { MongodbSinkConfig } from '../config.ts';
 import { changesOf, sendChanges, type PageChanges } from './changes.ts';
 import { sweepCollection } from './sweep.ts';
 import { Target } from './target.ts';
-import { forgetToken, lastToken, storeToken } from './tokens.ts';
+import { forgetToken, lastToken, storeToken, takeWhole } from './tokens.ts';
 
 export class MongodbSink implements Sink {
   readonly tokens?: TokenWriter;
+  readonly takeScope?: (scope: string) => Promise<void>;
   readonly sweep?: (sweep: Sweep) => Promise<number>;
   readonly #config: MongodbSinkConfig;
   readonly #link: MongoLink;
@@ -30,6 +31,7 @@ export class MongodbSink implements Sink {
   readonly #spec: KeyedSpec | undefined;
   readonly #execution: Execution | undefined;
   readonly #doing: string;
+  #heldScope: HeldScope | undefined;
   #schema: RecordSchema | undefined;
   #held: JsonValue[] = [];
   #isClosed = false;
@@ -45,6 +47,7 @@ export class MongodbSink implements Sink {
     this.#execution = claim === undefined ? undefined : { runId, claim };
     this.#doing = `records cannot be written to \`${database}.${collection}\``;
     if (mode !== 'overwrite') this.tokens = this.#tokenWriter();
+    else this.takeScope = (scope) => this.#takeScope(scope);
     if (mode === 'upsert')
       this.sweep = (sweep) => {
         const of = { collection, key: config.key, schema: this.#schema };
@@ -77,13 +80,23 @@ export class MongodbSink implements Sink {
     if (mode !== 'overwrite') return;
     if (reason === 'success')
       return this.#link.run(`the documents of \`${collection}\` cannot be replaced`, (db) =>
-        this.#target.swap(db),
+        this.#target.swap(db, this.#heldScope),
       );
     if (!this.#target.isBegun) return;
     await this.#link.run(
       `the collection \`${this.#target.name}\` of this run cannot be dropped`,
       (db) => this.#target.drop(db),
       { always: true },
+    );
+  }
+
+  async #takeScope(scope: string): Promise<void> {
+    if (this.#execution === undefined) return;
+    const held = { scope, execution: this.#execution };
+    await takeWhole(this.#link, held);
+    this.#heldScope = held;
+    await this.#link.run('what others have collected cannot be dropped', (db) =>
+      this.#target.dropOthers(db, held),
     );
   }
 

@@ -1,10 +1,12 @@
 /** The collection that pages go to: the one of the config, or the one in which an overwrite collects. */
 import { MongoServerError, type CollectionInfo, type Db, type Document } from 'mongodb';
+import type { HeldScope } from '../../../kit/execution.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { Log } from '../../../lib/log.ts';
 import { CODES, isPassing } from '../../../lib/mongodb/errors.ts';
 import { stagingName } from '../../_sql/table-names.ts';
 import type { MongodbSinkConfig } from '../config.ts';
+import { assertHeld } from './tokens.ts';
 
 /** Of a collection, apart from its documents. */
 interface Made {
@@ -17,6 +19,7 @@ export class Target {
   readonly #log: Log;
   readonly #staging: { readonly name: string; readonly prefix: string } | undefined;
   #ready: Promise<void> | undefined;
+  #isAlone = false;
   /** Tells the staged collection from one that was made under its name after it was dropped. */
   #id: string | undefined;
 
@@ -44,13 +47,44 @@ export class Target {
     return this.#ready;
   }
 
-  /** Shows the collected documents in the place of the old ones, all at once. */
-  async swap(db: Db): Promise<void> {
+  /**
+   * Shows the collected documents in the place of the old ones, all at once. No transaction takes
+   * that: an execution that was taken over after it looked at its scope finds that what it has
+   * collected is gone, because whoever takes the scope drops it.
+   */
+  async swap(db: Db, held: HeldScope | undefined): Promise<void> {
     await this.ready(db);
     const { collection } = this.#config;
+    if (held !== undefined) await assertHeld(db, held);
     const staged = await infoOf(db, this.name);
-    if (staged === undefined || idOf(staged) !== this.#id) throw takenOver(collection);
-    await db.renameCollection(this.name, collection, { dropTarget: true });
+    if (staged === undefined || idOf(staged) !== this.#id) throw await this.#lost(db, held);
+    try {
+      await db.renameCollection(this.name, collection, { dropTarget: true });
+    } catch (error) {
+      if (!(error instanceof MongoServerError) || error.code !== CODES.namespaceNotFound)
+        throw error;
+      throw await this.#lost(db, held);
+    }
+  }
+
+  /** Why the collection is gone. */
+  async #lost(db: Db, held: HeldScope | undefined): Promise<ConnectorError> {
+    if (held !== undefined) await assertHeld(db, held);
+    return takenOver(this.#config.collection);
+  }
+
+  /**
+   * When several runs replace the same documents, the last one to start does so: it drops what the
+   * others have collected, and what a killed one left.
+   */
+  async dropOthers(db: Db, held: HeldScope | undefined): Promise<void> {
+    const { prefix } = this.#staging ?? {};
+    if (prefix === undefined || this.#isAlone) return;
+    const names = await db.listCollections({}, { nameOnly: true }).toArray();
+    // What is listed before the scope is looked at cannot belong to whoever takes it afterwards.
+    if (held !== undefined) await assertHeld(db, held);
+    for (const { name } of names) if (name.startsWith(prefix)) await db.dropCollection(name);
+    this.#isAlone = true;
   }
 
   async drop(db: Db): Promise<void> {
@@ -59,7 +93,7 @@ export class Target {
 
   #prepare(db: Db): Promise<void> {
     const { write_mode: mode } = this.#config;
-    if (this.#staging !== undefined) return this.#stage(db, this.#staging.prefix);
+    if (this.#staging !== undefined) return this.#stage(db);
     return mode === 'append' ? Promise.resolve() : this.#tryToIndexKey(db);
   }
 
@@ -78,14 +112,9 @@ export class Target {
     }
   }
 
-  /**
-   * When several runs replace the same documents, the last one to start does so: it drops what the
-   * others have collected, and what a killed one left.
-   */
-  async #stage(db: Db, prefix: string): Promise<void> {
+  async #stage(db: Db): Promise<void> {
     const { collection } = this.#config;
-    for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray())
-      if (name.startsWith(prefix)) await db.dropCollection(name);
+    await this.dropOthers(db, undefined);
     const { options, indexes } = await madeLike(db, collection);
     await db.createCollection(this.name, options);
     if (indexes.length > 0) await db.command({ createIndexes: this.name, indexes: [...indexes] });

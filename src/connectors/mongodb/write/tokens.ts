@@ -16,7 +16,15 @@ import {
   isLater,
   takenOverError,
   type Execution,
+  type HeldScope,
 } from '../../../kit/execution.ts';
+
+/** What a member that is no primary any more takes or tells is not believed. */
+const MAJORITY = {
+  readPreference: ReadPreference.primary,
+  readConcern: { level: 'majority' },
+  writeConcern: { w: 'majority' },
+} as const;
 
 interface TokenDocument {
   readonly _id: string;
@@ -92,6 +100,49 @@ async function takeScope(
     { $set: { token }, $inc: { taken: 1 } },
     { session, upsert: true },
   );
+}
+
+/**
+ * From now on only this execution ends an overwrite in the scope. In one document, so that a server
+ * without transactions can do it.
+ */
+export async function takeWhole(link: MongoLink, { scope, execution }: HeldScope): Promise<void> {
+  const _id = executionScope(scope);
+  const token = executionText(execution);
+  await link.run('the run cannot be taken over at its destination', async (db) => {
+    const tokens = db.collection<TokenDocument>(TOKEN_TABLE, MAJORITY);
+    for (;;) {
+      const before = await tokens.findOne({ _id });
+      if (isLater(before?.token, execution)) throw takenOverError(scope);
+      // Another execution may be faster: who is later is decided again.
+      if (before === null) {
+        if (await isMade(tokens.insertOne({ _id, token }))) return;
+      } else {
+        const { matchedCount } = await tokens.updateOne(
+          { _id, token: before.token },
+          { $set: { token } },
+        );
+        if (matchedCount === 1) return;
+      }
+    }
+  });
+}
+
+async function isMade(inserting: Promise<unknown>): Promise<boolean> {
+  try {
+    await inserting;
+    return true;
+  } catch (error) {
+    if (!(error instanceof MongoServerError) || error.code !== CODES.duplicateKey) throw error;
+    return false;
+  }
+}
+
+/** For what ends in no transaction: whoever takes the scope behind this drops what it needs. */
+export async function assertHeld(db: Db, { scope, execution }: HeldScope): Promise<void> {
+  const tokens = db.collection<TokenDocument>(TOKEN_TABLE, MAJORITY);
+  const found = await tokens.findOne({ _id: executionScope(scope) });
+  if (found?.token !== executionText(execution)) throw takenOverError(scope);
 }
 
 /** To be called in the transaction of a page, before its records. */
