@@ -15,7 +15,7 @@ import { assertRefused, codeOf, end, outcomeOf, RACES, repeated, withBoth } from
 import { SCOPE } from './tokens.ts';
 
 /** One change of a whole table. The ids of its rows say whether it was made. */
-interface End {
+export interface End {
   readonly name: string;
   readonly what: string;
   readonly inapplicable: (subject: SinkSubject) => string | undefined;
@@ -76,7 +76,7 @@ const firstOverwrite: End = {
   before: [],
 };
 
-function takeScope(sink: Sink): Promise<void> {
+export function takeScope(sink: Sink): Promise<void> {
   return repeated(async () => {
     if (sink.takeScope === undefined)
       assert.fail('`capabilities.fenced` is true, and there is no `takeScope`');
@@ -84,9 +84,12 @@ function takeScope(sink: Sink): Promise<void> {
   });
 }
 
-async function idsIn(to: Destination): Promise<number[]> {
+export async function idsIn(to: Destination): Promise<number[]> {
   return ((await to.rows()) ?? []).map(({ id }) => Number(id)).sort((a, b) => a - b);
 }
+
+/** What ends a row as a whole. */
+export const ENDS: readonly End[] = [sweep, overwrite, firstOverwrite];
 
 function clauseOf(one: End): SinkClause {
   return {
@@ -201,8 +204,4 @@ const staged: SinkClause = {
   },
 };
 
-export const TAKE_OVER_ENDS: readonly SinkClause[] = [
-  ...[sweep, overwrite, firstOverwrite].map(clauseOf),
-  staged,
-  rollback,
-];
+export const TAKE_OVER_ENDS: readonly SinkClause[] = [...ENDS.map(clauseOf), staged, rollback];

@@ -53,10 +53,10 @@ export async function repeated<T>(work: (isRepeated: boolean) => Promise<T>): Pr
     }
 }
 
-const last = (sink: Sink): Promise<string | undefined> =>
+export const last = (sink: Sink): Promise<string | undefined> =>
   repeated(() => tokensOf(sink).last(SCOPE));
 
-const commit = (sink: Sink, id: number, token: string): Promise<void> =>
+export const commit = (sink: Sink, id: number, token: string): Promise<void> =>
   repeated(async (isRepeated) => {
     if (isRepeated && (await tokensOf(sink).last(SCOPE)) === token) return;
     await tokensOf(sink).write(page(id), SCOPE, token);

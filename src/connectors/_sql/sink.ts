@@ -168,7 +168,9 @@ export function createSqlSink(
     ...(driver.fenced === true
       ? {
           takeScope: async (scope: string) => {
-            if (execution !== undefined) await takeScope(scope);
+            if (execution === undefined) return;
+            await takeScope(scope);
+            await table.dropOthers();
           },
         }
       : {}),
@@ -317,6 +319,8 @@ interface TableAccess extends SchemaAccess {
     plan: PagePlan,
     schema: RecordSchema | undefined,
   ): Promise<readonly LiveColumn[] | undefined>;
+  /** Drops what other runs and earlier executions have collected for an overwrite. */
+  dropOthers(): Promise<void>;
   finish(reason: FinishReason): Promise<void>;
   evolve(change: SchemaChange): Promise<void>;
   /** Whether another run has started to replace the same rows. */
@@ -338,14 +342,25 @@ function createTableAccess(config: SqlSinkConfig, { driver, howIn, role }: Table
   let live: readonly LiveColumn[] | undefined;
   let staging: Promise<void> | undefined;
   let isMade = false;
+  let isAlone = false;
 
   /**
    * When several runs replace the same rows, the last one to start does so and the others fail,
    * because their staging table is dropped.
+   *
+   * An execution that takes a run over does this right after it has taken the scope. One that was
+   * frozen in a `swap` that the database does not undo had looked at its scope before, when its
+   * staging table was there: it is gone by now, and no other one gets its name.
    */
-  const stage = async (): Promise<void> => {
+  const dropOthers = async (): Promise<void> => {
+    if (!overwrite || isAlone) return;
     const { held } = howIn('overwrite');
+    // What is listed before the scope is looked at cannot belong to whoever takes it afterwards.
     for (const other of await driver.tablesFrom(prefix)) await driver.drop(other, held);
+    isAlone = true;
+  };
+  const stage = async (): Promise<void> => {
+    await dropOthers();
     if ((await driver.columns(table)) === undefined) return;
     await driver.stage(table, target);
     isMade = true;
@@ -355,6 +370,15 @@ function createTableAccess(config: SqlSinkConfig, { driver, howIn, role }: Table
     (live ??= await driver.columns(target));
   const isTaken = async (): Promise<boolean> =>
     isMade && (await driver.columns(target)) === undefined;
+  /** Fails as taken over when that is why the staging table is gone. */
+  const tellTaker = async (held: HeldScope | undefined): Promise<void> => {
+    if (held !== undefined && (await isTaken())) await driver.drop(target, held);
+  };
+  const refuseLost = async (held: HeldScope | undefined): Promise<void> => {
+    if (!(await isTaken())) return;
+    await tellTaker(held);
+    throw takenOver(table);
+  };
   const create = async (
     records: readonly JsonValue[],
     schema: RecordSchema | undefined,
@@ -382,6 +406,7 @@ function createTableAccess(config: SqlSinkConfig, { driver, howIn, role }: Table
     },
     current: () => driver.columns(table),
     ignoresCase: driver.names.ignoresCase,
+    dropOthers,
     async evolve(change) {
       refuseNames(
         change.add.map(({ name }) => name),
@@ -395,8 +420,13 @@ function createTableAccess(config: SqlSinkConfig, { driver, howIn, role }: Table
       if (!overwrite) return;
       if (reason !== 'success') return staging === undefined ? undefined : driver.drop(target);
       await begin();
-      if (await isTaken()) throw takenOver(table);
-      if (isMade) await driver.swap(table, target, howIn('overwrite'));
+      if (!isMade) return;
+      const how = howIn('overwrite');
+      await refuseLost(how.held);
+      await driver.swap(table, target, how).catch(async (error: unknown) => {
+        await tellTaker(how.held);
+        throw error;
+      });
     },
   };
 }

@@ -134,6 +134,7 @@ function sinkCapabilities(config: BigquerySinkConfig): SinkCapabilities {
     flushDurable: !overwrite && !loadsAtEnd(config),
     encodings: [],
     sweep: writeMode === 'upsert',
+    fenced: overwrite,
     idempotent: isKeyed(writeMode),
   };
 }

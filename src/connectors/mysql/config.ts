@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { batchSize, finding, text } from '../../kit/schema.ts';
 import { parseMysqlAddress } from '../../lib/sql/mysql-address.ts';
-import { checkSqlSink, sqlSinkFields, statementTimeout } from '../_sql/sink-fields.ts';
+import { canSweep, checkSqlSink, sqlSinkFields, statementTimeout } from '../_sql/sink-fields.ts';
 import {
   bigNumbers,
   connections,
@@ -77,3 +77,8 @@ export const mysqlSinkConfig = z.lazy(() =>
     .superRefine(checkSqlSink),
 );
 export type MysqlSinkConfig = z.output<typeof mysqlSinkConfig>;
+
+/** Whether the server refuses the end of a row to an execution that was taken over. */
+export function isFenced(config: MysqlSinkConfig): boolean {
+  return config.write_mode === 'overwrite' || canSweep(config);
+}

@@ -13,8 +13,8 @@ import type {
   TableChange,
   TableSweep,
 } from '../_sql/driver.ts';
-import { canSweep } from '../_sql/sink-fields.ts';
-import type { MysqlSinkConfig } from './config.ts';
+import type { HeldScope } from '../../kit/execution.ts';
+import { isFenced, type MysqlSinkConfig } from './config.ts';
 import { columnLines, MYSQL_TYPES } from './write/column-types.ts';
 import { encodersOf, valueSql } from './write/encode.ts';
 import { fileOf, isNotAllowed, loadFile, type LoadedFile } from './write/load.ts';
@@ -132,6 +132,10 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
     session.run(`reading the columns of \`${table}\``, (connection) =>
       readColumns(connection, table),
     );
+  const assertHeld = async (doing: string, held: HeldScope | undefined): Promise<void> => {
+    if (held !== undefined)
+      await session.transaction(doing, (connection) => holdScope(connection, held));
+  };
   const targets = new Map<string, readonly LiveColumn[]>();
   const targetOf = async (table: string): Promise<readonly LiveColumn[] | undefined> => {
     const known = targets.get(table) ?? (await columnsOf(table));
@@ -176,8 +180,7 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
         if (one.held !== undefined) await holdScope(connection, one.held);
         return sweep(connection, one);
       }),
-    // An overwrite ends with a RENAME, which no transaction can undo.
-    fenced: canSweep(config),
+    fenced: isFenced(config),
     async lastToken(scope, execution) {
       if (execution !== undefined) {
         await makeTokens();
@@ -208,18 +211,24 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
             `CREATE TABLE ${backticked(staging)} LIKE ${backticked(table)}`,
           )),
       ),
-    swap: (table, staging) =>
-      session.run(`replacing \`${table}\``, (connection) =>
-        replaceTable(connection, table, staging),
-      ),
+    // No transaction undoes a RENAME, or lasts longer than it: the scope is looked at before, and
+    // whoever takes it drops the staging table.
+    async swap(table, staging, { held }) {
+      const doing = `replacing \`${table}\``;
+      await assertHeld(doing, held);
+      await session.run(doing, (connection) => replaceTable(connection, table, staging));
+    },
     // Cleaning up continues after a stop.
-    drop: (table) =>
-      session.run(
-        `dropping \`${table}\``,
+    async drop(table, held) {
+      const doing = `dropping \`${table}\``;
+      await assertHeld(doing, held);
+      await session.run(
+        doing,
         async (connection) =>
           void (await askMysql(connection, `DROP TABLE IF EXISTS ${backticked(table)}`)),
         { always: true },
-      ),
+      );
+    },
     close: () => session.close(),
   };
 }

@@ -6,6 +6,7 @@ import { datasetUri } from '../_sql/dataset-uri.ts';
 import { createSqlSink } from '../_sql/sink.ts';
 import { canSweep, readTable, sqlSinkCapabilities, takesColumns } from '../_sql/sink-fields.ts';
 import {
+  isFenced,
   mysqlSinkConfig,
   mysqlSourceConfig,
   type MysqlSinkConfig,
@@ -71,7 +72,7 @@ export const mysqlSink = defineSink<MysqlSinkConfig>({
     columns: takesColumns(config),
     rollback: 'keeps no rollback log in MySQL',
     sweep: canSweep(config),
-    fenced: canSweep(config),
+    fenced: isFenced(config),
   }),
   datasetUri: (config) => datasetUri(addressOf(config), { table: config.table_name }, PORT),
   place: (config) => datasetUri(addressOf(config), { table: config.table_name }, PORT),

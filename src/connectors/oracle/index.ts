@@ -81,6 +81,7 @@ export const oracleSink = defineSink<OracleSinkConfig>({
   capabilities: (config) => ({
     ...sqlSinkCapabilities(config),
     rollback: 'keeps no rollback log in Oracle Database',
+    fenced: config.write_mode === 'overwrite',
   }),
   datasetUri: placeOf,
   place: placeOf,

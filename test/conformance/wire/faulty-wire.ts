@@ -27,6 +27,47 @@ export interface Pace {
   readonly everyMs: number;
 }
 
+/**
+ * Stops a client before one of its messages, as a process that is frozen: nothing passes in either
+ * direction until it is opened again, and then everything does.
+ */
+export class Gate {
+  readonly #before: number;
+  readonly #waiting: (() => void)[] = [];
+  readonly #closed = Promise.withResolvers<void>();
+  #isOpen = true;
+  #messages = 0;
+
+  /** Counts from 1; it never closes for a message that does not come. */
+  constructor(before: number) {
+    this.#before = before;
+  }
+
+  /** How many messages came from the client. */
+  get messages(): number {
+    return this.#messages;
+  }
+
+  /** When the message has come. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  pass(direction: Direction, work: () => void): void {
+    if (direction === 'up' && (this.#messages += 1) === this.#before) {
+      this.#isOpen = false;
+      this.#closed.resolve();
+    }
+    if (this.#isOpen) work();
+    else this.#waiting.push(work);
+  }
+
+  open(): void {
+    this.#isOpen = true;
+    for (const work of this.#waiting.splice(0)) work();
+  }
+}
+
 export class FaultyWire implements AsyncDisposable {
   readonly #server: Server;
   readonly #target: number;
@@ -36,6 +77,7 @@ export class FaultyWire implements AsyncDisposable {
   #passed = { up: 0, down: 0 };
   #isBroken = false;
   #ending = new WeakSet<Socket>();
+  #gate: Gate | undefined;
 
   private constructor(target: number) {
     this.#target = target;
@@ -70,6 +112,11 @@ export class FaultyWire implements AsyncDisposable {
     this.#pace = pace;
     this.#passed = { up: 0, down: 0 };
     this.#isBroken = fault?.how === 'silence' && fault.after === 0;
+  }
+
+  /** Everything passes the gate from now on. */
+  goBy(gate: Gate): void {
+    this.#gate = gate;
   }
 
   get #isSilent(): boolean {
@@ -109,6 +156,10 @@ export class FaultyWire implements AsyncDisposable {
     from.on('data', (bytes) => {
       if (this.#isSilent || this.#ending.has(from)) return;
       if (direction === 'down') this.#tellOfWire(bytes);
+      if (this.#gate !== undefined) {
+        this.#gate.pass(direction, () => this.#let(bytes, direction, from, to));
+        return;
+      }
       if (this.#pace === undefined) {
         this.#let(bytes, direction, from, to);
         return;
@@ -122,11 +173,15 @@ export class FaultyWire implements AsyncDisposable {
     from.on('close', () => this.#isSilent || void passing.then(() => to.destroy()));
   }
 
-  /** A broker of Kafka tells its clients where it is; they would then go by no wire. */
+  /** Brokers of Kafka and members of MongoDB tell clients where they are; those would go by no wire. */
   #tellOfWire(bytes: Buffer): void {
-    const told = addressOf(this.#target);
-    for (let at = bytes.indexOf(told); at !== -1; at = bytes.indexOf(told, at + told.length))
-      addressOf(this.port).copy(bytes, at);
+    for (const form of [addressOf, addressText]) {
+      const [told, wire] = [form(this.#target), form(this.port)];
+      // What is shorter or longer would break the frames around it.
+      if (told.length !== wire.length) continue;
+      for (let at = bytes.indexOf(told); at !== -1; at = bytes.indexOf(told, at + told.length))
+        wire.copy(bytes, at);
+    }
   }
 
   async #slowly(pace: Pace, bytes: Buffer, pass: (piece: Buffer) => void): Promise<void> {
@@ -169,6 +224,10 @@ function addressOf(port: number): Buffer {
   return Buffer.concat([Buffer.from('127.0.0.1'), number]);
 }
 
+function addressText(port: number): Buffer {
+  return Buffer.from(`127.0.0.1:${port}`);
+}
+
 /** Wires to all servers that a config names, and the config that goes by them. */
 export class Wires implements AsyncDisposable {
   readonly #wires = new Map<number, FaultyWire>();
@@ -189,6 +248,11 @@ export class Wires implements AsyncDisposable {
 
   arm(fault?: Fault, pace?: Pace): void {
     for (const wire of this.all) wire.arm(fault, pace);
+  }
+
+  /** The same gate for all of them. */
+  goBy(gate: Gate): void {
+    for (const wire of this.all) wire.goBy(gate);
   }
 
   /** The ports of the servers. */

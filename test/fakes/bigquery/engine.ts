@@ -303,8 +303,9 @@ export class Engine {
     const target = `${engineName(table.dataset)}.${engineName(table.name)}`;
     const renamed = /^RENAME TO `([^`]+)`$/i.exec(action)?.[1];
     if (renamed !== undefined) {
+      if (!this.tables.delete(`${table.dataset}.${table.name}`))
+        throw new BigqueryFault(404, 'notFound', `Not found: Table ${table.name}`);
       await connection.run(`ALTER TABLE ${target} RENAME TO ${engineName(renamed)}`);
-      this.tables.delete(`${table.dataset}.${table.name}`);
       table.name = renamed;
       this.tables.set(`${table.dataset}.${renamed}`, table);
       return;
@@ -363,11 +364,12 @@ export class Engine {
     );
   }
 
-  async drop(table: Table): Promise<void> {
+  async drop({ dataset, name }: Table): Promise<void> {
+    // Nobody is told of it, or renames it, from now on.
+    this.tables.delete(`${dataset}.${name}`);
     await this.#connected((connection) =>
-      connection.run(`DROP TABLE ${engineName(table.dataset)}.${engineName(table.name)}`),
+      connection.run(`DROP TABLE ${engineName(dataset)}.${engineName(name)}`),
     );
-    this.tables.delete(`${table.dataset}.${table.name}`);
   }
 
   /** Adds rows, given as JSON of the API, all or none. */

@@ -406,9 +406,13 @@ export class FakeBigquery {
   }
 
   async #tableInfo({ dataset, name, fields, primaryKey, kind }: Table): Promise<unknown> {
-    const count = await this.engine.run(
-      `SELECT COUNT(*) AS n FROM \`${PROJECT}.${dataset}.${name}\``,
-    );
+    const count = await this.engine
+      .run(`SELECT COUNT(*) AS n FROM \`${PROJECT}.${dataset}.${name}\``)
+      .catch((error: unknown) => {
+        // It was dropped meanwhile.
+        this.#table(dataset, name);
+        throw error;
+      });
     const [row] = count.rows as { f: { v: string }[] }[];
     return {
       tableReference: { projectId: PROJECT, datasetId: dataset, tableId: name },

@@ -9,7 +9,7 @@ import {
   type JsonValue,
 } from '../../../lib/text/json.ts';
 import { momentAfter } from '../../../lib/moment-after.ts';
-import type { Execution } from '../../../kit/execution.ts';
+import type { Execution, HeldScope } from '../../../kit/execution.ts';
 import type {
   NewColumn,
   RefusedRow,
@@ -17,6 +17,7 @@ import type {
   SqlDriver,
   TableChange,
   TableSweep,
+  WholeChange,
 } from '../../_sql/driver.ts';
 import { backticked } from '../../_google/backticked.ts';
 import { withRefusedRow } from '../../_sql/refused-row.ts';
@@ -62,6 +63,7 @@ export class BigqueryDriver implements SqlDriver {
   readonly roundingOf = roundingOf;
   readonly tellsRows: boolean;
   readonly part?: string;
+  readonly fenced: boolean;
   /** Present where a flush has something to do. */
   readonly settle?: () => Promise<void>;
   readonly #parts: Parts;
@@ -76,6 +78,7 @@ export class BigqueryDriver implements SqlDriver {
     this.#parts = parts;
     this.#place = { project: config.project_id, dataset: config.dataset_id };
     this.#tokens = new Tokens(link, this.#place);
+    this.fenced = config.write_mode === 'overwrite';
     this.tellsRows = parts.loader === undefined;
     if (config.scope !== undefined) this.part = partName(stringifyJson({ ...config.scope.window }));
     if (parts.loader !== undefined && !loadsAtEnd(config)) this.settle = () => this.load();
@@ -322,12 +325,17 @@ export class BigqueryDriver implements SqlDriver {
     );
   }
 
-  async swap(table: string, staging: string): Promise<void> {
+  async swap(table: string, staging: string, { held }: WholeChange): Promise<void> {
     const { link, config } = this.#parts;
     await replaceRows(
       { link, columns: (name) => this.columns(name), nameOf: (name) => this.#name(name) },
       { table, staging, window: config.scope?.window },
-    );
+      { tokens: this.#tokens, held },
+    ).catch(async (error: unknown) => {
+      // Its staged rows may be gone, or the scope is another one's: that says more.
+      if (held !== undefined) await this.#tokens.assertHeld(held);
+      throw error;
+    });
     // What was replaced is replaced; a staging table that stays goes away by itself.
     await this.drop(staging).catch((error: unknown) =>
       this.#parts.context.env.log.warn('a staging table could not be removed', {
@@ -337,7 +345,8 @@ export class BigqueryDriver implements SqlDriver {
     );
   }
 
-  async drop(table: string): Promise<void> {
+  async drop(table: string, held?: HeldScope): Promise<void> {
+    if (held !== undefined) await this.#tokens.assertHeld(held);
     const { link, config, context } = this.#parts;
     try {
       await link.askAnyway(

@@ -8,7 +8,9 @@ import type { BigqueryColumn } from '../types/fields.ts';
 import { firstText } from '../types/read-values.ts';
 import { encoderOf } from '../types/write-values.ts';
 import { insideSql, rowsParameter, scriptSql } from './statements.ts';
+import type { HeldScope } from '../../../kit/execution.ts';
 import type { QueryParameter } from '../query-parameter.ts';
+import type { Tokens } from './tokens.ts';
 
 export interface Tables {
   readonly link: Link;
@@ -25,13 +27,19 @@ export interface Replacement {
     | undefined;
 }
 
-export async function replaceRows(tables: Tables, replacement: Replacement): Promise<void> {
+export async function replaceRows(
+  tables: Tables,
+  replacement: Replacement,
+  { tokens, held }: { readonly tokens: Tokens; readonly held: HeldScope | undefined },
+): Promise<void> {
   const { link, columns, nameOf } = tables;
   const { table, staging } = replacement;
   const what = `replacing \`${table}\``;
   const live = await columns(table);
   if (live === undefined) {
     await checkWindow(tables, replacement, await columns(staging));
+    // No transaction takes this. Whoever takes the scope behind the question drops the table.
+    if (held !== undefined) await tokens.assertHeld(held);
     const sql = `ALTER TABLE ${nameOf(staging)} RENAME TO ${backticked(table)}`;
     await runQuery(link, what, { sql });
     return;
@@ -46,9 +54,12 @@ export async function replaceRows(tables: Tables, replacement: Replacement): Pro
       ? `TRUNCATE TABLE ${target}`
       : `DELETE FROM ${target} WHERE ${window.inside}`;
   const fill = `INSERT INTO ${target} (${list}) SELECT ${list} FROM ${nameOf(staging)}`;
+  const bounds = window === undefined ? [] : [window.bounds];
+  const fence = held === undefined ? undefined : tokens.hold(held);
+  const [before, after] = fence === undefined ? [[], []] : [[fence.before], [fence.after]];
   await runQuery(link, what, {
-    sql: scriptSql([clear, fill], true),
-    ...(window === undefined ? {} : { parameters: [window.bounds] }),
+    sql: scriptSql([...before, clear, fill, ...after], true),
+    parameters: [...bounds, ...(fence?.parameters ?? [])],
   });
 }
 

@@ -6,6 +6,7 @@ import {
   movedError,
   takenOverError,
   type Execution,
+  type HeldScope,
 } from '../../../kit/execution.ts';
 import { messageOf } from '../../../lib/errors.ts';
 import { TOKEN_TABLE, type CommitToken } from '../../_sql/driver.ts';
@@ -48,13 +49,8 @@ export class Tokens {
     const statements: string[] = [];
     const parameters = [parameter('svc_scope', scope), parameter('svc_token', token)];
     if (execution !== undefined) {
-      statements.push(
-        `ASSERT EXISTS (SELECT 1 FROM ${this.#table} WHERE scope = @svc_execution_scope AND token = @svc_execution) AS '${TAKEN}'`,
-      );
-      parameters.push(
-        parameter('svc_execution_scope', executionScope(scope)),
-        parameter('svc_execution', executionText(execution)),
-      );
+      statements.push(this.#isHeld());
+      parameters.push(...heldBy({ scope, execution }));
     }
     if (this.#known.has(scope)) {
       statements.push(this.#isStill('svc_scope', 'svc_known'));
@@ -64,12 +60,39 @@ export class Tokens {
     return { statements, parameters };
   }
 
+  /**
+   * Statements for the transaction of a change of a whole table. The mark is written too: of two
+   * transactions that write to one table the server commits one, and what was only read keeps
+   * nobody out.
+   */
+  hold(
+    held: HeldScope,
+  ): { readonly before: string; readonly after: string } & Pick<Script, 'parameters'> {
+    return {
+      before: this.#isHeld(),
+      after: this.#store('svc_execution_scope', 'svc_execution'),
+      parameters: heldBy(held),
+    };
+  }
+
+  /** For what no transaction takes. */
+  async assertHeld(held: HeldScope): Promise<void> {
+    try {
+      await runQuery(this.#link, 'looking whether the run was taken over', {
+        sql: this.#isHeld(),
+        parameters: heldBy(held),
+      });
+    } catch (error) {
+      throw this.told(error, held);
+    }
+  }
+
   committed({ scope, token }: CommitToken): void {
     if (this.#known.has(scope)) this.#known.set(scope, token);
   }
 
   /** The error in other words, where it is one of the statements above. */
-  told(error: unknown, { scope }: CommitToken): unknown {
+  told(error: unknown, { scope }: Pick<CommitToken, 'scope'>): unknown {
     const message = messageOf(error);
     if (message.includes(TAKEN)) return takenOverError(scope);
     if (!message.includes(MOVED)) return error;
@@ -136,6 +159,10 @@ export class Tokens {
     }
   }
 
+  #isHeld(): string {
+    return `ASSERT EXISTS (SELECT 1 FROM ${this.#table} WHERE scope = @svc_execution_scope AND token = @svc_execution) AS '${TAKEN}'`;
+  }
+
   #isStill(scope: string, token: string): string {
     return `ASSERT (SELECT MAX(token) FROM ${this.#table} WHERE scope = @${scope}) IS NOT DISTINCT FROM @${token} AS '${MOVED}'`;
   }
@@ -143,6 +170,13 @@ export class Tokens {
   #store(scope: string, token: string): string {
     return `MERGE INTO ${this.#table} AS T USING (SELECT @${scope} AS scope, @${token} AS token) AS S ON T.scope = S.scope WHEN MATCHED THEN UPDATE SET token = S.token, updated_at = CURRENT_TIMESTAMP() WHEN NOT MATCHED THEN INSERT (scope, token, updated_at) VALUES (S.scope, S.token, CURRENT_TIMESTAMP())`;
   }
+}
+
+function heldBy({ scope, execution }: HeldScope): readonly QueryParameter[] {
+  return [
+    parameter('svc_execution_scope', executionScope(scope)),
+    parameter('svc_execution', executionText(execution)),
+  ];
 }
 
 function parameter(name: string, value: string | undefined): QueryParameter {

@@ -23,7 +23,8 @@ export async function replaceTable(
   const unique = randomBytes(UNIQUE_BYTES).toString('hex');
   const old = backticked(staging.slice(0, -unique.length) + unique);
   await askMysql(connection, `RENAME TABLE ${to} TO ${old}, ${from} TO ${to}`);
-  await askMysql(connection, `DROP TABLE ${old}`);
+  // Whoever takes the run over may have done so.
+  await askMysql(connection, `DROP TABLE IF EXISTS ${old}`);
 }
 
 /** A copy of a table has neither its triggers nor foreign keys of it or to it. */

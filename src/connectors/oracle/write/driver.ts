@@ -1,4 +1,5 @@
 import type { SinkContext } from '../../../kit/context.ts';
+import type { HeldScope } from '../../../kit/execution.ts';
 import type { SchemaChange } from '../../../kit/sink.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { inOneCase, quoteName, quoteNames } from '../../../lib/sql/sql-name.ts';
@@ -14,7 +15,7 @@ import { columnLines, inferredType, primaryKey } from './column-types.ts';
 import { roundingOf } from './rounding.ts';
 import { readColumns, tablesFrom, uniqueIndexes, type TableColumn } from './schema.ts';
 import { bindColumns, deleteSql, encodeRows, insertSql, upsertSql } from './statements.ts';
-import { forgetToken, lastToken, makeTokens, storeToken, takeScope } from './tokens.ts';
+import { forgetToken, holdScope, lastToken, makeTokens, storeToken, takeScope } from './tokens.ts';
 
 const NAMES = { ignoresCase: true };
 const IS_THERE = 955;
@@ -91,10 +92,14 @@ class Driver {
         ),
       stage: (table, staging) =>
         session.run(`staging \`${table}\``, (link) => this.#stage(link, table, staging)),
-      swap: (table, staging) => this.#swap(table, staging),
+      swap: (table, staging, { held }) => this.#swap(table, staging, held),
       // Cleaning up continues after a stop.
-      drop: (table) =>
-        session.run(`dropping \`${table}\``, (link) => this.#drop(link, table), DOING_ALWAYS),
+      drop: async (table, held) => {
+        const doing = `dropping \`${table}\``;
+        await this.#assertHeld(doing, held);
+        await session.run(doing, (link) => this.#drop(link, table), DOING_ALWAYS);
+      },
+      ...(this.#config.write_mode === 'overwrite' ? { fenced: true } : {}),
       close: () => session.close(),
     };
   }
@@ -252,11 +257,13 @@ class Driver {
   }
 
   /** The table keeps its indexes, rights and triggers: only its rows are replaced. */
-  async #swap(table: string, staging: string): Promise<void> {
+  async #swap(table: string, staging: string, held: HeldScope | undefined): Promise<void> {
     const doing = `replacing \`${table}\``;
     const columns = await this.#session.run(doing, (link) => this.#columns(link, table));
     const [to, from] = [this.#sql(table), this.#sql(staging)];
     if (columns === undefined) {
+      // What renames a table commits by itself. Whoever takes the scope behind this drops the table.
+      await this.#assertHeld(doing, held);
       await this.#session.run(doing, (link) =>
         link.run(`ALTER TABLE ${from} RENAME TO ${quoteName(table)}`),
       );
@@ -264,11 +271,16 @@ class Driver {
     }
     const names = quoteNames(columns.map(nameIn));
     await this.#session.transaction(doing, async (link) => {
+      if (held !== undefined) await holdScope(link, held);
       await link.run(`LOCK TABLE ${to} IN EXCLUSIVE MODE`);
       await link.run(`DELETE FROM ${to}`);
       await link.run(`INSERT INTO ${to} (${names}) SELECT ${names} FROM ${from}`);
     });
     await this.#session.run(doing, (link) => this.#drop(link, staging), DOING_ALWAYS);
+  }
+
+  async #assertHeld(doing: string, held: HeldScope | undefined): Promise<void> {
+    if (held !== undefined) await this.#session.transaction(doing, (link) => holdScope(link, held));
   }
 
   async #drop(link: Link, table: string): Promise<void> {

@@ -5,6 +5,7 @@ import {
   isLater,
   takenOverError,
   type Execution,
+  type HeldScope,
 } from '../../../kit/execution.ts';
 import { fnv1a64 } from '../../../lib/text/fnv.ts';
 import { quoteName } from '../../../lib/sql/sql-name.ts';
@@ -50,7 +51,7 @@ export async function storeToken(
   link: Link,
   { scope, token, execution }: CommitToken,
 ): Promise<void> {
-  if (execution !== undefined) await holdScope(link, scope, execution);
+  if (execution !== undefined) await holdScope(link, { scope, execution });
   const name = storedScope(scope);
   await link.runMany(
     STORE,
@@ -63,7 +64,7 @@ export async function storeToken(
 }
 
 /** Whoever takes the scope over waits for this transaction, or it finds that somebody did. */
-async function holdScope(link: Link, scope: string, execution: Execution): Promise<void> {
+export async function holdScope(link: Link, { scope, execution }: HeldScope): Promise<void> {
   const held = await lockedToken(link, executionScope(scope));
   if (held !== executionText(execution)) throw takenOverError(scope);
 }
