@@ -22,6 +22,8 @@ export interface ClaimRequest {
   readonly limit: number;
   /** The pipelines of a priority take turns: begins with the one behind this name. */
   readonly behind: Readonly<Partial<Record<RunPriority, string>>>;
+  /** None of a lower priority. */
+  readonly atLeast?: RunPriority | undefined;
 }
 
 /** A run of this instance whose lease was extended. */
@@ -62,11 +64,13 @@ export interface Member extends Instance {
 export interface ShardStore {
   /** Puts the shards of a run into the queue in place of the run. False when the fence is stale. */
   splitRun(fence: RunFence, shards: readonly NewShard[]): Promise<boolean>;
-  /** Takes shards that no server holds, of runs of a higher priority first, then of the oldest, and starts
-   * them. */
-  claimShards(
-    request: Pick<ClaimRequest, 'owner' | 'leaseMs' | 'limit'>,
-  ): Promise<readonly ClaimedRun[]>;
+  /**
+   * Takes shards that no server holds, of runs of a higher priority first, then of the oldest, and
+   * starts them.
+   */
+  claimShards(request: Omit<ClaimRequest, 'behind'>): Promise<readonly ClaimedRun[]>;
+  /** Of the shards that no server holds, the highest first. */
+  waitingPriorities(): Promise<readonly RunPriority[]>;
   /** Ends a shard, and with the last one the run: one of those that end shards at once does that. */
   finishShard(fence: RunFence, ending: RunEnding): Promise<EndOfShard>;
   /** Ends shards that nobody has begun, and notes the wish for the others. */

@@ -40,9 +40,9 @@ const EACH_PRIORITY = Object.values(RANKS)
  * may be taking the first ones. What it reads grows with the runs that are asked for, never with the
  * queue.
  */
-export const CLAIM = `WITH RECURSIVE turns (priority, behind) AS (VALUES ${EACH_PRIORITY}), asked (most) AS (SELECT ?::integer),
+export const CLAIM = `WITH RECURSIVE turns (priority, behind) AS (VALUES ${EACH_PRIORITY}), asked (most, lowest) AS (SELECT ?::integer, ?::integer),
   names (priority, behind, name, lap, n) AS (
-    SELECT turns.priority, turns.behind, f.name, f.lap, 1 FROM turns, LATERAL (
+    SELECT turns.priority, turns.behind, f.name, f.lap, 1 FROM turns JOIN asked ON turns.priority >= asked.lowest, LATERAL (
       ${firstName(1, 'turns.priority', `${NAME} > turns.behind`)}
       UNION ALL ${firstName(2, 'turns.priority', `${NAME} <= turns.behind`)}
       ORDER BY lap LIMIT 1) AS f
@@ -69,9 +69,16 @@ export const CLAIM = `WITH RECURSIVE turns (priority, behind) AS (VALUES ${EACH_
   ) ${WITH_SUBMISSIONS} ORDER BY c.priority DESC, c.turn, c.n`;
 
 /** The values of `CLAIM`. */
-export function claimValues({ owner, leaseMs, limit, behind }: ClaimRequest): SqlValue[] {
+export function claimValues({
+  owner,
+  leaseMs,
+  limit,
+  behind,
+  atLeast = 'low',
+}: ClaimRequest): SqlValue[] {
   const priorities = Object.keys(RANKS) as RunPriority[];
-  return [...priorities.map((one) => behind[one] ?? ''), limit, owner, leaseMs];
+  const turns = priorities.map((one) => behind[one] ?? '');
+  return [...turns, limit, RANKS[atLeast], owner, leaseMs];
 }
 
 export const CLAIM_ONE = `WITH claimed AS (

@@ -67,6 +67,28 @@ it('is put into the queue once, by whoever has it', async () => {
   expect(await history.listRuns({ limit: 9 })).toMatchObject({ runs: [{ run_id: 'run' }] });
 });
 
+it('tells the priorities of shards that wait, and gives none of a lower one than was asked for', async () => {
+  const { history, one } = await openTwo();
+  for (const priority of ['low', 'high'] as const) {
+    await history.admit(aRun(priority, { owner: NOBODY, priority }), {
+      submission: { content: 'document' },
+    });
+    const [claimed] = await one.claimRuns({ ...request('one'), behind: {} });
+    if (claimed === undefined) throw new Error('not claimed');
+    const shards = [{ ...shard(0), run_id: `${priority} shard` }];
+    expect(await one.shards.splitRun(fenceOf(claimed.run), shards)).toBe(true);
+  }
+  await history.admit(aRun('waits', { owner: NOBODY }), { submission: { content: 'document' } });
+  expect(await one.shards.waitingPriorities()).toEqual(['high', 'low']);
+  const atLeast = 'high';
+  expect(await one.claimRuns({ ...request('one'), behind: {}, atLeast })).toEqual([]);
+  const claimed = await one.shards.claimShards({ ...request('one'), atLeast });
+  expect(claimed.map(({ run }) => run.run_id)).toEqual(['high shard']);
+  expect(await one.shards.waitingPriorities()).toEqual(['low']);
+  const runs = await one.claimRuns({ ...request('one'), behind: {}, atLeast: 'normal' });
+  expect(runs.map(({ run }) => run.run_id)).toEqual(['waits']);
+});
+
 it('gives each shard to one server, with what was submitted', async () => {
   const { one, two } = await split(4);
   const claimed = await Promise.all([

@@ -9,7 +9,8 @@ import {
 } from '../shards.ts';
 import type { ShardProgress } from '../../wire/shards.ts';
 import { finishRun } from '../sql/run-statements.ts';
-import { rankOf } from '../sql/priority-rank.ts';
+import { priorityOf, type RunPriority } from '../../wire/run-priority.ts';
+import { priorityOfRank, rankOf, RANKS } from '../sql/priority-rank.ts';
 import { runOf, text, toJson } from '../sql/rows.ts';
 import type { Row, SqlDialect, SqlScript, SqlStatement, SqlValue } from '../sql/sql-store.ts';
 import { eraseSubmissions } from '../sql/sql-submissions.ts';
@@ -33,12 +34,19 @@ export class PostgresShards implements ShardStore {
     owner,
     leaseMs,
     limit,
-  }: Pick<ClaimRequest, 'owner' | 'leaseMs' | 'limit'>): Promise<readonly ClaimedRun[]> {
-    const claim = returning(statements.CLAIM_SHARDS, [limit, owner, leaseMs]);
+    atLeast = 'low',
+  }: Omit<ClaimRequest, 'behind'>): Promise<readonly ClaimedRun[]> {
+    const values = [RANKS[atLeast], limit, owner, leaseMs];
+    const claim = returning(statements.CLAIM_SHARDS, values);
     const script = function* (): SqlScript<readonly ClaimedRun[]> {
       return claimedRuns(yield [claim]);
     };
     return this.#store.change(script, { touches: ['shards'], isDecisive: true });
+  }
+
+  async waitingPriorities(): Promise<readonly RunPriority[]> {
+    const rows = await this.#store.read(statements.WAITING_PRIORITIES, []);
+    return rows.map((row) => priorityOf(priorityOfRank(Number(row['priority']))));
   }
 
   finishShard(fence: RunFence, ending: RunEnding): Promise<EndOfShard> {

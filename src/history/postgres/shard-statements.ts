@@ -27,12 +27,14 @@ export const insertShard = insertInto('svc_serve_runs', {
 });
 
 export const CLAIM_SHARDS = `WITH taken AS MATERIALIZED (
-    SELECT run_id FROM svc_serve_runs WHERE status = 'queued' AND owner = '${UNCLAIMED_SHARD}'
+    SELECT run_id FROM svc_serve_runs WHERE status = 'queued' AND owner = '${UNCLAIMED_SHARD}' AND priority >= ?::integer
     ORDER BY priority DESC, submitted_at, run_id LIMIT ?::integer FOR UPDATE SKIP LOCKED
   ), claimed AS (
     UPDATE svc_serve_runs r SET owner = ?, claims = r.claims + 1, lease_until = ${TIME_IN}, status = 'running', started_at = ${NOW}
     FROM taken WHERE r.run_id = taken.run_id RETURNING r.*
   ) ${WITH_SUBMISSIONS}`;
+
+export const WAITING_PRIORITIES = `SELECT DISTINCT priority FROM svc_serve_runs WHERE status = 'queued' AND owner = '${UNCLAIMED_SHARD}' ORDER BY priority DESC`;
 
 /**
  * Whoever ends a shard waits here for others that end one of the same run: the last of them then

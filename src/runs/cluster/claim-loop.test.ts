@@ -3,6 +3,7 @@ import { afterEach, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { ClaimedRun, ClaimRequest, ClusterStore } from '../../history/cluster.ts';
+import { RUN_PRIORITIES, type RunPriority } from '../../wire/run-priority.ts';
 import { ClaimLoop } from './claim-loop.ts';
 
 /** Time stands still, and whoever sleeps is woken by hand only. */
@@ -52,7 +53,7 @@ async function loopOver(queue: { runs: number }, slots: number, ahead = 0) {
       return Array.from({ length: count }, () => ({ run: { name: 'a' } }) as ClaimedRun);
     },
     shards: {
-      claimShards: async () => {
+      waitingPriorities: async () => {
         seen.shardLooks += 1;
         return [];
       },
@@ -87,6 +88,69 @@ it('looks once for a run that was submitted here, and not again when it ends', a
   loop.useRoom();
   await settled();
   expect(seen.looks).toBe(2);
+});
+
+/** A loop over runs and shards of these priorities, and what it takes in their order. */
+async function taking(
+  waiting: { readonly runs: RunPriority[]; readonly shards: RunPriority[] },
+  slots: number,
+  ahead = 0,
+) {
+  const taken: string[] = [];
+  const first = (
+    kind: 'runs' | 'shards',
+    { limit, atLeast = 'low' }: Omit<ClaimRequest, 'behind'>,
+  ) => {
+    const rank = (one: RunPriority): number => RUN_PRIORITIES.indexOf(one);
+    const fit = waiting[kind].filter((one) => rank(one) <= rank(atLeast));
+    const some = fit.toSorted((a, b) => rank(a) - rank(b)).slice(0, limit);
+    for (const one of some) waiting[kind].splice(waiting[kind].indexOf(one), 1);
+    taken.push(...some.map((one) => `${one} ${kind}`));
+    return Promise.resolve(some.map((priority) => ({ run: { priority } }) as ClaimedRun));
+  };
+  const store = {
+    claimRuns: (request: ClaimRequest) => first('runs', request),
+    shards: {
+      claimShards: (request: ClaimRequest) => first('shards', request),
+      waitingPriorities: async () => RUN_PRIORITIES.filter((one) => waiting.shards.includes(one)),
+    },
+  } as unknown as ClusterStore;
+  const loop = new ClaimLoop({
+    env: { ...testEnv(), clock: new HandClock() },
+    store,
+    owner: 'me',
+    leaseMs: 4000,
+    pollMs: 2000,
+    free: () => slots - taken.length,
+    ahead: () => ahead,
+    onClaimed: () => {},
+    tellOthers: async () => {},
+  });
+  loops.push(loop);
+  loop.begin();
+  await settled();
+  return taken;
+}
+
+it('takes shards before runs of a lower priority, and behind those of their own', async () => {
+  const waiting = {
+    runs: ['low', 'high', 'normal', 'low', 'low'] satisfies RunPriority[],
+    shards: ['normal', 'normal', 'normal', 'low'] satisfies RunPriority[],
+  };
+  expect(await taking(waiting, 7)).toEqual([
+    'high runs',
+    'normal runs',
+    ...['normal shards', 'normal shards', 'normal shards'],
+    ...['low runs', 'low runs'],
+  ]);
+});
+
+it('takes no run ahead of its slot while shards of a higher priority wait for one', async () => {
+  const runs = Array.from({ length: 9 }, (): RunPriority => 'low');
+  expect(await taking({ runs, shards: ['high', 'high', 'high'] }, 2, 8)).toEqual([
+    'high shards',
+    'high shards',
+  ]);
 });
 
 it('goes on while there are runs and slots, and looks when a slot is free again', async () => {

@@ -115,28 +115,38 @@ export class ClaimLoop {
     }
   }
 
-  /** Those of runs are taken first. */
-  async #claimShards(limit: number): Promise<readonly ClaimedRun[]> {
-    const { env, store, owner, leaseMs } = this.#options;
-    if (!this.#wantsShards || limit <= 0) return [];
+  /** Of the shards that wait, the highest first; asks nobody while it is known that none do. */
+  async #waitingShards(): Promise<readonly RunPriority[]> {
+    if (!this.#wantsShards) return [];
     this.#wantsShards = false;
-    const most = Math.min(limit, SHARDS_AT_ONCE);
-    const claimed = await store.shards.claimShards({ owner, leaseMs, limit: most });
-    if (claimed.length > 0) this.#wantsShards = true;
+    try {
+      const priorities = await this.#options.store.shards.waitingPriorities();
+      this.#wantsShards = priorities.length > 0;
+      return priorities;
+    } catch (error) {
+      this.#wantsShards = true;
+      throw error;
+    }
+  }
+
+  async #claimShards(limit: number, atLeast: RunPriority): Promise<readonly ClaimedRun[]> {
+    const { env, store, owner, leaseMs } = this.#options;
+    const claimed = await store.shards.claimShards({ owner, leaseMs, limit, atLeast });
     env.metrics.inc(shardsClaimed, {}, claimed.length);
     return claimed;
   }
 
   /** Asks nobody while it is known that there are none. */
-  async #claimRuns(limit: number): Promise<readonly ClaimedRun[]> {
+  async #claimRuns(limit: number, atLeast?: RunPriority): Promise<readonly ClaimedRun[]> {
     const { env, store, owner, leaseMs } = this.#options;
     if (!this.#mayBeRuns || limit <= 0) return [];
     this.#mayBeRuns = false;
     try {
-      const claimed = await store.claimRuns({ owner, leaseMs, limit, behind: this.#behind });
+      const behind = this.#behind;
+      const claimed = await store.claimRuns({ owner, leaseMs, limit, behind, atLeast });
       // Fewer than were asked for: the others are being taken.
       this.#areMany = claimed.length === limit;
-      if (this.#areMany) this.#mayBeRuns = true;
+      if (this.#areMany || atLeast !== undefined) this.#mayBeRuns = true;
       for (const { run } of claimed) this.#behind[priorityOf(run)] = run.name ?? '';
       env.metrics.inc(runsClaimed, {}, claimed.length);
       return claimed;
@@ -151,16 +161,29 @@ export class ClaimLoop {
     const slots = free();
     const trustedUntil = env.clock.elapsedMs() + trustedMs(leaseMs);
     const limit = Math.min(slots + (this.#areMany ? ahead() : 0), MOST_CLAIMED);
-    const claimed = await this.#claimRuns(limit);
-    for (const one of claimed) onClaimed(one, trustedUntil);
-    const shards = await this.#claimShards(slots - claimed.length);
-    for (const one of shards) onClaimed(one, trustedUntil);
-    if (free() > 0 && (this.#mayBeRuns || shards.length > 0)) this.#isWanted = true;
+    let claimed = 0;
+    let shards = 0;
+    let areShardsLeft = false;
+    const enter = (some: readonly ClaimedRun[]): number => {
+      for (const one of some) onClaimed(one, trustedUntil);
+      return some.length;
+    };
+    for (const priority of limit > 0 ? await this.#waitingShards() : []) {
+      claimed += enter(await this.#claimRuns(limit - claimed - shards, priority));
+      const most = Math.min(slots - claimed - shards, SHARDS_AT_ONCE - shards);
+      const taken = most > 0 ? enter(await this.#claimShards(most, priority)) : 0;
+      shards += taken;
+      areShardsLeft = taken >= most;
+      if (areShardsLeft) break;
+    }
+    // Runs of a lower priority come behind shards that are left.
+    if (!areShardsLeft) claimed += enter(await this.#claimRuns(limit - claimed - shards));
+    if (free() > 0 && (this.#mayBeRuns || shards > 0)) this.#isWanted = true;
     if (!this.#hasNews) return;
     this.#hasNews = false;
     if (free() === 0) {
       if (this.#mayBeRuns) this.#tellSoon();
-    } else if (claimed.length === 0) {
+    } else if (claimed === 0) {
       // Nothing is left, or others hold it at this moment.
       await env.clock.sleep(AGAIN_MS, this.#stop.signal);
       this.look();
