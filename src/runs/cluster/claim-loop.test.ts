@@ -140,8 +140,11 @@ it('takes shards before runs of a lower priority, and behind those of their own'
   expect(await taking(waiting, 7)).toEqual([
     'high runs',
     'normal runs',
-    ...['normal shards', 'normal shards', 'normal shards'],
-    ...['low runs', 'low runs'],
+    'normal shards',
+    'normal shards',
+    'normal shards',
+    'low runs',
+    'low runs',
   ]);
 });
 
