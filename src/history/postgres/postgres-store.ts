@@ -54,6 +54,7 @@ export interface PostgresStoreOptions {
 export class PostgresStore implements SqlStore {
   readonly dialect: SqlDialect = {
     lockRows: 'FOR UPDATE SKIP LOCKED',
+    inTurn: '',
     lockNames: (names, how) => names.map((name) => ({ ...LOCKS[how], values: [name] })),
   };
   readonly #pool: Pool;

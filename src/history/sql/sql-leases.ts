@@ -34,11 +34,11 @@ export function* failure(sql: string, values: readonly SqlValue[]): SqlScript<re
 }
 
 export function* adoption(
-  { lockRows }: SqlDialect,
+  { lockRows, inTurn }: SqlDialect,
   { owner, leaseUntil, now, limit }: Adoption,
 ): SqlScript<readonly AdoptedRun[]> {
   const sql = `UPDATE svc_serve_runs SET owner = ?, lease_until = ? WHERE run_id IN
-    (SELECT run_id FROM svc_serve_runs WHERE ${ABANDONED} ORDER BY priority DESC, submitted_at, run_id LIMIT ? ${lockRows}) RETURNING *`;
+    (SELECT run_id FROM svc_serve_runs ${inTurn} WHERE ${ABANDONED} ORDER BY priority DESC, submitted_at, run_id LIMIT ? ${lockRows}) RETURNING *`;
   const [adopted] = yield [{ sql, values: [owner, leaseUntil, now, limit], returns: true }];
   const runs = (adopted?.rows ?? []).map(runOf).sort(byTurn);
   const submissions = yield runs.map(({ run_id }) => ({

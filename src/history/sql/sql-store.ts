@@ -76,6 +76,8 @@ export interface SqlWriteOptions {
 export interface SqlDialect {
   /** Ends a `SELECT` inside of a change: no other instance gets the rows that this one takes. */
   readonly lockRows: string;
+  /** Stands behind the table of runs where those of the queue are read in the order of `byTurn`. */
+  readonly inTurn: string;
   /**
    * Locks names until the end of the change, against other instances: shared with others that do
    * so, or alone.

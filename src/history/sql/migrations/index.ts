@@ -16,6 +16,7 @@ import { cluster } from './0014-cluster.ts';
 import { shards } from './0015-shards.ts';
 import { priority } from './0016-priority.ts';
 import { unclaimedByPriority } from './0017-unclaimed-by-priority.ts';
+import { queuedInTurn } from './0018-queued-in-turn.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -36,4 +37,5 @@ export const MIGRATIONS: readonly Migration[] = [
   shards,
   priority,
   unclaimedByPriority,
+  queuedInTurn,
 ];
