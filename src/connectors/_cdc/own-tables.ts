@@ -1,7 +1,7 @@
 import { STATE_TABLE } from '../../kit/state-store.ts';
 import { TOKEN_TABLE } from '../_sql/driver.ts';
 
-const OWN_TABLES: ReadonlySet<string> = new Set([TOKEN_TABLE, STATE_TABLE]);
+export const OWN_TABLES: ReadonlySet<string> = new Set([TOKEN_TABLE, STATE_TABLE]);
 
 /**
  * Whether runs store in the table how far they have come. A run that read its own progress as a

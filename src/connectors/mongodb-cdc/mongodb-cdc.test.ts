@@ -204,6 +204,21 @@ describe('what is read', () => {
     expect(told(await read({ config: { scope } }))).toEqual(expected);
   });
 
+  test.each([{ type: 'database', database: 'shop' }, 'cluster'])(
+    'how far runs have come is read only where its collection is named (scope %j)',
+    async (scope) => {
+      const positions = client.db('shop').collection('_svc_commit_token');
+      await orders().insertOne({ _id: 1 as never });
+      // As a run does for each page.
+      const onPage = async (): Promise<void> => {
+        await positions.insertOne({});
+      };
+      expect(told(await read({ config: { scope }, onPage }))).toEqual(['c 1']);
+      const named = { type: 'collection', database: 'shop', collection: '_svc_commit_token' };
+      expect((await read({ config: { scope: named } })).records.length).toBeGreaterThan(0);
+    },
+  );
+
   test('only changes of the wanted kinds come from the server', async () => {
     await orders().insertMany([{ _id: 1 as never }, { _id: 2 as never }]);
     await orders().deleteOne({ _id: 1 as never });

@@ -46,6 +46,8 @@ function holds(operator: string, value: unknown, to: unknown): boolean {
       return !isEqual(value, to);
     case '$in':
       return (to as unknown[]).some((one) => isEqual(value, one));
+    case '$nin':
+      return !(to as unknown[]).some((one) => isEqual(value, one));
     case '$exists':
       return (value !== undefined) === Boolean(to);
     case '$gt':

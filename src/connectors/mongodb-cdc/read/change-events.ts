@@ -13,6 +13,7 @@ import type { MongoLink } from '../../../lib/mongodb/client.ts';
 import { bsonOfFields } from '../../../lib/mongodb/to-bson.ts';
 import { jsonOf } from '../../../lib/mongodb/to-json.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import { OWN_TABLES } from '../../_cdc/own-tables.ts';
 import { EXPANDED_TYPES, tokenOf, type MongodbCdcConfig } from '../config.ts';
 import type { StreamPosition } from './position.ts';
 import { eventOf, type Event } from './records.ts';
@@ -48,7 +49,11 @@ export class ChangeEvents {
   static async open(options: StreamOptions): Promise<ChangeEvents> {
     const { link, config } = options;
     const where = await startOf(options);
-    const stages = [...kindsStage(config), ...config.aggregation_pipeline.map(withInvalidate)];
+    const stages = [
+      ...foreignStage(config),
+      ...kindsStage(config),
+      ...config.aggregation_pipeline.map(withInvalidate),
+    ];
     const pipeline = stages.map((stage) => bsonOfFields(stage as JsonObject));
     return link.run(DOING, (db, client) => {
       const stream = watched(config, db, client)(pipeline, { ...optionsOf(options), ...where });
@@ -154,6 +159,12 @@ async function earliestTime(link: MongoLink): Promise<Timestamp> {
   throw new ConnectorError('refused', 'the server does not show its oldest change', {
     hint: '`start_from: earliest` reads `local.oplog.rs`, which the user must be allowed to, and which sharded clusters do not have; use `start_from: {type: timestamp, timestamp_secs: …}`',
   });
+}
+
+/** What runs store of how far they have come is no change, unless its collection is named. */
+function foreignStage({ scope }: MongodbCdcConfig): JsonObject[] {
+  if (scope.type === 'collection') return [];
+  return [{ $match: { 'ns.coll': { $nin: [...OWN_TABLES] } } }];
 }
 
 /** The event that ends a stream is always told, because the next one begins behind it. */
