@@ -155,7 +155,7 @@ describe('a case on a document', () => {
       expect(await failures(spec(name, '{ records: [{ age: 50 }, { age: 51 }] }'))).toEqual([]);
     write('data/bad.jsonl', '{"age":1}\n{"age":\n');
     await expect(failures(spec('data/bad.jsonl', '{ records: [] }'))).rejects.toThrow(
-      /people\.test\.yaml:5:5 {2}tests\[0\]\.input {2}`data\/bad\.jsonl` is not JSON/,
+      /people\.test\.yaml:5:5 {2}tests\[0\]\.input {2}line 2 of `data\/bad\.jsonl` is not JSON/,
     );
     await expect(failures(spec('data/in.csv', '{ records: [] }'))).rejects.toThrow(
       '`data/in.csv` is not a file of records',
