@@ -21,6 +21,8 @@ import { testContext } from '../../../test/fakes/env.ts';
 import { failureOf } from '../../../test/fakes/failure.ts';
 import { parquetSink, parquetSource } from './index.ts';
 
+const NANOSECONDS = { kind: 'timestamp', unit: 'ns' } as const;
+
 let folder: string;
 
 beforeEach(async () => {
@@ -294,6 +296,32 @@ describe('the parquet sink', () => {
     });
     expect(await readdir(folder)).toEqual([]);
   });
+
+  it.each(['f.parquet', 'parts'])(
+    'does not say that it keeps records which do not fit into their columns (%s)',
+    async (path) => {
+      const config = check(parquetSink.config, { destination: { type: 'local_path', path } });
+      if (!config.ok) throw new Error(JSON.stringify(config.issues));
+      const sink = await parquetSink.open(config.value, testContext(folder));
+      const fields = [{ name: 'at', type: NANOSECONDS, nullable: true }];
+      const page = Page.ofRecords([{ at: '0001-01-01T00:00:00' }], { schema: { fields } });
+      const hint = expect.stringContaining('wider type') as string;
+      try {
+        await sink.write(page, { partial: false });
+        const end = path === 'parts' ? sink.flush() : sink.finish('success');
+        await expect(end).rejects.toMatchObject({ code: 'connector_data', hint });
+        await expect(sink.flush()).rejects.toMatchObject({ hint });
+        await expect(sink.write(page, { partial: false })).rejects.toMatchObject({ hint });
+        await sink.finish('failed');
+        expect(sink.discarded?.()).toBe(path === 'f.parquet');
+        expect(sink.outputs?.()).toEqual([]);
+      } finally {
+        await sink.close();
+      }
+      const files = await readdir(folder, { recursive: true });
+      expect(files.filter((name) => name.endsWith('.parquet'))).toEqual([]);
+    },
+  );
 
   it('makes a file per flush in a folder, and new files at the caps', async () => {
     await write({ destination: { type: 'local_path', path: 'lake' } }, [[{ id: 1 }], [{ id: 2 }]]);

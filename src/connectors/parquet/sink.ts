@@ -178,6 +178,8 @@ class ParquetSink implements Sink {
   /** The file that is whole, and perhaps not delivered. */
   #complete: string | undefined;
   readonly #written: WrittenFile[] = [];
+  /** Why records that had been accepted could not be written: from then on nothing is. */
+  #failure: unknown;
   #isClosed = false;
   #isDiscarded = false;
 
@@ -211,6 +213,7 @@ class ParquetSink implements Sink {
   async write(page: Page): Promise<WriteResult> {
     requireOpen(this.#isClosed);
     this.#context.signal.throwIfAborted();
+    this.#requireWhole();
     if (this.#output === undefined) {
       const records = recordsOf(page);
       this.#learner.learn(records, page.schema);
@@ -228,6 +231,7 @@ class ParquetSink implements Sink {
 
   /** A folder gets a complete file per flush; a single file is complete only at the end. */
   async flush(): Promise<void> {
+    this.#requireWhole();
     if (this.#single === undefined) await this.#endFile();
   }
 
@@ -297,7 +301,25 @@ class ParquetSink implements Sink {
     });
     const records = this.#waiting;
     this.#waiting = [];
-    await this.#output.add(records);
+    try {
+      await this.#output.add(records);
+    } catch (error) {
+      await this.#loseStarted(error);
+      throw error;
+    }
+  }
+
+  /** A record does not fit into the columns that were learned: nothing of the file is written. */
+  async #loseStarted(error: unknown): Promise<void> {
+    this.#failure = error;
+    this.#isDiscarded = this.#single !== undefined;
+    await this.#output?.discard();
+    this.#output = undefined;
+    if (this.#delivery === undefined) this.#written.pop();
+  }
+
+  #requireWhole(): void {
+    if (this.#failure !== undefined) throw this.#failure as Error;
   }
 
   /** The files of dead letters carry the name of the file that was asked for. */
