@@ -81,7 +81,9 @@ describe('a start is refused, in a sentence,', () => {
 test('a start on a port that is taken ends, and says so', async () => {
   const args = ['serve', '--no-auth', '--history', 'memory', '--listen', new URL(program.url).host];
   const { code, stderr } = await headgate(args, { cwd: shop.dir });
-  expect(stderr).toContain('the port is in use\nhint: choose another address with --listen\n');
+  expect(stderr).toContain(
+    'the port is in use  [cannot_listen]\nhint: choose another address with --listen\n',
+  );
   expect(code).toBe(1);
 });
 
