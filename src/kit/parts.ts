@@ -9,6 +9,7 @@ import {
 } from './part-packages.ts';
 import type { SecretManagerDefinition } from './secrets.ts';
 import type { SinkDefinition } from './sink.ts';
+import { soughtHint } from './sought-types.ts';
 import type { SourceDefinition } from './source.ts';
 import type { StateStoreDefinition } from './state-store.ts';
 import type { TransformDefinition } from './transform.ts';
@@ -74,7 +75,7 @@ export class Registry<D extends Named> {
   suggest(type: string): string | undefined {
     const fault = this.fault(type);
     return fault === undefined
-      ? suggestion(type, this.types(), 'available')
+      ? (soughtHint(type, this.types()) ?? suggestion(type, this.types(), 'available'))
       : `${fault.message}; ${fault.hint}`;
   }
 

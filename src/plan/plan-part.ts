@@ -5,6 +5,7 @@
 import type { ZodType } from 'zod';
 import type { Registry } from '../kit/parts.ts';
 import { check, type Check } from '../kit/schema.ts';
+import { soughtHint } from '../kit/sought-types.ts';
 import type { Doubt } from '../kit/source.ts';
 import type { Issue } from '../lib/errors.ts';
 import { isObject, jsonText, type JsonObject, type JsonValue } from '../lib/text/json.ts';
@@ -39,7 +40,7 @@ export function reportUnknownType(
     'unknown_type',
     path,
     `there is no ${kind} called \`${type}\``,
-    issues.hintFor(type, registry.types(), 'available'),
+    soughtHint(type, registry.types()) ?? issues.hintFor(type, registry.types(), 'available'),
   );
 }
 
