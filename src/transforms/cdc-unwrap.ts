@@ -2,13 +2,14 @@ import { z } from 'zod';
 import {
   hasField,
   isObject,
+  jsonEqual,
   jsonText,
   setField,
   type JsonObject,
   type JsonValue,
 } from '../lib/text/json.ts';
 import { fieldOf, withField, type RecordField, type RecordSchema } from '../kit/record-schema.ts';
-import { text } from '../kit/schema.ts';
+import { optional, text } from '../kit/schema.ts';
 import { typeText } from '../kit/type-text.ts';
 import { defineTransform } from '../kit/transform.ts';
 
@@ -35,6 +36,11 @@ const schema = z.lazy(() =>
       .array(text())
       .default(['ddl', 'truncate'])
       .meta({ description: 'Kinds of change that give no record.' }),
+    key: optional(z.array(text()).min(1)).meta({
+      description:
+        'Key of the sink: an update that changes it gives a delete of the row before, and then the row after. The event has to hold the row before, or its key.',
+      examples: [['id']],
+    }),
   }),
 );
 
@@ -59,6 +65,14 @@ export const cdcUnwrap = defineTransform<UnwrapConfig>({
         { id: 1, n: 'a', __op: 'u' },
         { id: 1, n: 'a', __op: 'd' },
         { id: 2, __op: 'd' },
+      ],
+    },
+    {
+      config: { key: ['id'] },
+      input: [{ op: 'update', before: { id: 1 }, after: { id: 2, n: 'a' } }],
+      output: [
+        { id: 1, __op: 'd' },
+        { id: 2, n: 'a', __op: 'u' },
       ],
     },
   ],
@@ -86,7 +100,12 @@ export const cdcUnwrap = defineTransform<UnwrapConfig>({
           record,
           isDelete ? [config.before_field, config.key_field] : [config.after_field],
         );
-        if (row !== undefined) return emit(marked(row, config.marker_field, isDelete ? 'd' : 'u'));
+        if (row !== undefined) {
+          const before = isDelete ? undefined : firstObject(record, [config.before_field]);
+          if (before !== undefined && hasOtherKey(before, row, config.key))
+            emit(marked(before, config.marker_field, 'd'));
+          return emit(marked(row, config.marker_field, isDelete ? 'd' : 'u'));
+        }
         rowless += 1;
         if (rowless === 1)
           log.warn('a change event holds no row and is dropped; further ones are only counted', {
@@ -138,6 +157,14 @@ function firstObject(record: JsonObject, names: readonly string[]): JsonObject |
     if (isObject(value)) return value;
   }
   return undefined;
+}
+
+/** An image that lacks a field of the key says nothing about it. */
+function hasOtherKey(before: JsonObject, after: JsonObject, key: readonly string[] = []): boolean {
+  return (
+    key.every((name) => hasField(before, name)) &&
+    key.some((name) => !jsonEqual(before[name], after[name]))
+  );
 }
 
 function marked(row: JsonObject, name: string, marker: string): JsonObject {

@@ -444,6 +444,32 @@ describe('cdc_unwrap', () => {
   });
 });
 
+describe('an update that changes the key', () => {
+  const unwrap = (config: JsonObject, ...records: JsonValue[]) =>
+    runTransform(cdcUnwrap, config, records);
+
+  it('deletes the row of the old key before the new one is written', async () => {
+    const event = { op: 'u', before: { id: 1, n: 'a' }, after: { id: 2, n: 'a' } };
+    expect(await unwrap({ key: ['id'] }, event)).toEqual([
+      { id: 1, n: 'a', __op: 'd' },
+      { id: 2, n: 'a', __op: 'u' },
+    ]);
+    expect(await unwrap({}, event)).toEqual([{ id: 2, n: 'a', __op: 'u' }]);
+  });
+
+  it('has to say so: other updates, images without the whole key and deletes give one record', async () => {
+    const events: JsonValue[] = [
+      { op: 'u', before: { a: 1, b: 1, n: 1 }, after: { a: 1, b: 1, n: 2 } },
+      { op: 'u', before: { a: 1 }, after: { a: 2, b: 1 } },
+      { op: 'u', before: null, after: { a: 3, b: 1 } },
+      { op: 'd', before: { a: 4, b: 1 }, after: null },
+      { op: 'u', before: { a: 5n, b: 1 }, after: { a: 5, b: 1 } },
+    ];
+    const found = await unwrap({ key: ['a', 'b'] }, ...events);
+    expect(found.map((one) => (one as JsonObject)['__op'])).toEqual(['u', 'u', 'u', 'd', 'u']);
+  });
+});
+
 /** Records from JSON text, so that their numbers have a spelling. */
 async function linesAfter(
   definition: Parameters<typeof runTransform>[0],

@@ -48,7 +48,7 @@ pipeline:
   source:
     type: postgres-cdc
     config: { connection_url: '\${env:SHOP}', slot_name: ${SLOT}, publication_name: ${PUBLICATION}, idle_timeout: 0.6 }
-  transforms: [{ type: cdc_unwrap }]
+  transforms: [{ type: cdc_unwrap, config: { key: [id] } }]
   sink:
     type: postgres
     config:
@@ -115,10 +115,11 @@ test('once: what is there, then what has changed', LONG, async () => {
   expect(await difference()).toEqual([]);
   await server.client.query(`UPDATE ${TABLE} SET name = 'x' WHERE id < 4`);
   await server.client.query(`DELETE FROM ${TABLE} WHERE id = 5`);
+  await server.client.query(`UPDATE ${TABLE} SET id = 31 WHERE id = 6`);
   const second = await headgate(args, { cwd: folder, variables: variables() });
   expect(JSON.parse(second.stdout)).toMatchObject({
     snapshot: null,
-    stream: { runs: 1, records_written: 4 },
+    stream: { runs: 1, records_written: 6 },
   });
   expect(await difference()).toEqual([]);
   expect(`${first.stderr}${first.stdout}`).not.toContain(server.url);
