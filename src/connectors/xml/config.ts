@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { declaredColumns, inferTypes } from '../../kit/declared-columns.ts';
+import { isObject } from '../../lib/text/json.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../kit/schema.ts';
 import { auth } from '../_http/auth.ts';
 import { decodeSteps } from '../_http/decode-config.ts';
@@ -14,6 +15,7 @@ import {
 import { tlsBlock } from '../_http/tls.ts';
 
 const STYLES = ['PageNumber', 'Offset', 'BodyCursor'] as const;
+const NONE = 'None';
 /** Stands for the token in the body of the next page. */
 export const NEXT_TOKEN = 'next_token';
 
@@ -79,6 +81,13 @@ const soap = z.lazy(() =>
   }),
 );
 
+/** `none` is a style elsewhere. */
+function styleOf(value: unknown): unknown {
+  if (value === null || value === undefined) return undefined;
+  const named = tagged([...STYLES, NONE])(value);
+  return isObject(named) && named['type'] === NONE ? undefined : named;
+}
+
 const plain = z.lazy(() =>
   z.strictObject({
     base_url: httpUrl('Address of the service.'),
@@ -96,9 +105,12 @@ const plain = z.lazy(() =>
       .default({})
       .meta({ description: 'Query parameters of every request.' }),
     auth: auth(),
-    pagination: optional(
-      z.preprocess(tagged(STYLES), z.discriminatedUnion('type', [pageNumber, offset, bodyCursor])),
-    ).meta({ description: 'How pages follow each other; unset: there is one.' }),
+    pagination: z
+      .preprocess(
+        styleOf,
+        z.discriminatedUnion('type', [pageNumber, offset, bodyCursor]).optional(),
+      )
+      .meta({ description: 'How pages follow each other; unset: there is one.' }),
     max_pages: optional(integer({ min: 1, max: 4_294_967_295 })).meta({
       description: 'Pages read at most; unset: no limit.',
     }),

@@ -101,6 +101,15 @@ describe('pages', () => {
     expect(ids(await run({ ...path, pagination: { type: 'PageNumber' } }))).toEqual(['1', '2']);
   });
 
+  it.each(['none', { type: 'None' }, null])(
+    'there is one with the style %j',
+    async (pagination) => {
+      server.respond([list(1, 2)]);
+      expect(ids(await run({ records_element_path: 'list.item', pagination }))).toEqual(['1', '2']);
+      expect(queries()).toHaveLength(1);
+    },
+  );
+
   it('by offset go on from what was read', async () => {
     server.respond([list(1, 2), list(3, 4), list()]);
     await run({ records_element_path: 'list.item', pagination: { type: 'Offset', limit: 2 } });
