@@ -1,5 +1,5 @@
-import { ConnectorError, messageOf } from '../lib/errors.ts';
-import { parseData, stringifyJson, type JsonValue } from '../lib/text/json.ts';
+import { ConnectorError } from '../lib/errors.ts';
+import { jsonFault, parseData, stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import {
   hasSpellings,
   ownSpelling,
@@ -61,10 +61,6 @@ function parseLine(line: string, index: number): JsonValue {
   try {
     return parseData(line);
   } catch (error) {
-    throw new ConnectorError(
-      'data',
-      `record ${index} of the page is not JSON: ${messageOf(error)}`,
-      { cause: error },
-    );
+    throw new ConnectorError('data', `record ${index} of the page ${jsonFault(error)}`);
   }
 }

@@ -7,6 +7,7 @@ import { badName, isPackageName, type PartFault } from '../kit/part-packages.ts'
 import type { SinkFixture } from '../kit/sink-fixture.ts';
 import type { SourceFixture } from '../kit/source-fixture.ts';
 import { AppError, messageOf } from '../lib/errors.ts';
+import { unreadableJson } from '../lib/text/unreadable-json.ts';
 import {
   loadConnector,
   loadConnectorFile,
@@ -77,7 +78,7 @@ function manifestIn(file: string, where: string): Manifest {
   } catch (error) {
     throw new AppError(
       'connector_unusable',
-      `the package.json in ${where} cannot be read: ${messageOf(error)}`,
+      `the package.json in ${where} cannot be read: ${unreadableJson(error)}`,
       { cause: error, hint: 'correct it; `headgate new connector NAME` writes a whole one' },
     );
   }

@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { AppError, ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
+import { unreadableJson } from '../lib/text/unreadable-json.ts';
 import { isEncrypted, decrypt, encrypt } from '../lib/crypto/encryption.ts';
 import { optional, text } from '../kit/schema.ts';
 import {
@@ -237,10 +238,14 @@ function decode(
       error instanceof AppError && error.hint !== undefined
         ? error.hint
         : 'restore the file, or delete it to start over';
-    throw new ConnectorError('data', `the state \`${key}\` cannot be read: ${messageOf(error)}`, {
-      hint,
-      cause: error,
-    });
+    throw new ConnectorError(
+      'data',
+      `the state \`${key}\` cannot be read: ${unreadableJson(error)}`,
+      {
+        hint,
+        cause: error,
+      },
+    );
   }
 }
 

@@ -121,6 +121,14 @@ describe('another failure', () => {
     expect(told(error)).toBe('error: gone: it does not exist  [missing]\nhint: look\n');
   });
 
+  it('does not quote what a parser has read, which may be a secret', () => {
+    const cause = faultOfJson('{"token": hunter22}');
+    expect(cause.message).toContain('hunter');
+    expect(told(new ConnectorError('auth', 'no JSON', { cause, hint: 'look' }))).toBe(
+      'error: no JSON  [connector_auth]\nhint: look\n',
+    );
+  });
+
   it('never shows a secret', () => {
     expect(told(new AppError('x', 'bad password hunter22'), { secret: 'hunter22' })).toBe(
       'error: bad password ***  [x]\n',
@@ -139,3 +147,12 @@ describe('another failure', () => {
     expect(told(error)).toContain('error: round');
   });
 });
+
+function faultOfJson(text: string): Error {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    if (error instanceof Error) return error;
+  }
+  throw new Error('the text is JSON');
+}

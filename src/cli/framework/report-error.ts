@@ -115,10 +115,14 @@ function excerpt(
   return [...shown, { text: `${' '.repeat(gutter)} | ${before}^`, caret: true }];
 }
 
-/** Errors of the system and of the language that messages tell in plain words. */
+/**
+ * Errors of the system and of the language that messages tell in plain words. A parser of the language
+ * quotes what it read, which may be a secret.
+ */
 function isPlain(cause: unknown): boolean {
   if (!(cause instanceof Error)) return false;
-  return cause instanceof RangeError || fileFault(cause).says !== cause.message;
+  if (cause instanceof RangeError || cause instanceof SyntaxError) return true;
+  return fileFault(cause).says !== cause.message;
 }
 
 /** Sentences of the causes, as long as each says something the one before did not. */

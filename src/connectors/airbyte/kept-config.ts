@@ -3,9 +3,10 @@ import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { PartContext } from '../../kit/context.ts';
-import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { ConnectorError } from '../../lib/errors.ts';
 import { permittedFile } from '../../lib/files/file-access.ts';
 import { isObject, parseData, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
+import { unreadableJson } from '../../lib/text/unreadable-json.ts';
 import { registerSecrets } from '../_programs/config-secrets.ts';
 import { ownConfig, type ConnectorConfig } from './connector-config.ts';
 
@@ -25,7 +26,7 @@ export async function wholeConfig(
     registerSecrets(kept, env.redactor);
     return { ...given, ...kept };
   } catch (error) {
-    throw new ConnectorError('data', `\`config_file\` cannot be read: ${messageOf(error)}`, {
+    throw new ConnectorError('data', `\`config_file\` cannot be read: ${unreadableJson(error)}`, {
       cause: error,
       hint: 'remove the file, and log in anew',
     });

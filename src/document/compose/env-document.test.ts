@@ -51,6 +51,13 @@ describe('a document of environment variables', () => {
     expect(values).toContain('in.csv');
   });
 
+  it('does not quote a value that is not JSON, which may be a secret', () => {
+    const variables = { ...MOVE, SVC_SINK_JSONL_ENCRYPTION_JSON: '{"key": hunter22}' };
+    const [fault = ''] = faults(variables);
+    expect(fault).toMatch(/^bad_json `SVC_SINK_JSONL_ENCRYPTION_JSON` is not JSON/);
+    expect(fault).not.toContain('hunter');
+  });
+
   it('reads values as JSON where they are JSON, and kinds with a dash by an underscore', () => {
     const { tree } = documentFromEnv({
       ...MOVE,

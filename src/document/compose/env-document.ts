@@ -5,9 +5,11 @@
  * Each variable may also start with `SVC_`, as in the specification. In this file a variable is
  * named without its prefix.
  */
-import { ConfigError, messageOf, type Issue } from '../../lib/errors.ts';
+import { ConfigError, type Issue } from '../../lib/errors.ts';
 import {
   hasField,
+  jsonFault,
+  jsonHint,
   parseJson,
   setField,
   type JsonObject,
@@ -172,7 +174,8 @@ class EnvReader {
     try {
       return parseJson(text);
     } catch (error) {
-      this.#report('bad_json', `\`${this.#nameOf(key)}\` is not JSON: ${messageOf(error)}`);
+      const name = `\`${this.#nameOf(key)}\``;
+      this.#report('bad_json', `${name} ${jsonFault(error)}`, jsonHint(error, text));
       return null;
     }
   }

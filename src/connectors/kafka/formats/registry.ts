@@ -39,7 +39,7 @@ export class SchemaRegistry {
     if (typeof schema !== 'string') throw this.#failure(`the schema ${id} is no text`);
     if (Array.isArray(references) && references.length > 0)
       throw this.#failure(`the schema ${id} refers to others, which cannot be read`);
-    const read: RegisteredSchema = { type: schemaType as SchemaType, schema: schemaValue(schema) };
+    const read: RegisteredSchema = { type: schemaType as SchemaType, schema: jsonOf(schema) };
     this.#schemas.set(id, read);
     return read;
   }
@@ -76,8 +76,8 @@ export class SchemaRegistry {
         kindOfStatus(response.status),
       );
     }
-    const found = parseJson(text);
-    if (!isObject(found)) throw this.#failure('its answer is no mapping');
+    const found = jsonOf(text);
+    if (!isObject(found)) throw this.#failure('its answer is no mapping in JSON');
     return found;
   }
 
@@ -96,8 +96,8 @@ export class SchemaRegistry {
   }
 }
 
-/** The name of a primitive type may stand there without quotes. */
-function schemaValue(text: string): JsonValue {
+/** A text that is not JSON is itself: the name of a primitive type may stand there without quotes. */
+function jsonOf(text: string): JsonValue {
   try {
     return parseJson(text);
   } catch {
