@@ -65,6 +65,20 @@ describe('a config', () => {
     });
   });
 
+  it.each(['x://u:hunter22@h/d', 'https://h/?token=hunter22'])(
+    'does not quote an address that may hold a login: %s',
+    (path) => {
+      const told = [
+        check(schema, { path: 'a', size: path }),
+        check(schema, { path: 'a', mode: path }),
+        check(z.string().regex(/^h$/, 'is no host'), path),
+      ].flatMap((one) => (one.ok ? [] : one.issues.map(({ message }) => message)));
+      expect(told).toHaveLength(3);
+      expect(told.join('\n')).toContain('this address is no host');
+      expect(told.join('\n')).not.toContain('hunter');
+    },
+  );
+
   it('reports everything at once, each with its place and what was probably meant', () => {
     const checked = check(schema, { path: 7, sise: 1, mode: 'upsrt', size: 0 }, 'x');
     expect(

@@ -396,12 +396,20 @@ function typeName(expected: string | undefined): string {
   return TYPE_NAMES[expected ?? ''] ?? expected ?? 'something else';
 }
 
+/** An address that may hold a login, before the host or as a parameter. */
+const MAY_HOLD_LOGIN = /:\/\/(?:[^/]*@|.*\?)/;
+
 function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a mapping';
-  if (typeof value === 'string') return value.length > 60 ? 'a long text' : JSON.stringify(value);
+  if (typeof value === 'string') return describeText(value);
   return `${value as number | boolean | bigint | undefined}`;
+}
+
+function describeText(value: string): string {
+  if (MAY_HOLD_LOGIN.test(value)) return 'this address';
+  return value.length > 60 ? 'a long text' : JSON.stringify(value);
 }
 
 function valueAt(value: unknown, steps: readonly (string | number)[]): unknown {
