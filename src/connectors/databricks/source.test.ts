@@ -68,7 +68,7 @@ describe('a config', () => {
     ],
     [
       { workspace_url: 'https://x/?o=1' },
-      'workspace_url "https://x/?o=1" is no address of a workspace',
+      'workspace_url this address is no address of a workspace',
     ],
     [{ auth: { ref: 'a', type: 'pat' } }, 'auth `ref` cannot be combined with `type`'],
   ])('%j is refused', (more, problem) => {
