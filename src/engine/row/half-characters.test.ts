@@ -7,8 +7,11 @@ import { testEnv } from '../../../test/fakes/env.ts';
 import { planOfTree } from '../../../test/fakes/verify.ts';
 import { startWebsocketServer } from '../../../test/fakes/websocket-server.ts';
 import { SOURCES } from '../../connectors/index.ts';
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import { Page } from '../../kit/page.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { systemClock } from '../../lib/time/clock.ts';
+import { tellHalfCharacters } from './half-characters.ts';
 
 const closers = new AsyncDisposableStack();
 afterAll(() => closers.disposeAsync());
@@ -79,4 +82,24 @@ test('every source whose records are JSON of others is looked at', () => {
     'webhook',
     'websocket',
   ]);
+});
+
+test('lines that pass on as they came are read only where an escape may be a half', async () => {
+  const decoded: number[] = [];
+  const encoding = {
+    ...JSON_LINES,
+    decode: (block: Uint8Array) => {
+      decoded.push(block.byteLength);
+      return JSON_LINES.decode(block);
+    },
+  };
+  const env = testEnv();
+  async function* pages(): AsyncGenerator<Page> {
+    for (const line of ['{"t":"\u00e9 \\n"}', ...HALVES, '{"t":"\\uD800"}'])
+      yield Page.ofBlock(encoding, Buffer.from(`${line}\n`), 1);
+  }
+  for await (const page of tellHalfCharacters(pages(), { readsJson: true }, env.log))
+    expect(page.count).toBe(1);
+  expect(decoded).toHaveLength(3);
+  expect(env.lines.map(({ line }) => line).join('\n')).toMatch(/record=2[^]*records=3/);
 });

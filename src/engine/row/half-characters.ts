@@ -1,7 +1,12 @@
+import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Page } from '../../kit/page.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import type { Log } from '../../lib/log.ts';
-import { HALF_CHARACTER, hasHalfCharacter } from '../../lib/text/half-character.ts';
+import {
+  HALF_CHARACTER,
+  hasEscapedSurrogate,
+  hasHalfCharacter,
+} from '../../lib/text/half-character.ts';
 
 /**
  * The same pages. Where the source reads JSON of others, the first record with half of a character
@@ -19,7 +24,8 @@ async function* told(pages: AsyncIterable<Page>, log: Pick<Log, 'warn'>): AsyncG
   let [read, halves] = [0, 0];
   try {
     for await (const page of pages) {
-      for (const [index, record] of page.records().entries()) {
+      const records = mayHoldHalves(page) ? page.records() : [];
+      for (const [index, record] of records.entries()) {
         if (!hasHalfCharacter(record)) continue;
         halves += 1;
         if (halves > 1) continue;
@@ -32,4 +38,11 @@ async function* told(pages: AsyncIterable<Page>, log: Pick<Log, 'warn'>): AsyncG
   } finally {
     if (halves > 1) log.warn(HALF_CHARACTER.all, { records: halves });
   }
+}
+
+/** A block that passes on as it came is not read for this: nearly none has such an escape. */
+function mayHoldHalves(page: Page): boolean {
+  const { form } = page;
+  if (form.form !== 'bytes' || form.encoding !== JSON_LINES.name) return true;
+  return hasEscapedSurrogate(page.block(JSON_LINES));
 }

@@ -10,6 +10,12 @@ export const HALF_CHARACTER = {
 /** The escape of a surrogate: UTF-8 text can have one in no other way. */
 const ESCAPED_SURROGATE = /\\u[dD][89a-fA-F]/;
 
+/** Whether JSON as UTF-8 may have such an escape. */
+export function hasEscapedSurrogate(bytes: Uint8Array): boolean {
+  const json = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return json.includes('\\ud') || json.includes('\\uD');
+}
+
 /**
  * Whether a text in a JSON value is no Unicode text, because one half of a surrogate pair stands
  * alone in it (RFC 8259, 8.2). `text` is what the value was read from.
