@@ -67,7 +67,7 @@ export class CdcSource implements Source {
     // Without it, a run that is killed would begin behind what it has not read.
     if (this.#config.start_from.type === 'now') yield* this.#page();
     while (this.#given + this.#records.length < limit) {
-      const answer = await this.#again(() => this.#next());
+      const answer = await this.#next();
       if (answer === 'end') throw endedSilently();
       if (answer === 'idle') break;
       if (typeof answer !== 'string') yield* this.#taken(answer);
@@ -88,6 +88,7 @@ export class CdcSource implements Source {
   }
 
   async close(): Promise<void> {
+    this.#asked?.catch(() => {});
     await this.#drop();
     await this.#link.close();
   }
@@ -112,58 +113,62 @@ export class CdcSource implements Source {
     this.#isResumed = true;
   }
 
-  /** Opens the stream, at first or again, behind all that was taken. */
-  async #connect(): Promise<ChangeEvents> {
-    this.#events = await ChangeEvents.open({
+  /** Asks until there is an answer; a pause meanwhile gives it no further attempts. */
+  async #answer(): Promise<Answer> {
+    return this.#again(async () => {
+      const events = (this.#events ??= await this.#open());
+      try {
+        return await events.next();
+      } catch (error) {
+        await this.#drop();
+        throw error;
+      }
+    });
+  }
+
+  /** The stream, at first or again, behind all that was taken. */
+  #open(): Promise<ChangeEvents> {
+    return ChangeEvents.open({
       link: this.#link,
       config: this.#config,
       position: this.#position,
       from: this.#isResumed || this.#given > 0 ? 'bookmark' : 'start_from',
     });
-    return this.#events;
   }
 
   async #drop(): Promise<void> {
-    const [events, asked] = [this.#events, this.#asked];
+    const events = this.#events;
     this.#events = undefined;
-    this.#asked = undefined;
-    asked?.catch(() => {});
     await events?.close();
   }
 
   /** `pause`: nothing has come for as long as a page may wait; `idle`: for as long as the run may. */
   async #next(): Promise<Answer | 'pause' | 'idle'> {
     const { clock } = this.#context.env;
-    const events = this.#events ?? (await this.#connect());
     const from = clock.elapsedMs();
     const rested = new AbortController();
     try {
-      const asked = (this.#asked ??= events.next());
+      this.#asked ??= this.#answer();
       const rest = clock.sleep(IDLE_FLUSH_MS / 2, rested.signal).then(() => 'pause' as const);
-      const answer = await untilAborted(Promise.race([asked, rest]), this.#context.signal);
+      const answer = await untilAborted(Promise.race([this.#asked, rest]), this.#context.signal);
+      this.#idleMs += clock.elapsedMs() - from;
       if (answer === 'pause') {
-        this.#idleMs += clock.elapsedMs() - from;
         this.#isUnanswered = true;
         return answer;
       }
       this.#asked = undefined;
-      this.#idleMs += clock.elapsedMs() - from;
-      return this.#answered(answer, events);
-    } catch (error) {
-      // The next attempt opens the stream again.
-      await this.#drop();
-      throw error;
+      return this.#answered(answer);
     } finally {
       rested.abort();
     }
   }
 
   /** A server that looks through a long log for the first change has not answered yet. */
-  #answered(answer: Answer, events: ChangeEvents): Answer | 'pause' | 'idle' {
+  #answered(answer: Answer): Answer | 'pause' | 'idle' {
     this.#hasCaughtUp = answer === 'none';
     this.#isUnanswered = false;
     if (answer !== 'none') return answer;
-    this.#moveTo(events.token);
+    this.#moveTo(this.#events?.token);
     return this.#idleMs >= this.#config.idle_timeout * 1000 ? 'idle' : 'pause';
   }
 
