@@ -4,7 +4,7 @@ import { batchSize, boolean, finding, integer, optional, text } from '../../kit/
 import { sqlUriFault } from './catalog/sql-address.ts';
 import { scalarText } from '../_http/fields.ts';
 import { versionFaults } from '../_lake/moment.ts';
-import { propertyFaults } from './properties.ts';
+import { isSigned, propertyFaults } from './properties.ts';
 import { filterFault } from './read/filter-text.ts';
 import { parseTransform } from './schema/transforms.ts';
 
@@ -17,12 +17,12 @@ const catalogFields = () =>
       (value) => (value === 'hadoop' ? 'file' : value),
       z.enum(CATALOG_TYPES).meta({
         description:
-          'How the table is found: `rest` asks a REST catalog, `sql` a database (SQLite or PostgreSQL), `file` reads the folder of the warehouse alone. `glue` and `hms` are not reached directly; their REST addresses are.',
+          'How the table is found: `rest` asks a REST catalog, `sql` a database (SQLite or PostgreSQL), `file` reads the folder of the warehouse alone, `glue` asks AWS Glue. `hms` is not reached directly.',
       }),
     ),
     uri: optional(text()).meta({
       description:
-        'Address of the catalog: `https://…` of a REST catalog; `sqlite:///path/of/catalog.db` or `postgres://user:password@host/database` of a database.',
+        'Address of the catalog: `https://…` of a REST catalog; `sqlite:///path/of/catalog.db` or `postgres://user:password@host/database` of a database. AWS Glue has one in each region.',
       examples: ['https://catalog.example.com', 'sqlite:///data/catalog.db'],
       secret: true,
     }),
@@ -55,11 +55,18 @@ function flattened(value: unknown): unknown {
 
 export type CatalogConfig = z.output<ReturnType<typeof catalogFields>>;
 
-const WAREHOUSES = /^(?:file:|s3:\/\/|s3a:\/\/|gs:\/\/|\/|\.{0,2}\/|[^:]+$)/i;
+const FOLDER = /^(?:file:|s3:\/\/|s3a:\/\/|gs:\/\/|\/|\.{0,2}\/|[^:]+$)/i;
+const WAREHOUSES = { sql: FOLDER, file: FOLDER, hms: FOLDER, glue: /^s3a?:\/\/[^/]/i } as const;
 const UNREACHED: Readonly<Partial<Record<CatalogConfig['type'], string>>> = {
-  glue: 'use `type: rest` with the address of the Iceberg REST endpoint behind which the tables are',
   hms: 'use `type: rest` with a catalog server in front of the metastore, or `type: sql`',
 };
+
+const CREDENTIAL_HINTS = {
+  sql: 'write the login into `uri`',
+  file: 'remove it',
+  hms: 'remove it',
+  glue: 'set `client.access-key-id` and `client.secret-access-key` among the properties',
+} as const;
 
 function checkCatalog(
   { catalog: given }: { readonly catalog: CatalogConfig },
@@ -79,9 +86,9 @@ function checkCatalog(
       'a file catalog has no address',
       'remove it; `warehouse` says where the tables are',
     );
-  if (type !== 'file' && uri === undefined)
+  if ((type === 'rest' || type === 'sql') && uri === undefined)
     refuse('uri', `a catalog of type \`${type}\` needs an address`, 'set `uri`');
-  if (type === 'rest' && uri !== undefined && !/^https?:\/\/[^/]/i.test(uri))
+  if ((type === 'rest' || type === 'glue') && uri !== undefined && !/^https?:\/\/[^/]/i.test(uri))
     refuse('uri', 'this is no address of a REST catalog', 'write it as `https://host/path`');
   if (type === 'sql' && uri !== undefined) {
     const fault = sqlUriFault(uri);
@@ -90,19 +97,19 @@ function checkCatalog(
   }
   if (type !== 'rest' && warehouse === undefined)
     refuse('warehouse', 'it is not said where tables are made', 'set `warehouse`');
-  if (type !== 'rest' && warehouse !== undefined && !WAREHOUSES.test(warehouse))
+  if (type !== 'rest' && warehouse !== undefined && !WAREHOUSES[type].test(warehouse))
     refuse(
       'warehouse',
       'tables cannot be made there',
-      'use a path, or `file://`, `s3://`, `s3a://` or `gs://`',
+      type === 'glue'
+        ? 'use `s3://` or `s3a://`; the id of a catalog is the property `glue.id`'
+        : 'use a path, or `file://`, `s3://`, `s3a://` or `gs://`',
     );
   if (type !== 'rest' && credential !== undefined)
-    refuse(
-      'credential',
-      'only a REST catalog has a login of this kind',
-      type === 'sql' ? 'write the login into `uri`' : 'remove it',
-    );
-  if (type === 'rest' && credential !== undefined && !credential.includes(':'))
+    refuse('credential', 'only a REST catalog has a login of this kind', CREDENTIAL_HINTS[type]);
+  if (type === 'rest' && credential !== undefined && isSigned(properties))
+    refuse('credential', 'a signed request has no other login', 'remove one of the two');
+  else if (type === 'rest' && credential !== undefined && !credential.includes(':'))
     refuse('credential', 'this is no login', 'write it as `client_id:client_secret`');
   for (const { path, message, hint } of propertyFaults(type, properties))
     ctx.addIssue(

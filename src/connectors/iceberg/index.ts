@@ -13,6 +13,12 @@ import { propertyDoubts } from './properties.ts';
 const REST = { type: 'rest', uri: 'https://catalog.example.com', warehouse: 'lake' };
 const SQL = { type: 'sql', uri: 'sqlite:///data/catalog.db', warehouse: 's3://lake/warehouse' };
 
+const GLUE = {
+  type: 'glue',
+  warehouse: 's3://lake/warehouse',
+  properties: { 'client.region': 'eu-north-1' },
+};
+
 export const icebergSource = defineSource<IcebergSourceConfig>({
   type: 'iceberg',
   description: 'Reads a table of Apache Iceberg: as it is, as it was, or what was added to it.',
@@ -59,6 +65,7 @@ export const icebergSink = defineSink<IcebergSinkConfig>({
       partition_spec: [{ source: 'ordered_at', transform: 'day' }],
     },
     { catalog: SQL, namespace: ['sales'], table: 'orders', parquet: { compression: 'zstd' } },
+    { catalog: GLUE, namespace: ['sales'], table: 'orders' },
   ],
   capabilities: ({ merge_schema: merges }) => ({
     ...APPEND_ONLY,

@@ -2,7 +2,14 @@
 import type { Doubt } from '../../kit/source.ts';
 import { nearest } from '../../lib/text/nearest.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
-import { storageFault, storageFaults, STORAGE_NAMES } from './storage-properties.ts';
+import {
+  CLIENT,
+  keyFaults,
+  storageFault,
+  storageFaults,
+  STORAGE_NAMES,
+  switchFault,
+} from './storage-properties.ts';
 
 type CatalogType = 'rest' | 'sql' | 'file' | 'glue' | 'hms';
 
@@ -12,14 +19,30 @@ export const TOKEN = 'token';
 export const TOKEN_URI = 'oauth2-server-uri';
 export const SCOPE = 'scope';
 export const HEADER = 'header.';
-/** What a catalog adds to the name of a namespace. */
+/** Whether requests are signed as Amazon's services want it. */
+export const SIGNED = 'rest.sigv4-enabled';
+export const SIGNING_NAME = 'rest.signing-name';
+export const REGION = 'client.region';
+/** The account whose catalog is asked, or a catalog in it. */
+export const GLUE_ID = 'glue.id';
+/** Who signs; the first name that is given counts. */
+export const SIGNING = {
+  id: ['rest.access-key-id', 'glue.access-key-id', ...CLIENT.id],
+  secret: ['rest.secret-access-key', 'glue.secret-access-key', ...CLIENT.secret],
+  token: ['rest.session-token', 'glue.session-token', ...CLIENT.token],
+  region: ['rest.signing-region', 'glue.region', ...CLIENT.region],
+} as const;
+
+const OF_SIGNING: readonly string[] = [SIGNING_NAME, ...Object.values(SIGNING).flat()];
 const OF_TYPE: Readonly<Record<CatalogType, readonly string[]>> = {
-  rest: [TOKEN, TOKEN_URI, SCOPE, 'prefix', `${HEADER}NAME`],
+  rest: [TOKEN, TOKEN_URI, SCOPE, 'prefix', `${HEADER}NAME`, SIGNED],
   sql: [CATALOG_NAME],
   file: [],
-  glue: [],
+  glue: [GLUE_ID, 'prefix', `${HEADER}NAME`, ...OF_SIGNING],
   hms: [],
 };
+
+type Properties = Readonly<Record<string, string>>;
 
 interface PropertyFault {
   readonly path: string;
@@ -27,12 +50,10 @@ interface PropertyFault {
   readonly hint: string;
 }
 
-export function propertyFaults(
-  type: CatalogType,
-  given: Readonly<Record<string, string>>,
-): readonly PropertyFault[] {
+export function propertyFaults(type: CatalogType, given: Properties): readonly PropertyFault[] {
   const faults = Object.entries(given).flatMap(([name, value]): PropertyFault[] => {
-    const meant = isKnown(type, name) ? undefined : nearest(name, namesOf(type));
+    const names = namesOf(type, given);
+    const meant = isKnown(type, name, given) ? undefined : nearest(name, names);
     if (meant !== undefined)
       return [
         {
@@ -41,15 +62,13 @@ export function propertyFaults(
           hint: `did you mean \`${meant}\`?`,
         },
       ];
-    const fault = storageFault(name, value);
+    const fault = name === SIGNED ? switchFault(value) : storageFault(name, value);
     return fault === undefined ? [] : [{ path: name, message: fault, hint: 'write one of them' }];
   });
-  const keys = storageFaults(given).map(({ name, message, hint }) => ({
-    path: name,
-    message,
-    hint,
-  }));
-  return [...faults, ...keys];
+  const signs = type === 'glue' || (type === 'rest' && isSigned(given));
+  const halves = [...storageFaults(given), ...(signs ? keyFaults(given, SIGNING) : [])];
+  const keys = halves.map(({ name, message, hint }) => ({ path: name, message, hint }));
+  return [...faults, ...new Map(keys.map((one) => [one.path, one])).values()];
 }
 
 /**
@@ -61,24 +80,31 @@ export function propertyDoubts({
 }: {
   readonly catalog: {
     readonly type: CatalogType;
-    readonly properties?: Readonly<Record<string, string>> | undefined;
+    readonly properties?: Properties | undefined;
   };
 }): readonly Doubt[] {
   return Object.keys(properties)
-    .filter((name) => !isKnown(type, name))
+    .filter((name) => !isKnown(type, name, properties))
     .map((name) => ({
       code: 'without_effect',
       path: joinPath('catalog.properties', name),
       message: `a catalog of type \`${type}\` has no use for \`${name}\``,
-      hint: `remove it; what has an effect is ${namesOf(type).join(', ')}`,
+      hint: `remove it; what has an effect is ${namesOf(type, properties).join(', ')}`,
     }));
 }
 
-function namesOf(type: CatalogType): readonly string[] {
-  return [...OF_TYPE[type], ...STORAGE_NAMES];
+/** Whoever signs is named where requests are signed. */
+function namesOf(type: CatalogType, given: Properties): readonly string[] {
+  const signing = type === 'rest' && isSigned(given) ? OF_SIGNING : [];
+  return [...new Set([...OF_TYPE[type], ...signing, ...STORAGE_NAMES])];
 }
 
-function isKnown(type: CatalogType, name: string): boolean {
-  const isHeader = type === 'rest' && name.startsWith(HEADER) && name.length > HEADER.length;
-  return isHeader || namesOf(type).includes(name);
+function isKnown(type: CatalogType, name: string, given: Properties): boolean {
+  const hasHeaders = type === 'rest' || type === 'glue';
+  const isHeader = hasHeaders && name.startsWith(HEADER) && name.length > HEADER.length;
+  return isHeader || namesOf(type, given).includes(name);
+}
+
+export function isSigned(given: Properties): boolean {
+  return given[SIGNED]?.toLowerCase() === 'true';
 }

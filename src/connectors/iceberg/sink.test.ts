@@ -392,13 +392,26 @@ test('settings that say too much, too little or something wrong are told', () =>
     'snapshot_properties.operation: `operation` is not for the summary of a snapshot',
   ]);
   expect(faults({ snapshot_properties: { 'commit.retry.num-retries': 'often' } })).toHaveLength(1);
-  expect(faults({ catalog: { type: 'glue', warehouse: 's3://x' } })).toEqual([
-    'catalog.type: a catalog of type `glue` is not reached directly',
+  expect(faults({ catalog: { type: 'hms', warehouse: 's3://x' } })).toEqual([
+    'catalog.type: a catalog of type `hms` is not reached directly',
   ]);
+  expect(faults({ catalog: { type: 'glue', warehouse: 's3://x' } })).toEqual([]);
   const refused: JsonObject[] = [
     { type: 'rest' },
     { type: 'rest', uri: 'sqlite:///x' },
     { type: 'rest', uri: 'http://x', credential: 'secret' },
+    {
+      type: 'rest',
+      uri: 'http://x',
+      credential: 'a:b',
+      properties: { 'rest.sigv4-enabled': 'true' },
+    },
+    { type: 'rest', uri: 'http://x', properties: { 'rest.sigv4-enabled': 'perhaps' } },
+    { type: 'glue' },
+    { type: 'glue', warehouse: '123456789012' },
+    { type: 'glue', warehouse: 's3://x', uri: 'glue.eu-north-1.amazonaws.com' },
+    { type: 'glue', warehouse: 's3://x', credential: 'a:b' },
+    { type: 'glue', warehouse: 's3://x', properties: { 'glue.access-key-id': 'x' } },
     { type: 'sql', uri: 'sqlite:///x' },
     { type: 'sql', uri: 'mysql://x/y', warehouse: 'x' },
     { type: 'sql', uri: 'sqlite:///x', warehouse: 'abfss://x/y' },

@@ -3,13 +3,21 @@ import type { StorePlace } from '../_objects/places.ts';
 
 export type StorageProperties = Readonly<Record<string, string>>;
 
+/** For all services of Amazon. */
+export const CLIENT = {
+  id: ['client.access-key-id'],
+  secret: ['client.secret-access-key'],
+  token: ['client.session-token'],
+  region: ['client.region'],
+} as const;
+
 /** Each with its names; the first one that is given counts. */
 const S3 = {
   endpoint: ['s3.endpoint'],
-  id: ['s3.access-key-id', 'client.access-key-id'],
-  secret: ['s3.secret-access-key', 'client.secret-access-key'],
-  token: ['s3.session-token', 'client.session-token'],
-  region: ['s3.region', 'client.region'],
+  id: ['s3.access-key-id', ...CLIENT.id],
+  secret: ['s3.secret-access-key', ...CLIENT.secret],
+  token: ['s3.session-token', ...CLIENT.token],
+  region: ['s3.region', ...CLIENT.region],
   pathStyle: ['s3.path-style-access'],
   hostStyle: ['s3.force-virtual-addressing'],
 } as const;
@@ -30,25 +38,37 @@ const SWITCHES: ReadonlySet<string> = new Set([...S3.pathStyle, ...S3.hostStyle,
 
 /** What is wrong with a setting, or `undefined`. */
 export function storageFault(name: string, value: string): string | undefined {
-  if (SWITCHES.has(name) && !/^(?:true|false)$/i.test(value))
-    return 'this is neither `true` nor `false`';
-  return undefined;
+  return SWITCHES.has(name) ? switchFault(value) : undefined;
 }
 
-export function storageFaults(
+export function switchFault(value: string): string | undefined {
+  return /^(?:true|false)$/i.test(value) ? undefined : 'this is neither `true` nor `false`';
+}
+
+interface KeyFault {
+  readonly name: string;
+  readonly message: string;
+  readonly hint: string;
+}
+
+export function storageFaults(given: StorageProperties): readonly KeyFault[] {
+  return keyFaults(given, S3);
+}
+
+/** Half a key is none. */
+export function keyFaults(
   given: StorageProperties,
-): readonly { readonly name: string; readonly message: string; readonly hint: string }[] {
-  const one = (names: readonly string[]) => first(given, names);
-  const [id, secret] = [one(S3.id), one(S3.secret)];
-  if ((id === undefined) !== (secret === undefined))
-    return [
-      {
-        name: id === undefined ? S3.secret[0] : S3.id[0],
-        message: 'a key has an id and a secret',
-        hint: `set \`${S3.id[0]}\` and \`${S3.secret[0]}\`, or neither`,
-      },
-    ];
-  return [];
+  names: Readonly<Record<'id' | 'secret', readonly [string, ...string[]]>>,
+): readonly KeyFault[] {
+  const [id, secret] = [firstOf(given, names.id), firstOf(given, names.secret)];
+  if ((id === undefined) === (secret === undefined)) return [];
+  return [
+    {
+      name: id === undefined ? names.secret[0] : names.id[0],
+      message: 'a key has an id and a secret',
+      hint: `set \`${names.id[0]}\` and \`${names.secret[0]}\`, or neither`,
+    },
+  ];
 }
 
 /** Where objects of this scheme and bucket are, and who asks for them. */
@@ -57,7 +77,7 @@ export function placeIn(
   bucket: string,
   given: StorageProperties,
 ): { readonly place?: StorePlace; readonly fault?: string } {
-  const one = (names: readonly string[]) => first(given, names);
+  const one = (names: readonly string[]) => firstOf(given, names);
   if (bucket === '') return { fault: 'it names no bucket' };
   switch (scheme) {
     case 's3':
@@ -110,7 +130,8 @@ export function placeIn(
   }
 }
 
-function first(given: StorageProperties, names: readonly string[]): string | undefined {
+/** The first one that is there and not empty. */
+export function firstOf(given: StorageProperties, names: readonly string[]): string | undefined {
   return names.map((name) => given[name]).find((value) => value !== undefined && value !== '');
 }
 

@@ -93,7 +93,7 @@ async function credentialsOf(
   }
 }
 
-function identityOf({ accessKeyId, secretAccessKey, sessionToken }: AwsKeys): AwsIdentity {
+export function identityOf({ accessKeyId, secretAccessKey, sessionToken }: AwsKeys): AwsIdentity {
   return {
     accessKeyId,
     secretAccessKey,

@@ -4,6 +4,7 @@ import { resolvePath } from '../../_files/paths.ts';
 import type { CatalogConfig } from '../config.ts';
 import { CATALOG_NAME } from '../properties.ts';
 import { Storage } from '../storage.ts';
+import { glueAsRest } from './amazon.ts';
 import type { Catalog } from './catalog.ts';
 import { sqlAddress } from './sql-address.ts';
 
@@ -24,6 +25,10 @@ export async function openCatalog(
     return new RestCatalog(config, context);
   }
   const warehouse = warehouseAddress(config.warehouse ?? '', env.cwd);
+  if (type === 'glue') {
+    const { RestCatalog } = await import('./rest-catalog.ts');
+    return new RestCatalog(glueAsRest(config, context), context, warehouse);
+  }
   const storage = new Storage(properties, context);
   if (type === 'file') {
     const { FileCatalog } = await import('./file-catalog.ts');

@@ -1,6 +1,7 @@
 /** A catalog behind the REST API of Iceberg. */
 import type { PartContext, RetryPolicy } from '../../../kit/context.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
+import { signedFetch } from '../../../lib/aws/signed-fetch.ts';
 import { isObject, jsonText, parseJson, type JsonObject } from '../../../lib/text/json.ts';
 import { HttpClient } from '../../_http/client.ts';
 import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../../_http/retry.ts';
@@ -9,6 +10,7 @@ import { metadataOf, textsOf } from '../metadata/table-metadata.ts';
 import { MAIN, snapshotIdJson, type TableUpdate } from '../metadata/updates.ts';
 import { HEADER, SCOPE, TOKEN, TOKEN_URI } from '../properties.ts';
 import { Storage } from '../storage.ts';
+import { signingOf } from './amazon.ts';
 import {
   CommitUnknown,
   nameText,
@@ -48,13 +50,17 @@ export class RestCatalog implements Catalog {
   readonly #client: HttpClient;
   readonly #once: HttpClient;
   readonly #warehouse: string | undefined;
+  readonly #folder: string | undefined;
   readonly #given: Readonly<Record<string, string>>;
   readonly #storages: Storage[] = [];
   #properties: Promise<Readonly<Record<string, string>>> | undefined;
 
-  constructor(config: CatalogConfig, context: Context) {
+  /** `folder`: where new tables are made; the catalog says so when absent. */
+  constructor(config: CatalogConfig, context: Context, folder?: string) {
     const { env, signal } = context;
+    const signing = signingOf(config, context);
     this.#context = context;
+    this.#folder = folder;
     this.#base = (config.uri ?? '').replace(/\/+$/, '');
     this.#warehouse = config.warehouse;
     this.#given = config.properties ?? FIRST_PROPERTIES;
@@ -66,6 +72,7 @@ export class RestCatalog implements Catalog {
       homes: [this.#base],
       timeoutMs: REQUEST_MS,
       headers: headersOf(this.#given),
+      fetch: signing === undefined ? undefined : signedFetch(signing, env.clock, env.fetch),
     };
     this.#client = new HttpClient({ ...options, retry });
     // A commit is repeated by those who look first whether it was made.
@@ -87,30 +94,18 @@ export class RestCatalog implements Catalog {
   }
 
   async load(name: TableName): Promise<LoadedTable | undefined> {
-    const answer = await this.#find({ method: 'GET', path: await this.#path(name) });
-    return answer === undefined ? undefined : this.#loaded(answer, name);
+    const call = { method: 'GET', path: await this.#path(name) } as const;
+    const answer = await this.#answerUnless({ 404: 'missing' }, call);
+    return answer === 'missing' ? undefined : this.#loaded(answer, name);
   }
 
   async create(name: TableName, table: NewTable): Promise<LoadedTable> {
-    const namespace = [...name.namespace];
-    await this.#make({
-      method: 'POST',
-      path: `${await this.#prefix()}namespaces`,
-      json: { namespace, properties: {} },
-    });
-    const made = await this.#make({
-      method: 'POST',
-      path: `${await this.#prefix()}namespaces/${stepOf(namespace)}/tables`,
-      json: {
-        name: name.table,
-        schema: { ...table.schema, 'schema-id': 0 },
-        'partition-spec': { ...table.spec, 'spec-id': 0 },
-        'write-order': { 'order-id': 0, fields: [] },
-        'stage-create': false,
-        properties: { ...table.properties },
-      },
-    });
-    const loaded = made === undefined ? await this.load(name) : await this.#loaded(made, name);
+    // A namespace that is there may be one that the login cannot make.
+    const first = await this.#make(name, table);
+    if (first === 'missing') await this.#makeNamespace(name.namespace);
+    const made = first === 'missing' ? await this.#make(name, table) : first;
+    const isMade = typeof made === 'object';
+    const loaded = isMade ? await this.#loaded(made, name) : await this.load(name);
     if (loaded === undefined) throw noTable(name);
     return loaded;
   }
@@ -224,21 +219,37 @@ export class RestCatalog implements Catalog {
     return { ...textsOf(answer['defaults']), ...this.#given, ...textsOf(answer['overrides']) };
   }
 
-  /** `undefined` where there is something of that name already. */
-  async #make(call: Call): Promise<JsonObject | undefined> {
-    try {
-      return await this.#ask(call);
-    } catch (error) {
-      if (error instanceof ConnectorError && error.status === 409) return undefined;
-      throw error;
-    }
+  /** `exists`: the table; `missing`: its namespace is not there. */
+  async #make(name: TableName, table: NewTable): Promise<JsonObject | 'exists' | 'missing'> {
+    const path = `${await this.#prefix()}namespaces/${stepOf(name.namespace)}/tables`;
+    const json: JsonObject = {
+      name: name.table,
+      schema: { ...table.schema, 'schema-id': 0 },
+      'partition-spec': { ...table.spec, 'spec-id': 0 },
+      'write-order': { 'order-id': 0, fields: [] },
+      'stage-create': false,
+      properties: { ...table.properties },
+      ...(this.#folder === undefined ? {} : { location: locationIn(this.#folder, name) }),
+    };
+    return this.#answerUnless({ 404: 'missing', 409: 'exists' }, { method: 'POST', path, json });
   }
 
-  async #find(call: Call): Promise<JsonObject | undefined> {
+  async #makeNamespace(namespace: readonly string[]): Promise<void> {
+    const path = `${await this.#prefix()}namespaces`;
+    const json = { namespace: [...namespace], properties: {} };
+    await this.#answerUnless({ 409: 'exists' }, { method: 'POST', path, json });
+  }
+
+  /** The answer, or what one of these statuses stands for. */
+  async #answerUnless<T extends string>(
+    statuses: Readonly<Record<number, T>>,
+    call: Call,
+  ): Promise<JsonObject | T> {
     try {
       return await this.#ask(call);
     } catch (error) {
-      if (error instanceof ConnectorError && error.status === 404) return undefined;
+      const meant = error instanceof ConnectorError ? statuses[error.status ?? 0] : undefined;
+      if (meant !== undefined) return meant;
       throw error;
     }
   }
@@ -264,6 +275,11 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** As the clients of Java and Python name the folder of a table. */
+function locationIn(folder: string, { namespace, table }: TableName): string {
+  return `${folder}/${namespace.join('.')}.db/${table}`;
 }
 
 function stepOf(namespace: readonly string[]): string {
