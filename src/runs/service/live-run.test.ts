@@ -15,10 +15,11 @@ import { HistoryHealth } from './history-health.ts';
 import { LiveRun } from './live-run.ts';
 
 /** A run that was claimed for ten seconds and executes. */
-async function claimedRun() {
+async function claimedRun(given: { readonly started_at?: string } = {}) {
   const clock = new FakeClock();
   const history = new MemoryHistory();
-  const run = aRun('a', { status: 'running', started_at: clock.now().toISOString() });
+  const { started_at = clock.now().toISOString() } = given;
+  const run = aRun('a', { status: 'running', started_at });
   await history.admit(run, {});
   const heard: string[] = [];
   const env = testEnv({ clock });
@@ -86,6 +87,18 @@ test('that a worker failed which was told so is not the end of the run', async (
   expect((await history.getRun('a'))?.status).toBe('running');
   expect(heard).not.toContain('ended');
 });
+
+test.each(['2026-07-31T23:40:00.000Z', '2030-01-01T00:00:00.000Z'])(
+  'a run that the database started at %s took as long as it did, whatever the clock here says',
+  async (started_at) => {
+    const { clock, history, last, over } = await claimedRun({ started_at });
+    await clock.advance(7000);
+    last.finish();
+    await over;
+    const finished = (await history.getRun('a'))?.finished_at ?? '';
+    expect(Date.parse(finished) - Date.parse(started_at)).toBe(7000);
+  },
+);
 
 test('a run that is given back is its own until its worker has stopped', async () => {
   const { live, isOwned } = await claimedRun();

@@ -84,6 +84,8 @@ export class LiveRun {
   /** Made with the first event: a run that waits has none. */
   #follower: ((event: RunEvent) => void) | undefined;
   #startedAt: string | null = null;
+  /** As `clock.elapsedMs()`, where the time of its start is that of the store's clock. */
+  #startedElapsed: number | undefined;
   #progress: Progress | undefined;
   #handle: JobHandle | undefined;
   #stopped: StopCause | undefined;
@@ -113,7 +115,10 @@ export class LiveRun {
     this.#claim = options.claimed?.number;
     this.#trustedUntil = options.claimed?.trustedUntil ?? Number.POSITIVE_INFINITY;
     // Whoever claims a run starts it in the same step.
-    if (options.run.status === 'running') this.#startedAt = options.run.started_at;
+    if (options.run.status === 'running') {
+      this.#startedAt = options.run.started_at;
+      this.#startedElapsed = services.env.clock.elapsedMs();
+    }
     this.#services = services;
   }
 
@@ -328,6 +333,15 @@ export class LiveRun {
     this.tell(event);
   }
 
+  /** By the clock that its start was read from: those of machines may differ by minutes. */
+  #now(): string {
+    const { clock } = this.#services.env;
+    if (this.#startedAt === null || this.#startedElapsed === undefined)
+      return clock.now().toISOString();
+    const sinceMs = clock.elapsedMs() - this.#startedElapsed;
+    return new Date(Date.parse(this.#startedAt) + sinceMs).toISOString();
+  }
+
   #isOwned(): boolean {
     return !this.#isForsaken && this.#services.env.clock.elapsedMs() < this.#trustedUntil;
   }
@@ -411,7 +425,7 @@ export class LiveRun {
       stopped: this.#stopped,
       timeoutSecs: this.#submission.timeout_secs,
       progress: this.#progress,
-      finishedAt: env.clock.now().toISOString(),
+      finishedAt: this.#now(),
       outputsExpire,
     });
     // Asked for in this order, and so stored in this order: whoever sees the end of a run can read

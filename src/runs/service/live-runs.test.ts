@@ -34,10 +34,14 @@ function sharingRuns() {
       release: async ({ run_id }) => released.push(run_id) > 0,
     },
   });
-  const claim = async (id: string): Promise<void> => {
+  const claim = async (
+    id: string,
+    { submitted_at, ...submission }: { submitted_at?: string; timeout_secs?: number } = {},
+  ): Promise<void> => {
     const started_at = clock.now().toISOString();
-    const run = aRun(id, { status: 'running', started_at, owner: 'me' });
-    const content = JSON.stringify(storedSubmission());
+    const submitted = submitted_at === undefined ? {} : { submitted_at };
+    const run = aRun(id, { status: 'running', started_at, owner: 'me', ...submitted });
+    const content = JSON.stringify({ ...storedSubmission(), ...submission });
     await live.enterClaimed({ run, claim: 1, submission: { content } }, 10_000);
     await rest();
   };
@@ -107,4 +111,16 @@ test('a server that starts nothing any more gives back what it claimed ahead', a
   live.hold();
   await rest();
   expect(released).toEqual(['b']);
+});
+
+test('what was claimed ahead is not late because its server has another clock', async () => {
+  const { clock, executor, live, claim } = sharingRuns();
+  await claim('a');
+  const submitted_at = new Date(clock.now().getTime() - 300_000).toISOString();
+  await claim('b', { submitted_at, timeout_secs: 60 });
+  await clock.advance(100);
+  executor.last.finish();
+  await rest();
+  expect([...live.all.keys()]).toEqual(['b']);
+  expect(live.inFlight).toBe(1);
 });

@@ -253,8 +253,12 @@ export class LiveRuns {
     this.#isWatching = false;
   }
 
+  /**
+   * One that was claimed waits here for a moment only, and the server that it was submitted to may
+   * have another clock.
+   */
   #limitWait(run: LiveRun, submittedAt: string): void {
-    if (!this.#queue.holds(run)) return;
+    if (run.isClaimed || !this.#queue.holds(run)) return;
     void run.limitWait(submittedAt, () => void this.stop(run, 'timeout'));
   }
 
