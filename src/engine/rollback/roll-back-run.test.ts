@@ -23,7 +23,7 @@ import { planOfTree } from '../../../test/fakes/verify.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
 import { postgresSink } from '../../connectors/postgres/index.ts';
 import { check } from '../../kit/schema.ts';
-import type { StateStoreDefinition } from '../../kit/state-store.ts';
+import type { Holding, StateStoreDefinition } from '../../kit/state-store.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
@@ -399,8 +399,10 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
         const store = await whole.open(config, context);
         return {
           ...store,
-          put: (key: string, value: JsonValue) =>
-            key === 'test::row-0' ? Promise.reject(connectionLost()) : store.put(key, value),
+          putHeld: (key: string, value: JsonValue, by: Holding) =>
+            key === 'test::row-0'
+              ? Promise.reject(connectionLost())
+              : store.putHeld(key, value, by),
         };
       },
     } as StateStoreDefinition;
@@ -422,7 +424,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
       ...whole,
       open: async (config: JsonObject, context) => {
         const store = await whole.open(config, context);
-        return { ...store, delete: () => Promise.reject(connectionLost()) };
+        return { ...store, deleteHeld: () => Promise.reject(connectionLost()) };
       },
     } as StateStoreDefinition;
     await expect(undo(first)).rejects.toThrow('the connection was lost');

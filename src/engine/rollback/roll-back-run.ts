@@ -1,12 +1,15 @@
 /**
  * Rolls back one invocation: its destination in one transaction, then the position in the state
- * store.
+ * store, whose lease it holds meanwhile: no run moves the position, and no other rollback, whichever
+ * server they are asked of.
  */
 import type { JsonValue } from '../../lib/text/json.ts';
+import { RunError } from '../../lib/errors.ts';
 import type { RollbackReport } from '../../wire/rollback.ts';
 import { removeState } from '../delivery/remove-state.ts';
 import { wrapConnectorError } from '../failure.ts';
-import { findRun, opening, type RollbackOptions } from './find-run.ts';
+import { releaseLease, takeLease, type StateLease } from '../row/state-lease.ts';
+import { findRun, opening, type FoundRun, type RollbackOptions } from './find-run.ts';
 import { Markers, type Marker, type MarkerStore } from './markers.ts';
 import { openSinkRollback } from './open-sink.ts';
 import { isSame } from './rollback-log.ts';
@@ -23,31 +26,52 @@ export interface RollBackRunOptions extends RollbackOptions {
 /** Refuses what cannot be rolled back; conflicts are in the report. */
 export async function rollBackRun(options: RollBackRunOptions): Promise<RollbackReport> {
   await using closers = new AsyncDisposableStack();
-  const { row, state, marker } = await findRun(options, closers);
+  const found = await findRun(options, closers);
+  const { row, state, marker } = found;
   const rollback = await openSinkRollback(
     opening(options, options.runId),
     { row, marker },
     closers,
   );
+  const lease = options.dryRun ? undefined : await leaseOf(options, found, closers);
+  const inUse = lease instanceof RunError ? lease : undefined;
+  const store = lease === undefined || lease instanceof RunError ? state : lease;
+  const labels = { pipeline: options.plan.name, row: row.id };
+  const marked: MarkerStore = {
+    get: (key) => state.get(key),
+    put: (key, value) => store.put(key, value),
+    delete: (key) => removeState({ store, env: options.env, labels }, key),
+  };
+  const destination = { state: marked, stateKey: row.stateKey, rollback };
+  const mayChange = !options.dryRun && inUse === undefined;
   try {
-    const labels = { pipeline: options.plan.name, row: row.id };
-    const marked: MarkerStore = {
-      get: (key) => state.get(key),
-      put: (key, value) => state.put(key, value),
-      delete: (key) => removeState({ store: state, env: options.env, labels }, key),
-    };
-    return await rollBackMarked(
-      options,
-      { state: marked, stateKey: row.stateKey, rollback },
-      marker,
-    );
+    const report = await rollBackMarked({ ...options, mayChange }, destination, marker);
+    if (inUse === undefined || report.blocked) return report;
   } catch (error) {
     throw wrapConnectorError('State', row.state?.type ?? 'state', error);
+  }
+  throw inUse;
+}
+
+/** The error that says who has it; the report of what stands in the way tells more. */
+async function leaseOf(
+  { env, plan }: RollBackRunOptions,
+  { row, state }: FoundRun,
+  closers: AsyncDisposableStack,
+): Promise<StateLease | RunError> {
+  const leasing = { env, plan, row, runId: env.ids.next(), isStrict: true };
+  try {
+    const lease = await takeLease(leasing, state, row.stateKey);
+    closers.defer(() => releaseLease(lease, env.log));
+    return lease;
+  } catch (error) {
+    if (error instanceof RunError && error.code === 'state_held') return error;
+    throw error;
   }
 }
 
 async function rollBackMarked(
-  { runId, dryRun, force }: RollBackRunOptions,
+  { runId, dryRun, force, mayChange }: RollBackRunOptions & { readonly mayChange: boolean },
   destination: MarkedDestination,
   marker: Marker,
 ): Promise<RollbackReport> {
@@ -55,7 +79,7 @@ async function rollBackMarked(
   const markers = new Markers(state, stateKey);
   const position = async () => ({ stored: await state.get(stateKey) });
   const { undoing } = await markers.index();
-  const done = dryRun || undoing !== runId ? undefined : await rollback.applied(runId);
+  const done = !mayChange || undoing !== runId ? undefined : await rollback.applied(runId);
   if (done !== undefined) {
     const rewinds = isRewound(await position(), marker);
     await settleRollback(destination, runId, marker);
@@ -70,7 +94,7 @@ async function rollBackMarked(
       rewinds,
     });
   }
-  if (!dryRun) await settleInterrupted(destination);
+  if (mayChange) await settleInterrupted(destination);
   const { runs } = await markers.index();
   const laterRuns = runs.slice(runs.indexOf(runId) + 1);
   const now = await position();
@@ -81,7 +105,7 @@ async function rollBackMarked(
   const open = rewinds ? await openAmong(markers, laterRuns) : 0;
   const dependent = appended || open;
   const isBlocked = dependent > 0 && !force;
-  const isAllowed = !dryRun && !isBlocked;
+  const isAllowed = mayChange && !isBlocked;
   if (isAllowed) await markers.putIndex({ runs, undoing: runId });
   const result = await rollback.apply({
     runId,

@@ -23,6 +23,8 @@ export interface Leasing {
   readonly runId: string;
   /** Present where other servers may take the run over. */
   readonly fence?: ExecutionFence | undefined;
+  /** The store itself looks at the lease with every write, also where nobody takes the run over. */
+  readonly isStrict?: boolean;
   /** Why a second one is refused, in words of its own. */
   readonly conflict?: (holder: string) => string;
 }
@@ -74,19 +76,26 @@ function tokenOf({ runId, fence }: Pick<Leasing, 'runId' | 'fence'>): string {
   return fence === undefined ? runId : `${runId} ${fence.claim}`;
 }
 
+interface TakenLease {
+  readonly request: { readonly token: string; readonly ttlMs: number; readonly holder: JsonObject };
+  readonly clock: Env['clock'];
+  readonly isStrict: boolean;
+  readonly endsAt: number;
+}
+
 class RenewedLease {
   readonly #state: StateStore;
   readonly #key: string;
-  readonly #request: {
-    readonly token: string;
-    readonly ttlMs: number;
-    readonly holder: JsonObject;
-  };
+  readonly #request: TakenLease['request'];
+  readonly #clock: Env['clock'];
+  readonly #isStrict: boolean;
   readonly #timer: NodeJS.Timeout;
+  /** As `clock.elapsedMs()`: nobody can take it over before. */
+  #endsAt: number;
   #other: Lease | undefined;
 
   static async take(
-    { env, plan, row, runId, fence, conflict }: Leasing,
+    { env, plan, row, runId, fence, conflict, isStrict = fence !== undefined }: Leasing,
     state: StateStore,
     key: string,
   ): Promise<RenewedLease> {
@@ -102,6 +111,7 @@ class RenewedLease {
       ...thisProcess(),
     };
     const request = { token, ttlMs: TTL_MS, holder };
+    const endsAt = env.clock.elapsedMs() + TTL_MS;
     let lease = await state.lease(key, request);
     if (lease.token !== token && (isOver(lease) || isEarlier(lease, runId, claim)))
       lease = await state.lease(key, { ...request, instead: lease.token });
@@ -112,29 +122,32 @@ class RenewedLease {
       await state.release(key, token);
       throw error;
     });
-    return new RenewedLease(state, key, request);
+    return new RenewedLease(state, key, { request, clock: env.clock, isStrict, endsAt });
   }
 
   private constructor(
     state: StateStore,
     key: string,
-    request: { readonly token: string; readonly ttlMs: number; readonly holder: JsonObject },
+    { request, clock, isStrict, endsAt }: TakenLease,
   ) {
     this.#state = state;
     this.#key = key;
     this.#request = request;
+    this.#clock = clock;
+    this.#isStrict = isStrict;
+    this.#endsAt = endsAt;
     this.#timer = setInterval(() => void this.#renew(), RENEW_MS).unref();
   }
 
   async put(key: string, value: JsonValue): Promise<void> {
     this.assertHeld();
-    if (!this.#isShared) await this.#state.put(key, value);
+    if (this.#isCertain) await this.#state.put(key, value);
     else if (!(await this.#state.putHeld(key, value, this.#holding))) this.#fail(NO_LEASE);
   }
 
   async delete(key: string): Promise<void> {
     this.assertHeld();
-    if (!this.#isShared) await this.#state.delete(key);
+    if (this.#isCertain) await this.#state.delete(key);
     else if (!(await this.#state.deleteHeld(key, this.#holding))) this.#fail(NO_LEASE);
   }
 
@@ -142,9 +155,12 @@ class RenewedLease {
     return { lease: this.#key, token: this.#request.token };
   }
 
-  /** Only where servers take runs over from each other does the store itself have to refuse. */
-  get #isShared(): boolean {
-    return this.#request.holder['claim'] !== undefined;
+  /**
+   * The store need not look whether the lease is there: nobody takes it over before its end. A
+   * process that was frozen for longer, or could not renew it, does not know.
+   */
+  get #isCertain(): boolean {
+    return !this.#isStrict && this.#clock.elapsedMs() < this.#endsAt;
   }
 
   assertHeld(): void {
@@ -167,8 +183,11 @@ class RenewedLease {
   /** A store that does not answer is noticed when a position is stored. */
   async #renew(): Promise<void> {
     const request = { ...this.#request, renews: true } as const;
+    const endsAt = this.#clock.elapsedMs() + TTL_MS;
     const lease = await this.#state.lease(this.#key, request).catch(() => undefined);
-    if (lease !== undefined && lease.token !== this.#request.token) this.#other = lease;
+    if (lease === undefined) return;
+    if (lease.token === this.#request.token) this.#endsAt = endsAt;
+    else this.#other = lease;
   }
 }
 

@@ -35,7 +35,8 @@ function refused(error: unknown): never {
   if (error instanceof ConfigError || !(error instanceof RunError)) throw error;
   const isGone = error.cause instanceof ConnectorError && error.cause.kind === 'missing';
   const hint = error.hint === undefined ? {} : { hint: error.hint };
-  throw new RefusedError(isGone ? 'bad_config' : 'unavailable', error.message, {
+  const code = error.code === 'state_held' ? 'conflict' : isGone ? 'bad_config' : 'unavailable';
+  throw new RefusedError(code, error.message, {
     ...hint,
     cause: error,
   });
