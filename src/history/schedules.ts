@@ -31,7 +31,13 @@ export interface ScheduledRunRecord {
 export interface ScheduleStore {
   /** By name. */
   listSchedules(): Promise<readonly StoredSchedule[]>;
+  getSchedule(name: string): Promise<StoredSchedule | undefined>;
   /** Inserts or replaces. */
   putSchedule(schedule: StoredSchedule): Promise<void>;
+  /**
+   * The same by a server that was not asked to pause or to resume it, and may not have heard that
+   * another one was: `paused` of a schedule that is known stays. Gives what that is.
+   */
+  putProgress(schedule: StoredSchedule): Promise<StoredSchedule['paused']>;
   removeSchedule(name: string): Promise<void>;
 }

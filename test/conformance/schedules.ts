@@ -44,6 +44,25 @@ export function describeSchedules(name: string, open: () => Promise<ScheduleStor
       expect(await store.listSchedules()).toEqual([aSchedule('a'), full]);
     });
 
+    it('gives one by its name', async () => {
+      const store = await open();
+      await store.putSchedule(aSchedule('a', { successes: 2 }));
+      expect(await store.getSchedule('a')).toEqual(aSchedule('a', { successes: 2 }));
+      expect(await store.getSchedule('b')).toBeUndefined();
+    });
+
+    it('keeps a pause from whoever tells how far it is, and says so', async () => {
+      const store = await open();
+      const paused = { at: '2026-08-01T00:00:30.000Z', by: 'ann' };
+      expect(await store.putProgress(aSchedule('a'))).toBeNull();
+      await store.putSchedule(aSchedule('a', { paused }));
+      expect(await store.putProgress(aSchedule('a', { successes: 1 }))).toEqual(paused);
+      expect(await store.listSchedules()).toEqual([aSchedule('a', { successes: 1, paused })]);
+      await store.putSchedule(aSchedule('a', { successes: 1 }));
+      expect(await store.putProgress(aSchedule('a', { paused, successes: 2 }))).toBeNull();
+      expect(await store.getSchedule('a')).toEqual(aSchedule('a', { successes: 2 }));
+    });
+
     it('forgets one without the others', async () => {
       const store = await open();
       await Promise.all([store.putSchedule(aSchedule('a')), store.putSchedule(aSchedule('b'))]);

@@ -22,9 +22,10 @@ export interface Job {
   readonly cron: Cron;
   /**
    * Runs the document; `tick` is what `${now.*}` renders. `onAccepted` says that the run is stored,
-   * where it is: whatever happens to this process, it is carried out.
+   * where it is: whatever happens to this process, it is carried out. Undefined when nothing was to
+   * be run after all.
    */
-  run(tick: Date, signals: RunSignals, onAccepted: () => void): Promise<RunOutcome>;
+  run(tick: Date, signals: RunSignals, onAccepted: () => void): Promise<RunOutcome | undefined>;
   /** How long to leave a destination alone after a run that it refused; 0 when it did not. */
   cooldownMs(outcome: RunOutcome): number;
   /** Tells whom the document names that the scheduler gives up. */

@@ -7,6 +7,8 @@ import type { Job } from './job.ts';
 const FLUSH_MS = 5000;
 
 export interface Ended {
+  /** Nothing was to be run after all. */
+  readonly isSkipped?: true;
   /** What is wrong with it; `undefined` for a success. */
   readonly failure: string | undefined;
   /** `undefined` when the run could not even begin. */
@@ -70,6 +72,8 @@ export class ScheduledRun {
     try {
       const signals = { stop: this.#stop.signal, kill: this.#kill.signal };
       const outcome = await job.run(this.tick, signals, onAccepted);
+      if (outcome === undefined)
+        return { isSkipped: true, failure: undefined, outcome, cooldownMs: 0 };
       const failure =
         outcome.status === 'completed'
           ? undefined

@@ -298,10 +298,18 @@ export class Scheduler {
     void run.ended.then((ended) => this.#finish(run, ended));
   }
 
-  #finish(run: ScheduledRun, { failure, outcome, cooldownMs, durationMs }: Ended): void {
+  #finish(run: ScheduledRun, ended: Ended): void {
     this.#running = undefined;
-    const now = this.#env.clock.now();
     this.#gauge(metrics.scheduledInFlight, 0);
+    if (ended.isSkipped === true) this.#count(metrics.scheduleRuns, { outcome: 'skipped' });
+    else this.#note(run, ended);
+    this.#startWaiting();
+    this.#changed();
+    this.#wake();
+  }
+
+  #note(run: ScheduledRun, { failure, outcome, cooldownMs, durationMs }: Ended): void {
+    const now = this.#env.clock.now();
     this.#gauge(metrics.lastCompleted, now.getTime() / 1000);
     this.#gauge(metrics.lastDuration, durationMs / 1000);
     this.#count(metrics.scheduleRuns, { outcome: failure === undefined ? 'ok' : 'err' });
@@ -323,9 +331,6 @@ export class Scheduler {
         error: failure,
         ...next,
       });
-    this.#startWaiting();
-    this.#changed();
-    this.#wake();
   }
 
   #startWaiting(): void {

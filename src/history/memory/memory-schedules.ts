@@ -8,6 +8,16 @@ export class MemorySchedules implements ScheduleStore {
     return [...this.#schedules.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
+  async getSchedule(name: string): Promise<StoredSchedule | undefined> {
+    return this.#schedules.get(name);
+  }
+
+  async putProgress(schedule: StoredSchedule): Promise<StoredSchedule['paused']> {
+    const { paused } = this.#schedules.get(schedule.name) ?? schedule;
+    this.#schedules.set(schedule.name, { ...schedule, paused });
+    return paused;
+  }
+
   async putSchedule(schedule: StoredSchedule): Promise<void> {
     this.#schedules.set(schedule.name, schedule);
   }

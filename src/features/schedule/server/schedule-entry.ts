@@ -7,6 +7,7 @@ import type {
 import type { Env } from '../../../lib/env.ts';
 import { assert, messageOf, RefusedError } from '../../../lib/errors.ts';
 import type { Log, LogFields } from '../../../lib/log.ts';
+import { jsonEqual } from '../../../lib/text/json.ts';
 import { parseCron } from '../../../lib/time/cron.ts';
 import { outcomeOfEnd, type RunEnd } from '../../../runs/service/run-ends.ts';
 import type { Caller } from '../../../runs/service/runs.ts';
@@ -47,6 +48,10 @@ export class ScheduleEntry {
   /** Ends of runs that are being waited for, and what is being stored. */
   #saving: Promise<void> | undefined;
   #isDirty = false;
+  /** How often it was paused or resumed here, and how much of that is stored. */
+  #decisions = { made: 0, stored: 0 };
+  /** The same, counting what was heard of. */
+  #changes = 0;
 
   constructor(
     document: LoadedDocument,
@@ -90,24 +95,44 @@ export class ScheduleEntry {
 
   async pause({ principal }: Caller): Promise<void> {
     this.#refuseInvalid();
-    this.#paused ??= { at: this.#env.clock.now().toISOString(), by: principal };
-    this.#scheduler?.pause();
+    this.#decide(this.#paused ?? { at: this.#env.clock.now().toISOString(), by: principal });
     await this.#save();
   }
 
-  /** The server that was told so has stored it. */
-  hearPause(paused: StoredSchedule['paused']): void {
-    if (this.#document.read === undefined) return;
+  #decide(paused: StoredSchedule['paused']): void {
+    this.#decisions.made += 1;
+    this.#take(paused);
+  }
+
+  #take(paused: StoredSchedule['paused']): void {
+    this.#changes += 1;
     this.#paused = paused;
     if (paused !== null) this.#scheduler?.pause();
     else this.#goOn();
   }
 
+  /** The server that was told so has stored it. */
+  hearPause(paused: StoredSchedule['paused']): void {
+    if (this.#document.read !== undefined) this.#take(paused);
+  }
+
+  /**
+   * To be called before the store is asked; what it gives takes what was stored. Another server may
+   * have been told to pause it while this one was cut off or frozen, and heard nothing.
+   */
+  lookAtPause(): (found: StoredSchedule | undefined) => void {
+    const { made, stored } = this.#decisions;
+    const before = made === stored ? this.#changes : undefined;
+    return (found) => {
+      if (found === undefined || before !== this.#changes) return;
+      if (!jsonEqual(found.paused, this.#paused)) this.hearPause(found.paused);
+    };
+  }
+
   /** One that has ended begins again. */
   async resume(): Promise<void> {
     this.#refuseInvalid();
-    this.#paused = null;
-    this.#goOn();
+    this.#decide(null);
     await this.#save();
   }
 
@@ -236,7 +261,13 @@ export class ScheduleEntry {
     };
   }
 
-  async #runTick(tick: Date, pipeline: string, onAccepted: () => void): Promise<RunOutcome> {
+  async #runTick(
+    tick: Date,
+    pipeline: string,
+    onAccepted: () => void,
+  ): Promise<RunOutcome | undefined> {
+    await this.#lookBeforeTick();
+    if (this.#paused !== null) return undefined;
     const caller = { principal: `schedule:${this.name}`, role: 'operator' } as const;
     const submitted = await this.#submit(tick, caller, false).catch((error: unknown) => {
       if (isKnown(error)) return undefined;
@@ -248,6 +279,12 @@ export class ScheduleEntry {
     this.#env.log.at('headgate::schedule').info('a tick was submitted before', { tick: at });
     const finished_at = this.#env.clock.now().toISOString();
     return outcomeOfEnd({ status: 'completed', finished_at, error: null, outcome: null }, pipeline);
+  }
+
+  /** A store that does not answer takes no run either. */
+  async #lookBeforeTick(): Promise<void> {
+    const take = this.lookAtPause();
+    take(await this.#services.store.getSchedule(this.name).catch(() => undefined));
   }
 
   #submit(tick: Date, caller: Caller, isManual: boolean): Promise<SubmissionReceipt> {
@@ -331,7 +368,7 @@ export class ScheduleEntry {
       this.#isDirty = false;
       this.#stored = this.#state();
       try {
-        await this.#services.store.putSchedule(this.#stored);
+        await this.#put(this.#stored);
       } catch (error) {
         this.#env.log.warn('the state of a schedule could not be stored', {
           error: messageOf(error),
@@ -340,6 +377,18 @@ export class ScheduleEntry {
         this.#isDirty = true;
         await this.#env.clock.sleep(RETRY_SAVE_MS, this.#stop.signal);
       }
+    }
+  }
+
+  async #put(schedule: StoredSchedule): Promise<void> {
+    const { store } = this.#services;
+    const { made, stored } = this.#decisions;
+    if (made === stored) {
+      const take = this.lookAtPause();
+      take({ ...schedule, paused: await store.putProgress(schedule) });
+    } else {
+      await store.putSchedule(schedule);
+      this.#decisions.stored = made;
     }
   }
 }

@@ -285,6 +285,44 @@ test('a schedule that was paused stays so, and its ticks are not run later', asy
   ]);
 });
 
+test('a server that did not hear of a pause or its end finds it before the next tick, and keeps it', async () => {
+  const made = stage();
+  const cutOff = stage(made);
+  for (const { schedules } of [made, cutOff]) await schedules.begin([document()]);
+  await made.clock.pass(MINUTE);
+  made.end('run-1');
+  cutOff.end('run-1');
+  await made.schedules.pause('orders', CALLER);
+  await made.clock.pass(2 * MINUTE);
+  expect(made.ticks()).toEqual(['12:01:00']);
+  expect(cutOff.schedules.get('orders')).toMatchObject({ state: 'paused', successes: 1 });
+  expect(await stored(made)).toMatchObject({ paused: { by: 'ann' } });
+  await cutOff.schedules.resume('orders', CALLER);
+  await made.clock.pass(MINUTE);
+  expect(made.schedules.get('orders')).toMatchObject({ state: 'active' });
+  expect(await stored(made)).toMatchObject({ paused: null });
+  expect(made.ticks()).toEqual(['12:01:00', '12:04:00']);
+});
+
+test('what is paused while it is being looked at stays paused', async () => {
+  const made = stage();
+  await made.schedules.begin([document()]);
+  await made.clock.pass(MINUTE);
+  const looked = Promise.withResolvers<void>();
+  vi.spyOn(made.store, 'getSchedule').mockImplementationOnce(async () => {
+    const found = (await made.store.listSchedules())[0];
+    await looked.promise;
+    return found;
+  });
+  made.end('run-1');
+  await made.clock.pass(MINUTE);
+  await made.schedules.pause('orders', CALLER);
+  looked.resolve();
+  await made.clock.pass(MINUTE);
+  expect(made.schedules.get('orders')).toMatchObject({ state: 'paused', successes: 1 });
+  expect(made.ticks()).toEqual(['12:01:00']);
+});
+
 test('after too many failures it ends, says so, and begins again when it is resumed', async () => {
   const made = stage();
   await made.schedules.begin([document({ max_consecutive_failures: 1 })]);
@@ -349,7 +387,7 @@ test('a document that changed goes on with its new times, one that is gone is fo
 test('what cannot be stored is stored later', async () => {
   const made = stage();
   const put = vi
-    .spyOn(made.store, 'putSchedule')
+    .spyOn(made.store, 'putProgress')
     .mockRejectedValueOnce(new Error('the disk is full'));
   await made.schedules.begin([document()]);
   await made.clock.pass(2000);

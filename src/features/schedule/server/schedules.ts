@@ -213,8 +213,16 @@ class Service implements ScheduleService {
     for (;;) {
       await this.#options.env.clock.sleep(LOOK_MS, signal);
       if (signal.aborted) return;
-      await this.lookAtTemplates();
+      await Promise.all([this.lookAtTemplates(), this.#lookAtPauses()]);
     }
+  }
+
+  /** What other servers were told when this one could not hear them. */
+  async #lookAtPauses(): Promise<void> {
+    const looks = [...this.#entries].map(([name, entry]) => ({ name, take: entry.lookAtPause() }));
+    const stored = await this.#options.store.listSchedules().catch(() => []);
+    const byName = new Map(stored.map((schedule) => [schedule.name, schedule]));
+    for (const { name, take } of looks) take(byName.get(name));
   }
 
   async #look(): Promise<void> {
