@@ -46,6 +46,7 @@ const GIVES_UP_MS = 75_000;
 const CANCEL_MS = 10_000;
 /** After which a run ends where nothing comes; sooner than a silent connection fails. */
 const IDLE_SECS = 5;
+const IDLE_FIELDS = ['idle_timeout', 'idle_timeout_secs', 'idle_termination_secs'] as const;
 const SLOW_PIECES = 250;
 const SLOW_MS = 4;
 
@@ -251,18 +252,46 @@ async function holdEndless([type, , fixture]: Wired): Promise<void> {
   const last = await within(CANCEL_MS, 'the next run, cancelled', rest);
   assert.deepEqual(missing(), [], `${said(fault)}: records are lost (${last.error})`);
   await holdIdle(type, fixture, fault);
+  await holdSilent(type, fixture, fault);
 }
 
-/** A log whose server says where it ends: a run that is idle is complete only when it was told so. */
+/** A run that never ends by itself does not wait for a server that says nothing more. */
+async function holdSilent(type: string, fixture: SourceFixture, fault: Fault): Promise<void> {
+  const { upstream, records } = fixture;
+  assert.ok(upstream !== undefined);
+  for (const when of ['in the middle', 'when all has come'] as const) {
+    using hurried = new Crasher(FASTER);
+    await using wires = new Wires();
+    using reading = new Reading();
+    const config = { ...(await upstream.fresh()), ...alteredFor('source', type) };
+    const wired = await wires.through(config);
+    await upstream.send(config, records);
+    if (when === 'in the middle') wires.arm(fault);
+    const running = hurried.run({ tree: reading.tree(type, wired), crashAt: null });
+    if (when === 'when all has come') {
+      const until = performance.now() + GIVES_UP_MS;
+      while (reading.lines().length < records.length && performance.now() < until) await sleep(10);
+      // What is done when they are written has been done.
+      await sleep(500);
+      wires.arm({ ...fault, after: 0 });
+    }
+    const report = await within(GIVES_UP_MS, `silence ${when}`, running);
+    assert.ok(report.error !== null, `silence ${when}: it is complete`);
+    expectClear(report.error, fixture, `silence ${when}`);
+  }
+}
+
+/** A run that is idle is complete only when the server was heard: one that is silent may have more. */
 async function holdIdle(type: string, fixture: SourceFixture, fault: Fault): Promise<void> {
   const { upstream, records } = fixture;
   assert.ok(upstream !== undefined);
   const config = { ...(await upstream.fresh()), ...alteredFor('source', type) };
-  if (config['idle_timeout'] === undefined) return;
+  const idle = IDLE_FIELDS.find((name) => config[name] !== undefined);
+  if (idle === undefined) return;
   using hurried = new Crasher(FASTER);
   await using wires = new Wires();
   using reading = new Reading();
-  const wired = await wires.through({ ...config, idle_timeout: IDLE_SECS });
+  const wired = await wires.through({ ...config, [idle]: IDLE_SECS });
   await upstream.send(config, records);
   wires.arm(fault);
   const running = hurried.run({ tree: reading.tree(type, wired), crashAt: null });

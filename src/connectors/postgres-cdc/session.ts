@@ -6,12 +6,17 @@ import type { PartContext } from '../../kit/context.ts';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import { codeOf, connectPostgres, postgresError } from '../../lib/sql/postgres.ts';
 import { untilAborted } from '../../lib/until-aborted.ts';
+import { withinSecs } from '../_sql/within-secs.ts';
 import type { PostgresCdcConfig } from './config.ts';
 import { permittedFile } from '../../lib/files/file-access.ts';
 
 /** Values are read in these forms, whatever the server is set to. */
 const FORMS = `SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'iso_8601';
   SET bytea_output = 'hex'; SET extra_float_digits = 1; SET statement_timeout = 0`;
+
+/** A server that says nothing for so long is taken for silent. */
+export const ANSWER_SECS = 60;
+export const SILENT = 'see whether the server and the network to it work';
 
 type Context = Pick<PartContext, 'env' | 'signal'>;
 
@@ -35,7 +40,7 @@ export async function connectToLog(config: PostgresCdcConfig, context: Context):
     },
   );
   try {
-    await untilAborted(client.query(FORMS), signal);
+    await untilAborted(withinSecs(client.query(FORMS), ANSWER_SECS, undefined, SILENT), signal);
     return client;
   } catch (error) {
     void client.end().catch(() => {});

@@ -17,14 +17,13 @@ import { readMessage, type Message, type Relation } from './read/messages.ts';
 import { CHANGE_SCHEMA, ChangeRecords } from './read/records.ts';
 import { TransactionPages, type ChangeLog } from '../_cdc/transaction-pages.ts';
 import { ColumnTypes } from './read/types.ts';
-import { asked, connectToLog, connectUsual } from './session.ts';
+import { ANSWER_SECS, asked, connectToLog, connectUsual, SILENT } from './session.ts';
 import { checkPublication, endOfLog, makeSlot, slotBehind, whenFree } from './slot.ts';
 
 /** How long a change waits until its page is given. */
 export const IDLE_FLUSH_MS = 100;
-/** A server that says nothing for so long is taken for silent. */
-const ANSWER_SECS = 60;
-const SILENT = 'see whether the server and the network to it work';
+/** After so long without a message it is asked whether it is there. */
+const HEARD_MS = 30_000;
 
 const LOG: ChangeLog<bigint> = {
   schema: CHANGE_SCHEMA,
@@ -37,6 +36,7 @@ export class CdcSource implements Source {
   readonly #config: PostgresCdcConfig;
   readonly #context: SourceContext;
   readonly #again: ReturnType<typeof readAgain>;
+  readonly #reading: ReturnType<typeof readAgain>;
   readonly #types = new ColumnTypes();
   readonly #records: ChangeRecords;
   readonly #over = new AbortController();
@@ -56,6 +56,10 @@ export class CdcSource implements Source {
   #endOfLog: bigint | undefined;
   #told: bigint | undefined;
   #askedAtMs: number | undefined;
+  /** When a message was last waited for and came, or the stream was opened. */
+  #heardAtMs = 0;
+  /** The stream has failed, and nothing came since. */
+  #isFailing = false;
   #pageSinceMs = 0;
   #markedAtMs = 0;
   #lastTimeMs: number | undefined;
@@ -64,6 +68,7 @@ export class CdcSource implements Source {
     this.#config = config;
     this.#context = context;
     this.#again = readAgain(context);
+    this.#reading = readAgain(context, { isFailing: () => this.#isFailing });
     this.#records = new ChangeRecords(context.env.log);
     if (isPermanent(config)) this.acknowledge = (bookmark) => this.#acknowledge(bookmark);
   }
@@ -75,7 +80,7 @@ export class CdcSource implements Source {
     const pages = await this.#begin(bookmark, pageBounds(batchSize, pageBytes));
     this.#markedAtMs = env.clock.elapsedMs();
     while (pages.count < limit && (pages.count < most || pages.isOpen)) {
-      const message = this.#stream?.take() ?? (await this.#again(() => this.#next()));
+      const message = this.#stream?.take() ?? (await this.#reading(() => this.#next()));
       if (message === 'end') break;
       if (message === 'pause') this.#pause(pages);
       else if (message.kind === 'data') {
@@ -155,11 +160,13 @@ export class CdcSource implements Source {
         from: pages.position ?? 0n,
         bound: pageBytes,
       };
-      const use = (): Promise<LogStream> => untilAborted(LogStream.start(options), signal);
+      const use = (): Promise<LogStream> =>
+        untilAborted(withinSecs(LogStream.start(options), ANSWER_SECS, undefined, SILENT), signal);
       const waiting = { clock: env.clock, signal };
       const starting = whenFree(this.#config, waiting, use);
       const stream = await asked('the changes cannot be read', starting, signal);
       this.#stream = stream;
+      this.#heardAtMs = env.clock.elapsedMs();
       this.#hasStarted = true;
       void this.#reportStatus(stream, timeoutMs);
       return stream;
@@ -223,9 +230,15 @@ export class CdcSource implements Source {
       if (restMs <= 0 && (await this.#isAtEnd(stream))) return 'end';
       await untilAborted(Promise.race([stream.arrival(), rest]), this.#context.signal);
       const message = stream.take();
-      if (message !== undefined) return message;
+      const nowMs = clock.elapsedMs();
+      if (message === undefined && nowMs - this.#heardAtMs > HEARD_MS) this.#askStream(stream);
+      if (message !== undefined) {
+        this.#heardAtMs = nowMs;
+        return message;
+      }
     } catch (error) {
       // The next attempt connects again.
+      this.#isFailing = true;
       this.#stream = undefined;
       this.#forgetEnd();
       await stream.close();
@@ -239,19 +252,25 @@ export class CdcSource implements Source {
 
   /** A server that is silent, or still looks through its log, may have more. */
   async #isAtEnd(stream: LogStream): Promise<boolean> {
-    const { clock } = this.#context.env;
     this.#endOfLog ??= await this.#usually('the end of the log cannot be asked for', endOfLog);
     if (this.#told !== undefined && this.#told >= this.#endOfLog) return true;
-    if (this.#askedAtMs === undefined) {
-      this.#askedAtMs = clock.elapsedMs();
-      stream.sendStatus({ wantsReply: true });
-    } else if (clock.elapsedMs() - this.#askedAtMs > ANSWER_SECS * 1000) throw silent();
+    this.#askStream(stream);
     return false;
+  }
+
+  /** Throws where the server has not answered for too long. */
+  #askStream(stream: LogStream): void {
+    const nowMs = this.#context.env.clock.elapsedMs();
+    if (this.#askedAtMs === undefined) {
+      this.#askedAtMs = nowMs;
+      stream.sendStatus({ wantsReply: true });
+    } else if (nowMs - this.#askedAtMs > ANSWER_SECS * 1000) throw silent();
   }
 
   /** A promise only where a table is described, whose types may have to be asked for. */
   #read(bytes: Buffer, pages: TransactionPages<bigint>): Promise<void> | undefined {
     this.#forgetEnd();
+    this.#isFailing = false;
     const message = readMessage(bytes, DATA_AT);
     if (message.kind === 'relation') return this.#learn(message.relation);
     const given = pages.count;
@@ -316,6 +335,7 @@ export class CdcSource implements Source {
     this.#isAsked ||= wantsReply;
     this.#told = end;
     this.#askedAtMs = undefined;
+    this.#isFailing = false;
   }
 
   #forgetEnd(): void {
