@@ -23,6 +23,13 @@ export interface MessageQueue<M> {
   acknowledge?(messages: readonly M[]): Promise<void>;
   /** How many may be without acknowledgement before nothing more comes. */
   readonly mostOpen?: number;
+  /** Whether it has failed, and not been answered since. Absent where each wait connects first. */
+  readonly isFailing?: boolean;
+  /**
+   * Whether the server has answered all that it was asked before then. A run does not end because
+   * nothing came of a server that is silent.
+   */
+  hasAnswered?(beforeMs: number): boolean | Promise<boolean>;
   /** How many messages were behind this one when it came. */
   behind?(message: M): number | undefined;
   /** Gives back what came and was not acknowledged. Never rejects. */
@@ -54,6 +61,7 @@ export class MessageSource<M> implements Source {
   readonly acknowledge?: (bookmark: JsonValue) => Promise<void>;
   readonly #setup: MessageSetup<M>;
   readonly #again: ReturnType<typeof readAgain>;
+  readonly #waiting: ReturnType<typeof readAgain>;
   /** Messages that were taken and not acknowledged, in order. */
   #open: M[] = [];
   /** How many were taken before those. */
@@ -62,13 +70,17 @@ export class MessageSource<M> implements Source {
   #marked = 0;
   #last: M | undefined;
   #idleMs = 0;
+  /** Since when the run may end. */
+  #idleAtMs: number | undefined;
   #skipped = 0;
   #isClosed = false;
 
   constructor(setup: MessageSetup<M>) {
     this.#setup = setup;
+    const { queue } = setup;
     this.#again = readAgain(setup.context);
-    if (setup.queue.acknowledge !== undefined)
+    this.#waiting = readAgain(setup.context, { isFailing: () => queue.isFailing === true });
+    if (queue.acknowledge !== undefined)
       this.acknowledge = (bookmark) => this.#acknowledge(bookmark);
   }
 
@@ -93,6 +105,7 @@ export class MessageSource<M> implements Source {
           continue;
         }
         this.#idleMs = 0;
+        this.#idleAtMs = undefined;
         this.#open.push(message);
         const add = this.#decoded(message, rejects === true);
         if (add?.(cutter) === false) {
@@ -171,8 +184,9 @@ export class MessageSource<M> implements Source {
     const from = clock.elapsedMs();
     if (from >= dueMs) return 'pause';
     const idleMs = idleSeconds * 1000;
-    const waitMs = Math.max(1, Math.min(IDLE_FLUSH_MS / 2, dueMs - from, idleMs - this.#idleMs));
-    const message = await this.#again(async () => {
+    const restMs = idleMs > this.#idleMs ? idleMs - this.#idleMs : Infinity;
+    const waitMs = Math.max(1, Math.min(IDLE_FLUSH_MS / 2, dueMs - from, restMs));
+    const message = await this.#waiting(async () => {
       await queue.wait(left, waitMs);
       context.signal.throwIfAborted();
       return queue.take(left);
@@ -180,7 +194,17 @@ export class MessageSource<M> implements Source {
     if (message !== undefined) return message;
     // Time that it took to connect is no silence.
     this.#idleMs += Math.min(waitMs, clock.elapsedMs() - from);
-    return this.#idleMs >= idleMs ? 'end' : 'pause';
+    if (this.#idleMs < idleMs) return 'pause';
+    return this.#isIdle(left);
+  }
+
+  /** What came while the server was asked is taken first. */
+  async #isIdle(left: number): Promise<M | 'pause' | 'end'> {
+    const { queue, context } = this.#setup;
+    const idleAtMs = (this.#idleAtMs ??= context.env.clock.elapsedMs());
+    const isTold = await this.#waiting(async () => (await queue.hasAnswered?.(idleAtMs)) ?? true);
+    context.signal.throwIfAborted();
+    return queue.take(left) ?? (isTold ? 'end' : 'pause');
   }
 
   /** How it is added to a page; `undefined` is a message that is left out. */

@@ -13,7 +13,19 @@ const DEFAULTS: RequestRetry = {
 
 export interface Patience {
   /** Without a policy of the document it goes on for so long after the first failure. */
-  readonly forMs: number;
+  readonly forMs?: number;
+  /** Instead of the policy of the document, where the config of the source says something of it. */
+  readonly retry?: RequestRetry;
+  /**
+   * Whether something that failed has not succeeded since. A read that gives nothing meanwhile, for
+   * it waits no longer, is no success: the next one has the attempts that are left.
+   */
+  isFailing?(this: void): boolean;
+}
+
+interface Failures {
+  count: number;
+  firstMs: number | undefined;
 }
 
 /**
@@ -22,23 +34,28 @@ export interface Patience {
  */
 export function readAgain(
   { env, retry: policy, signal }: SourceContext,
-  { forMs }: Patience = { forMs: 0 },
+  { forMs = 0, retry = requestRetry(policy, DEFAULTS, {}), isFailing }: Patience = {},
 ) {
-  const retry = requestRetry(policy, DEFAULTS, {});
   const endless = { ...retry, maxRetries: Infinity };
+  const none = (): Failures => ({ count: 0, firstMs: undefined });
+  let before = none();
   return async <T>(read: () => Promise<T>): Promise<T> => {
-    let firstMs: number | undefined;
-    for (let attempt = 0; ; attempt += 1) {
+    const failures = isFailing?.() === true ? before : none();
+    before = failures;
+    for (;;) {
       try {
-        return await read();
+        const found = await read();
+        if (isFailing?.() !== true) before = none();
+        return found;
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof ConnectorError)) throw error;
-        firstMs ??= env.clock.elapsedMs();
-        const isEarly = policy === undefined && env.clock.elapsedMs() - firstMs < forMs;
-        const waitMs = waitBeforeRetry(error, attempt, isEarly ? endless : retry);
+        failures.firstMs ??= env.clock.elapsedMs();
+        const isEarly = policy === undefined && env.clock.elapsedMs() - failures.firstMs < forMs;
+        const waitMs = waitBeforeRetry(error, failures.count, isEarly ? endless : retry);
         if (waitMs === undefined) throw error;
-        env.log.warn('reading again', { attempt: attempt + 1, error: error.message });
+        failures.count += 1;
+        env.log.warn('reading again', { attempt: failures.count, error: error.message });
         await env.clock.sleep(waitMs, signal);
         signal.throwIfAborted();
       }

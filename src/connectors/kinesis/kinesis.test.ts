@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeStream, put, textsIn } from '../../../test/conformance/fixtures/kinesis.ts';
 import { loginFields, SECRET } from '../../../test/conformance/fixtures/aws.ts';
@@ -68,6 +69,20 @@ async function read(config: JsonObject = {}, options: ReadOptions = {}) {
 }
 
 describe('the source', () => {
+  it('gives up a shard whose every request fails, however long that takes, though others answer', async () => {
+    await put(server.url, stream, ['1', '2']);
+    fake.split(stream, SHARD(0));
+    server.respond(async (request) => {
+      const { ShardIterator: iterator = '' } = request.json() as { ShardIterator?: string };
+      const isBroken = Buffer.from(iterator, 'base64').includes(SHARD(2));
+      if (operationOf(request) !== 'GetRecords' || !isBroken) return fake.answer(request);
+      await sleep(250);
+      return { status: 500 };
+    });
+    const failed = read({ include_closed: true, idle_termination_secs: 3600 });
+    await expect(failed).rejects.toThrow('cannot be read');
+  });
+
   it('reads the children of a shard that was split when it has ended, and those of a merge', async () => {
     await put(server.url, stream, ['1', '2']);
     fake.split(stream, SHARD(0));

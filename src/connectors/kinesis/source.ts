@@ -42,7 +42,6 @@ export class KinesisSource implements Source {
         batchSize,
         idleSeconds: this.#config.idle_termination_secs,
         recordOf: (taken) => this.#recordOf(taken),
-        again: this.#again,
       },
       Math.min(limit, most),
     );

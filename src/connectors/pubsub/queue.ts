@@ -1,11 +1,11 @@
 import type { SourceContext } from '../../kit/context.ts';
-import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { ConnectorError, isTransient, messageOf } from '../../lib/errors.ts';
 import { Inbox } from '../_brokers/inbox.ts';
 import type { MessageQueue } from '../_brokers/message-source.ts';
 import { Window } from '../_brokers/window.ts';
 import { GoogleError } from '../_google/errors.ts';
 import { atOnce, inBatches } from '../_http/batches.ts';
-import { ACKNOWLEDGE, MODIFY_DEADLINE, PULL } from './api.ts';
+import { ACKNOWLEDGE, GET_SUBSCRIPTION, MODIFY_DEADLINE, PULL } from './api.ts';
 import type { PubsubSourceConfig } from './config.ts';
 import type { Asking, PubsubLink } from './link.ts';
 import { sizeOf, type HeldMessage } from './messages.ts';
@@ -31,6 +31,7 @@ export class PubsubQueue implements MessageQueue<HeldMessage> {
   /** Those that the service gives to nobody else for now. */
   readonly #held = new Set<HeldMessage>();
   readonly #closing = new AbortController();
+  isFailing = false;
   #isOrdered = false;
   #pulling: Promise<void> | undefined;
   #keeping: Promise<void> | undefined;
@@ -62,6 +63,12 @@ export class PubsubQueue implements MessageQueue<HeldMessage> {
     const { signal, env } = this.#context;
     if (this.#inbox.length === 0) this.#pull(most);
     await this.#inbox.arrival(ms, { clock: env.clock, signal });
+  }
+
+  async hasAnswered(): Promise<boolean> {
+    if (this.isFailing) return false;
+    await this.#assertThere(AbortSignal.any([this.#context.signal, this.#closing.signal]));
+    return true;
   }
 
   /** A message that cannot be acknowledged any more comes again. */
@@ -97,13 +104,30 @@ export class PubsubQueue implements MessageQueue<HeldMessage> {
     const signal = AbortSignal.any([this.#context.signal, this.#closing.signal]);
     this.#pulling = this.#pullOnce(Math.min(most, this.#window.size), signal)
       .catch((error: unknown) => {
-        // That no message came in all this time is no failure.
-        const isSilence = error instanceof ConnectorError && error.kind === 'timeout';
-        if (!signal.aborted && !isSilence) this.#inbox.fail(error);
+        // That no message came in all this time is no failure, as long as the service is there.
+        if (!(error instanceof ConnectorError) || error.kind !== 'timeout') throw error;
+        return this.#assertThere(signal);
+      })
+      .then(() => {
+        this.isFailing = false;
+      })
+      .catch((error: unknown) => {
+        this.isFailing = true;
+        if (!signal.aborted) this.#inbox.fail(error);
       })
       .finally(() => {
         this.#pulling = undefined;
       });
+  }
+
+  /** Any answer will do: who may pull need not be allowed to ask for more. */
+  async #assertThere(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#link.ask(GET_SUBSCRIPTION, {}, { doing: 'messages cannot be pulled', signal });
+    } catch (error) {
+      if (error instanceof ConnectorError && !isTransient(error.kind)) return;
+      throw error;
+    }
   }
 
   async #pullOnce(count: number, signal: AbortSignal): Promise<void> {

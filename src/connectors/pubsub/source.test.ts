@@ -253,8 +253,14 @@ describe('the run', () => {
 
   it('ends after silence, which an answer without messages is, too', async () => {
     expect(await read({ idle_termination_secs: 0.2 })).toEqual([]);
-    fake.fault = () => ({ code: status.DEADLINE_EXCEEDED, details: 'too late' });
+    const late = { code: status.DEADLINE_EXCEEDED, details: 'too late' };
+    fake.fault = (method) => (method === 'Pull' ? late : undefined);
     expect(await read({ idle_termination_secs: 0.2 })).toEqual([]);
+  });
+
+  it('fails when the service is silent altogether', async () => {
+    fake.fault = () => ({ code: status.DEADLINE_EXCEEDED, details: 'too late' });
+    await expect(read({ idle_termination_secs: 0.2 })).rejects.toThrow('too late');
   });
 
   it('tells the service which subscription it asks about', async () => {

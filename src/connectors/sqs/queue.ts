@@ -37,6 +37,9 @@ export class SqsQueue implements MessageQueue<SqsMessage> {
   readonly #closing = new AbortController();
   #receiving: Promise<void> | undefined;
   #isMoreThere = false;
+  isFailing = false;
+  /** When it was asked what it has not answered. */
+  #askedMs = Infinity;
   #keeping: Promise<void> | undefined;
   /** When the last message came, or the first was asked for. */
   #lastMs: number | undefined;
@@ -61,6 +64,10 @@ export class SqsQueue implements MessageQueue<SqsMessage> {
     const { signal, env } = this.#context;
     if (this.#inbox.length === 0) this.#receive(most);
     await this.#inbox.arrival(ms, { clock: env.clock, signal });
+  }
+
+  hasAnswered(beforeMs: number): boolean {
+    return !this.isFailing && this.#askedMs >= beforeMs;
   }
 
   /** A message that cannot be deleted any more comes again. */
@@ -111,19 +118,23 @@ export class SqsQueue implements MessageQueue<SqsMessage> {
       VisibilityTimeout: hidden,
     };
     const signal = AbortSignal.any([this.#context.signal, this.#closing.signal]);
+    this.#askedMs = fromMs;
     this.#receiving = this.#link
       .ask(doing, (client, options) => client.receiveMessage(request, options), signal)
       .then(({ Messages: messages = [] }) => {
+        this.isFailing = false;
         this.#isMoreThere = messages.length === count;
         for (const { MessageId: id = '', ReceiptHandle: handle = '', Body: body = '' } of messages)
           this.#add({ id, handle, body, state: 'held', hiddenUntilMs: fromMs + hidden * 1000 });
       })
       .catch((error: unknown) => {
         this.#isMoreThere = false;
+        this.isFailing = true;
         if (!signal.aborted) this.#inbox.fail(error);
       })
       .finally(() => {
         this.#receiving = undefined;
+        this.#askedMs = Infinity;
       });
   }
 

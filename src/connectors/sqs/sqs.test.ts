@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { operationOf, faultReply, Fault } from '../../../test/fakes/aws/protocol.ts';
 import { FakeSqs } from '../../../test/fakes/aws/sqs.ts';
@@ -71,6 +72,17 @@ function failing(operation: string, ...replies: readonly Reply[]): void {
 const throttled = faultReply(new Fault('ThrottlingException', 'Rate exceeded'));
 
 describe('the source', () => {
+  it('gives up a service that fails again and again, however long each answer takes', async () => {
+    server.respond(async () => {
+      await sleep(150);
+      return { status: 500 };
+    });
+    const source = await opened({ max_messages: 1 });
+    await expect(iterated(source).next()).rejects.toThrow('messages cannot be received');
+    expect(calls('ReceiveMessage')).toHaveLength(3);
+    await source.close();
+  });
+
   it('deletes what was acknowledged, and nothing else', async () => {
     await send(queue, ['1', '2', '3', '4', '5']);
     const source = await opened({ batch_size: 2, idle_timeout_secs: 60 });

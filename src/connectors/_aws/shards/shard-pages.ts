@@ -3,6 +3,8 @@ import type { SourceContext } from '../../../kit/context.ts';
 import { Page } from '../../../kit/page.ts';
 import { PageFill, pageBounds } from '../../../kit/page-bounds.ts';
 import type { JsonObject } from '../../../lib/text/json.ts';
+import { readAgain } from '../../_brokers/read-again.ts';
+import type { RequestRetry } from '../../_http/retry.ts';
 import { bookmarkOf } from './shard.ts';
 import type { ShardReader, TakenRecord } from './shard-reader.ts';
 
@@ -17,8 +19,14 @@ export interface ShardPagesOptions<R> {
   /** Seconds without a record after which the pages end. */
   readonly idleSeconds: number | undefined;
   readonly recordOf: (taken: TakenRecord<R>) => JsonObject;
-  /** Repeats a request that failed. */
-  readonly again: <T>(request: () => Promise<T>) => Promise<T>;
+  /** Unless the document says how often a request that failed is repeated. */
+  readonly retry?: RequestRetry;
+}
+
+interface Silence {
+  ms: number;
+  /** When it was long enough. */
+  endMs: number | undefined;
 }
 
 /** Of `most` records at most. */
@@ -27,7 +35,7 @@ export async function* shardPages<R>(
   most: number,
 ): AsyncGenerator<Page> {
   const { reader, context, batchSize, recordOf } = options;
-  const silence = { ms: 0 };
+  const silence: Silence = { ms: 0, endMs: undefined };
   const next = nextRecord(options, silence);
   const fill = new PageFill(pageBounds(batchSize, context.pageBytes));
   let records: JsonObject[] = [];
@@ -49,6 +57,7 @@ export async function* shardPages<R>(
     }
     if (taken === undefined) break;
     silence.ms = 0;
+    silence.endMs = undefined;
     const record = recordOf(taken);
     if (!fill.add(taken.size)) {
       yield cut(taken);
@@ -63,19 +72,25 @@ export async function* shardPages<R>(
 
 /** `pause`: none has come for as long as a page may wait; `end`: none for as long as the run may. */
 function nextRecord<R>(
-  { reader, context, idleSeconds = Infinity, again }: ShardPagesOptions<R>,
-  silence: { ms: number },
+  { reader, context, idleSeconds = Infinity, retry }: ShardPagesOptions<R>,
+  silence: Silence,
 ) {
+  const isFailing = (): boolean => reader.isFailing;
+  const again = readAgain(context, { isFailing, ...(retry === undefined ? {} : { retry }) });
   const { clock } = context.env;
   const endMs = idleSeconds * 1000;
   return async (isFilling: boolean): Promise<TakenRecord<R> | 'pause' | 'end'> => {
     const leastMs = isFilling ? IDLE_FLUSH_MS / 2 : IDLE_FLUSH_MS;
-    const waitMs = Math.max(1, Math.min(leastMs, endMs - silence.ms));
+    const restMs = endMs > silence.ms ? endMs - silence.ms : Infinity;
+    const waitMs = Math.max(1, Math.min(leastMs, restMs));
     const from = clock.elapsedMs();
     const record = await again(() => reader.next(waitMs));
     if (record !== undefined) return record;
     // The time that an answer takes is no silence.
     if (reader.isQuiet) silence.ms += Math.max(1, Math.min(waitMs, clock.elapsedMs() - from));
-    return silence.ms >= endMs || reader.hasEnded ? 'end' : 'pause';
+    if (reader.hasEnded) return 'end';
+    if (silence.ms < endMs) return 'pause';
+    // A shard that has not answered yet may have more.
+    return reader.hasAnswered((silence.endMs ??= clock.elapsedMs())) ? 'end' : 'pause';
   };
 }

@@ -44,7 +44,8 @@ const LEAST_POLL_MS = 200;
 export class ShardReader<R> {
   readonly #options: ShardReaderOptions<R>;
   readonly #states = new Map<string, ShardState>();
-  readonly #asking = new Map<string, Promise<void>>();
+  readonly #asking = new Map<string, { readonly work: Promise<void>; readonly sinceMs: number }>();
+  readonly #failing = new Set<string>();
   #records: TakenRecord<R>[] = [];
   #at = 0;
   #failure: { readonly error: unknown } | undefined;
@@ -106,6 +107,17 @@ export class ShardReader<R> {
     return !this.#options.follows && [...this.#states.values()].every((one) => one.hasEnded);
   }
 
+  /** Whether a shard has failed, and not answered since. */
+  get isFailing(): boolean {
+    return this.#failing.size > 0;
+  }
+
+  /** Whether every shard has answered what it was asked before then. */
+  hasAnswered(beforeMs: number): boolean {
+    if (this.isFailing) return false;
+    return [...this.#asking.values()].every(({ sinceMs }) => sinceMs >= beforeMs);
+  }
+
   /** Whether every shard has said that it has nothing more. */
   get isQuiet(): boolean {
     return [...this.#states.values()].every(({ isQuiet, hasEnded }) => isQuiet || hasEnded);
@@ -154,7 +166,8 @@ export class ShardReader<R> {
     const waits = AbortSignal.any([signal, enough.signal]);
     const ms = Math.max(1, Math.min(leftMs, ...dues));
     const pause = this.#asking.size >= this.#options.atOnce ? leftMs : ms;
-    await Promise.race([...this.#asking.values(), env.clock.sleep(pause, waits)]);
+    const works = [...this.#asking.values()].map(({ work }) => work);
+    await Promise.race([...works, env.clock.sleep(pause, waits)]);
     enough.abort();
   }
 
@@ -172,10 +185,11 @@ export class ShardReader<R> {
     for (const state of due.slice(0, this.#options.atOnce - this.#asking.size)) {
       const work = this.#fetch(state)
         .catch((error: unknown) => {
+          this.#failing.add(state.shard.id);
           this.#failure ??= { error };
         })
         .finally(() => this.#asking.delete(state.shard.id));
-      this.#asking.set(state.shard.id, work);
+      this.#asking.set(state.shard.id, { work, sinceMs: now });
     }
   }
 
@@ -197,6 +211,7 @@ export class ShardReader<R> {
   #received(state: ShardState, page: ShardPage<R>): void {
     const { records, next, behindMs, mayHaveMore = records.length > 0 } = page;
     const { context, pollMs } = this.#options;
+    this.#failing.delete(state.shard.id);
     for (const record of records) this.#records.push({ ...record, shard: state.shard.id });
     const last = records.at(-1);
     if (last !== undefined)

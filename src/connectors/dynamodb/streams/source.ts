@@ -13,6 +13,7 @@ import {
 import { shardPages } from '../../_aws/shards/shard-pages.ts';
 import { ShardReader, type TakenRecord } from '../../_aws/shards/shard-reader.ts';
 import { lostShards, startedShards } from '../../_aws/shards/start.ts';
+import type { RequestRetry } from '../../_http/retry.ts';
 import { runRequests } from '../../_http/run-requests.ts';
 import type { DynamodbSourceConfig } from '../config.ts';
 import { openDynamodb, tableKey, tableRetry, type DynamodbLink } from '../link.ts';
@@ -33,6 +34,7 @@ export class DynamodbStreamSource implements Source {
   readonly #context: SourceContext;
   readonly #table: DynamodbLink;
   readonly #streams: StreamsLink;
+  readonly #retry: RequestRetry;
   readonly #run: ReturnType<typeof runRequests>;
 
   constructor(config: DynamodbSourceConfig, context: SourceContext) {
@@ -40,7 +42,8 @@ export class DynamodbStreamSource implements Source {
     this.#context = context;
     this.#table = openDynamodb(config, context);
     this.#streams = openStreams(config, context);
-    this.#run = runRequests(context, tableRetry(config.retry, context));
+    this.#retry = tableRetry(config.retry, context);
+    this.#run = runRequests(context, this.#retry);
   }
 
   async *pages({ bookmark, limit = Infinity }: ReadRequest): AsyncGenerator<Page> {
@@ -59,7 +62,7 @@ export class DynamodbStreamSource implements Source {
           batchSize,
           idleSeconds: this.#config.idle_termination_secs,
           recordOf: (taken: TakenRecord<Change>) => this.#recordOf(taken),
-          again: this.#again,
+          retry: this.#retry,
         };
         for await (const page of shardPages(options, Math.min(left, changesLeft))) {
           left -= page.count;

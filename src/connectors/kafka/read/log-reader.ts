@@ -78,6 +78,8 @@ export class LogReader {
   readonly #logs = new Map<string, Log>();
   /** One request at a time for each broker. */
   readonly #fetching = new Map<number, Promise<void>>();
+  /** Brokers whose last answer was a failure, or none. */
+  readonly #failing = new Set<number>();
   #messages: Waiting[] = [];
   #at = 0;
   #few = FEW;
@@ -164,6 +166,11 @@ export class LogReader {
     return Number(sum);
   }
 
+  /** Whether a broker has failed, and not answered since. */
+  get isFailing(): boolean {
+    return this.#failing.size > 0;
+  }
+
   /** Whether every partition was read up to the end that it had then. */
   hasReached(ends: readonly Position[]): boolean {
     return ends.every(({ topic, partition, offset }) => {
@@ -213,6 +220,8 @@ export class LogReader {
       const leader = metadata.topics.get(log.topic)?.partitions[log.partition]?.leader ?? -1;
       byNode.set(leader, [...(byNode.get(leader) ?? []), log]);
     }
+    // Others lead the partitions of one that has failed.
+    for (const node of this.#failing) if (!byNode.has(node)) this.#failing.delete(node);
     for (const [node, logs] of byNode) {
       if (this.#fetching.has(node)) continue;
       const { minBytes, maxBytes, partitionBytes, maxWaitMs } = settings.fetch;
@@ -241,7 +250,9 @@ export class LogReader {
         .fetch(request)
         .then((found) => this.#add(found))
         .catch((error: unknown) => this.#recover(error))
+        .then(() => void this.#failing.delete(node))
         .catch((error: unknown) => {
+          this.#failing.add(node);
           this.#failure ??= error;
         })
         .finally(() => this.#fetching.delete(node));

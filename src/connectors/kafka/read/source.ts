@@ -61,6 +61,7 @@ class KafkaSource implements Source {
   readonly #setup: Setup;
   readonly #decoders: Decoders;
   readonly #again: ReturnType<typeof readAgain>;
+  readonly #fetching: ReturnType<typeof readAgain>;
   #consumer: Consumer | undefined;
   #admin: Admin | undefined;
   #reader: LogReader | undefined;
@@ -81,7 +82,10 @@ class KafkaSource implements Source {
     const { config, context } = setup;
     const registry = registryOf(config.schema_registry, context);
     this.#setup = setup;
-    this.#again = readAgain(context, { forMs: config.session_timeout * 1000 });
+    const forMs = config.session_timeout * 1000;
+    this.#again = readAgain(context, { forMs });
+    const isFailing = (): boolean => this.#reader?.isFailing === true;
+    this.#fetching = readAgain(context, { forMs, isFailing });
     this.#decoders = {
       key: decoderOf(config.key_format, registry),
       value: decoderOf(config.value_format, registry),
@@ -233,7 +237,7 @@ class KafkaSource implements Source {
   }
 
   #read(read: () => Promise<LogMessage | undefined>): Promise<LogMessage | undefined> {
-    return this.#again(() => this.#asked('messages cannot be read', read()));
+    return this.#fetching(() => this.#asked('messages cannot be read', read()));
   }
 
   /** `undefined` is a message that is left out; a promise only where a schema is asked for. */
