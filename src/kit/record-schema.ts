@@ -127,6 +127,19 @@ export interface RecordSchema {
   readonly others?: boolean;
 }
 
+/**
+ * The names as the schema has them, and those that it does not know behind, as they came: a record
+ * lists names such as `2024` before all others.
+ */
+export function inSchemaOrder(
+  names: Iterable<string>,
+  schema: RecordSchema | undefined,
+): readonly string[] {
+  const left = new Set(names);
+  const known = (schema?.fields ?? []).map(({ name }) => name).filter((name) => left.delete(name));
+  return [...known, ...left];
+}
+
 /** Nothing is known. */
 export const UNKNOWN_SCHEMA: RecordSchema = Object.freeze({ fields: [], others: true });
 

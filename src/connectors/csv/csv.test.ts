@@ -9,6 +9,7 @@ import { schemaText } from '../../kit/type-text.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import { parseData, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { columnsOf } from '../../../test/fakes/columns.ts';
 import { testContext, testEnv } from '../../../test/fakes/env.ts';
 import { failureOf } from '../../../test/fakes/failure.ts';
 import { csvSink, csvSource } from './index.ts';
@@ -210,6 +211,34 @@ describe('the csv sink', () => {
     );
     expect(text).toBe('a,b,c\n1,"x,""y""\n",\n,,"{""d"":[true]}"\n,,late\n');
   });
+
+  it.each(['records', 'columns'])(
+    'has the columns in the order of their source, of %s',
+    async (form) => {
+      const names = ['name', '2024', '2023', 'more'];
+      const schema = {
+        fields: names.map((name) => ({ name, type: { kind: 'utf8' as const }, nullable: true })),
+      };
+      const rows = [
+        ['a', '1', '2', null],
+        ['b', '3', '4', 'x'],
+      ];
+      const options = { schema: { ...schema, fields: schema.fields.slice(0, 3) } };
+      const records = rows.map((row) =>
+        Object.fromEntries(names.map((name, at) => [name, row[at]!])),
+      );
+      const page =
+        form === 'records'
+          ? Page.ofRecords(records, options)
+          : Page.ofColumns(columnsOf(names, rows), options);
+      const sink = await openSink({});
+      await sink.write(page, { partial: false });
+      await sink.finish('success');
+      await sink.close();
+      const text = await readFile(join(folder, 'out.csv'), 'utf8');
+      expect(text).toBe('name,2024,2023,more\na,1,2,\nb,3,4,x\n');
+    },
+  );
 
   it('keeps every digit of large integers', async () => {
     expect(await writeAll({}, [{ a: 9_007_199_254_740_993n }])).toBe('a\n9007199254740993\n');

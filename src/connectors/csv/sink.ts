@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Columns } from '../../kit/columns.ts';
 import type { Page } from '../../kit/page.ts';
-import type { RecordSchema } from '../../kit/record-schema.ts';
+import { inSchemaOrder, type RecordSchema } from '../../kit/record-schema.ts';
 import { batchSize, boolean } from '../../kit/schema.ts';
 import {
   APPEND_ONLY,
@@ -112,7 +112,7 @@ class CsvSink implements Sink {
     const cells = this.#config.delimiter < NO_ASCII ? page.columns : undefined;
     await (cells === undefined
       ? this.#writeRecords(requireObjects(page.records(), 'csv'), page.schema)
-      : this.#writeCells(cells));
+      : this.#writeCells(cells, page.schema));
     return { written: page.count, rejected: [] };
   }
 
@@ -120,7 +120,7 @@ class CsvSink implements Sink {
     records: readonly JsonObject[],
     schema: RecordSchema | undefined,
   ): Promise<void> {
-    const fields = (): string[] => this.#fieldsOf(records, schema);
+    const fields = (): readonly string[] => this.#fieldsOf(records, schema);
     const { file, columns, header } = (this.#open ??= await this.#start(fields));
     this.#checkFields(columnsOf(records), columns);
     const rows = records.map((record) => this.#format.row(cellsOf(record, columns)));
@@ -129,13 +129,13 @@ class CsvSink implements Sink {
   }
 
   /** Dead letters have fields that those of the first page lack. */
-  #fieldsOf(records: readonly JsonObject[], schema: RecordSchema | undefined): string[] {
-    if (this.#context.role !== 'dlq' || schema === undefined) return columnsOf(records);
-    return [...new Set([...schema.fields.map(({ name }) => name), ...columnsOf(records)])];
+  #fieldsOf(records: readonly JsonObject[], schema: RecordSchema | undefined): readonly string[] {
+    const all = this.#context.role === 'dlq' ? (schema?.fields ?? []) : [];
+    return inSchemaOrder([...all.map(({ name }) => name), ...columnsOf(records)], schema);
   }
 
-  async #writeCells(cells: Columns): Promise<void> {
-    const fields = fieldsInOrder(cells);
+  async #writeCells(cells: Columns, schema: RecordSchema | undefined): Promise<void> {
+    const fields = inSchemaOrder(fieldsInOrder(cells), schema);
     const { file, columns, header } = (this.#open ??= await this.#start(() => fields));
     this.#checkFields(fields, columns);
     const rows = this.#rows.write(cells, columns);

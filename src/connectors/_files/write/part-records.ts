@@ -2,8 +2,9 @@
 import type { SinkContext } from '../../../kit/context.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import type { Page } from '../../../kit/page.ts';
+import { inSchemaOrder } from '../../../kit/record-schema.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
+import type { JsonValue } from '../../../lib/text/json.ts';
 import { requireObjects } from '../csv/csv-writer.ts';
 import { kindsOf, requireDeclared } from '../parquet/declared-parquet.ts';
 import { ColumnLearner } from '../typed/column-kinds.ts';
@@ -122,12 +123,13 @@ export class PartRecords {
       this.#learner.learn(objects, page.schema);
       return objects;
     }
-    this.#learnColumns(objects, format === 'csv' ? csv.on_unknown_field : 'widen');
+    const fields = objects.flatMap((record) => Object.keys(record));
+    const policy = format === 'csv' ? csv.on_unknown_field : 'widen';
+    this.#learnColumns(inSchemaOrder(fields, page.schema), policy);
     return objects;
   }
 
-  #learnColumns(records: readonly JsonObject[], policy: 'widen' | 'warn' | 'error'): void {
-    const fields = records.flatMap((record) => Object.keys(record));
+  #learnColumns(fields: readonly string[], policy: 'widen' | 'warn' | 'error'): void {
     if (policy === 'widen' || this.#columns.size === 0) {
       for (const field of fields) this.#columns.add(field);
       return;

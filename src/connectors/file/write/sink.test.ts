@@ -116,6 +116,20 @@ describe('the file sink', () => {
     expect(await text('a.txt')).toBe('one\ntwo\n');
   });
 
+  it('has the columns of tables in the order of their source', async () => {
+    const fields = ['name', '2024', '2023'].map((name) => ({
+      name,
+      type: { kind: 'utf8' as const },
+      nullable: true,
+    }));
+    const sink = await open({ path: 'a.csv' });
+    const record = { name: 'a', 2024: '1', 2023: '2' };
+    await sink.write(Page.ofRecords([record], { schema: { fields } }), { partial: false });
+    await sink.finish('success');
+    await sink.close();
+    expect(await text('a.csv')).toBe('name,2024,2023\na,1,2\n');
+  });
+
   it('widens delimited text, drops with one warning, or fails', async () => {
     const pages = [[{ a: 1 }], [{ a: 2, b: 3 }]];
     await write({ path: 'a.csv' }, pages);
