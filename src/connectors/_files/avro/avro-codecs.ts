@@ -7,6 +7,7 @@ import {
   zstdDecompressSync,
 } from 'node:zlib';
 import { ConnectorError } from '../../../lib/errors.ts';
+import { lazyLibrary } from '../../../lib/lazy.ts';
 import { MAX_WHOLE_BYTES } from '../output/whole.ts';
 
 export const AVRO_CODECS = ['null', 'deflate', 'snappy', 'zstd'] as const;
@@ -68,8 +69,11 @@ function snappyLength(bytes: Uint8Array): number {
   return length;
 }
 
-async function unpackXz(): Promise<Decompress> {
-  const { XzReadableStream } = await import('xz-decompress');
+/** The package says that it exports names, but it is CommonJS, of which Node finds none. */
+const xz = lazyLibrary<typeof import('xz-decompress')>('xz-decompress');
+
+function unpackXz(): Decompress {
+  const { XzReadableStream } = xz();
   return async (block) => {
     const parts: Uint8Array[] = [];
     let length = 0;

@@ -19,6 +19,14 @@ export function avroEncoder(schema: Schema, type: AvroType): Encode {
   return new EncoderBuilder().of(schema, type, false);
 }
 
+interface FieldEncoder {
+  /** How the library calls the field. */
+  readonly own: string;
+  readonly encode: Encode;
+  /** Whether the field has a default. */
+  readonly optional: boolean;
+}
+
 class EncoderBuilder {
   /** Types may refer to others, and to themselves, by name. */
   readonly #known = new Map<AvroType, Encode>();
@@ -70,14 +78,14 @@ class EncoderBuilder {
   }
 
   #record({ fields = [] }: SchemaObject, type: AvroType): Encode {
-    const encoders = new Map<string, { readonly encode: Encode; readonly optional: boolean }>();
+    const encoders = new Map<string, FieldEncoder>();
     const encode: Encode = (value, place) => {
       if (!isObject(value)) throw misfit(value, 'record', place);
       const out: Record<string, unknown> = {};
       for (const [name, field] of encoders) {
         // The library writes the default of a field without a value.
         if (field.optional && !Object.hasOwn(value, name)) continue;
-        out[name] = field.encode(
+        out[field.own] = field.encode(
           exactField(value, name),
           below(place, place.path === '' ? name : `.${name}`),
         );
@@ -88,11 +96,14 @@ class EncoderBuilder {
     };
     // A record may contain itself, so it is known before its fields are looked at.
     this.#known.set(type, encode);
-    for (const [index, field] of fields.entries())
+    for (const [index, field] of fields.entries()) {
+      const member = type.fields?.[index];
       encoders.set(field.name, {
-        encode: this.of(field.type, type.fields?.[index]?.type ?? {}, false),
+        own: member?.name ?? field.name,
+        encode: this.of(field.type, member?.type ?? {}, false),
         optional: field.default !== undefined,
       });
+    }
     return encode;
   }
 }

@@ -1,49 +1,29 @@
-/** Types of the library, with 64-bit integers digit by digit. */
+/** Types of the library, which give every value exactly. */
 import type avsc from 'avsc';
+import { exactTypes } from './avro-exact-types.ts';
 import { withLibraryNames } from './avro-names.ts';
 
 export interface AvroLibrary {
   /**
    * `wrapped`: values of unions name their branch. Names that Avro does not allow have another form in
-   * the type (`libraryName`).
+   * the type (`libraryName`). Maps are read as their entries.
    */
   typeOf(schema: unknown, wrapped: boolean): avsc.Type;
 }
 
 export async function avroLibrary(): Promise<AvroLibrary> {
   const { default: avro } = await import('avsc');
-  const long = longType(avro);
+  const exact = exactTypes(avro);
   return {
     typeOf: (schema, wrapped) =>
       avro.Type.forSchema(withLibraryNames(schema) as string, {
-        // Not as an entry of the registry: that does not reach longs with a logical type.
-        typeHook: (one) => (isLong(one) ? long : undefined),
+        // Not as entries of the registry: those do not reach types with a logical type.
+        typeHook: (one, opts) => {
+          const name = typeof one === 'string' ? one : (one as { readonly type?: unknown }).type;
+          const make = typeof name === 'string' && Object.hasOwn(exact, name) ? exact[name] : null;
+          return make?.(one as object, opts);
+        },
         wrapUnions: wrapped ? 'always' : 'never',
       }),
   };
-}
-
-function isLong(schema: unknown): boolean {
-  return (
-    schema === 'long' ||
-    (typeof schema === 'object' &&
-      schema !== null &&
-      (schema as { type?: unknown }).type === 'long')
-  );
-}
-
-/** 64-bit integers digit by digit, instead of an error beyond 2^53. */
-function longType(avro: typeof import('avsc')) {
-  return avro.types.LongType.__with({
-    fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
-    toBuffer: (value: bigint) => {
-      const buffer = Buffer.alloc(8);
-      buffer.writeBigInt64LE(value);
-      return buffer;
-    },
-    fromJSON: (value: number | string) => BigInt(value),
-    toJSON: (value: bigint) => Number(value),
-    isValid: (value: unknown) => typeof value === 'bigint',
-    compare: (a: bigint, b: bigint) => (a === b ? 0 : a < b ? -1 : 1),
-  });
 }

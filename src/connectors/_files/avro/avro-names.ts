@@ -1,6 +1,7 @@
 /**
  * Names as the library takes them. It refuses those that the specification does not allow, but
- * programs write them: classes inside of others have a `$` in Java, and fields have hyphens.
+ * programs write them: classes inside of others have a `$` in Java, and fields have hyphens. A field
+ * called `__proto__` it takes for something else.
  */
 
 /**
@@ -8,6 +9,7 @@
  * for no other.
  */
 export function libraryName(name: string): string {
+  if (name === '__proto__') return `_x${hex('_')}_${name.slice(1)}`;
   const letters = name.replaceAll(/\W/gu, (letter) => `_x${hex(letter)}_`);
   return /^\d/.test(letters) ? `_x_${letters}` : letters;
 }

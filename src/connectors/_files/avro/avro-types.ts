@@ -7,7 +7,7 @@ import type {
   TimeUnit,
 } from '../../../kit/record-schema.ts';
 import { DURATION_COLUMN } from '../typed/column-kinds.ts';
-import type { AvroType, Schema, SchemaObject } from './avro-values.ts';
+import { logicalName, type AvroType, type Schema, type SchemaObject } from './avro-values.ts';
 
 /** Absent where the values of the file are no records. */
 export function avroRecordSchema(schema: unknown, type: AvroType): RecordSchema | undefined {
@@ -100,7 +100,8 @@ function commonType(branches: readonly RecordType[]): RecordType {
 
 /** The type of a schema with a logical type; `undefined` for those without, and unknown ones. */
 export function logicalType(schema: SchemaObject): RecordType | undefined {
-  switch (schema.logicalType ?? schema.sqlType?.toLowerCase()) {
+  const name = logicalName(schema);
+  switch (name) {
     case 'decimal': {
       const { precision, scale = 0 } = schema;
       return precision === undefined ? { kind: 'decimal' } : { kind: 'decimal', precision, scale };
@@ -115,9 +116,9 @@ export function logicalType(schema: SchemaObject): RecordType | undefined {
     case 'duration':
       return { kind: 'interval' };
     case 'json':
-      return schema.type === 'string' ? JSON_TYPE : undefined;
+      return JSON_TYPE;
     default:
-      return timestampType(schema.logicalType ?? '');
+      return timestampType(name ?? '');
   }
 }
 

@@ -1,9 +1,11 @@
 import { setField, type JsonObject } from '../../../lib/text/json.ts';
 import { keepNegativeZeros } from '../../../lib/text/number-spelling.ts';
+import type { StoredEntry } from './avro-exact-types.ts';
 import { libraryName } from './avro-names.ts';
 import { decimalText, signedNumber, uuidText } from '../parquet/exact-values.ts';
 import { documentOf, plain, type Convert } from '../parquet/parquet-values.ts';
 import { durationText } from '../typed/duration.ts';
+import { mapOfEntries } from '../typed/map-of-entries.ts';
 import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
 
 /** A schema as JSON: a name, a list of alternatives, or a mapping with `type`. */
@@ -110,7 +112,13 @@ class ConverterBuilder {
     }
     if (schema.values !== undefined) {
       const entry = this.of(schema.values, type.valuesType ?? {});
-      return (value) => mapped(Object.entries(value as object), entry);
+      return (value) => {
+        // The default of a field is an object.
+        const entries = Array.isArray(value) ? value : Object.entries(value as object);
+        return mapOfEntries(
+          (entries as StoredEntry[]).map(([key, one]) => ({ key, value: entry(one) })),
+        );
+      };
     }
     if (schema.symbols !== undefined) return symbolsOf(schema.symbols);
     return typeof schema.type === 'string' ? plain : this.of(schema.type, type);
@@ -141,8 +149,43 @@ function symbolsOf(symbols: readonly string[]): Convert {
   return (value) => names.get(String(value)) ?? plain(value);
 }
 
-function logical({ type, logicalType, sqlType, scale = 0 }: SchemaObject): Convert | undefined {
-  switch (logicalType ?? sqlType?.toLowerCase()) {
+const LONG = { long: true } as const;
+
+/** The types that may have each logical type; of fixed bytes, with their size. */
+const STORED_AS: Readonly<Record<string, Readonly<Record<string, true | number>>>> = {
+  decimal: { bytes: true, fixed: true },
+  date: { int: true },
+  'time-millis': { int: true },
+  'time-micros': LONG,
+  'timestamp-millis': LONG,
+  'timestamp-micros': LONG,
+  'timestamp-nanos': LONG,
+  'local-timestamp-millis': LONG,
+  'local-timestamp-micros': LONG,
+  'local-timestamp-nanos': LONG,
+  uuid: { string: true, fixed: 16 },
+  duration: { fixed: 12 },
+  json: { string: true },
+};
+
+/** The logical type of a schema. One that its type cannot have is ignored, as the specification says. */
+export function logicalName({
+  type,
+  size,
+  logicalType,
+  sqlType = '',
+}: SchemaObject): string | undefined {
+  const name = logicalType ?? sqlType.toLowerCase();
+  const stored = Object.hasOwn(STORED_AS, name) ? STORED_AS[name] : undefined;
+  if (stored === undefined) return undefined;
+  if (typeof type !== 'string') return name;
+  const allowed = Object.hasOwn(stored, type) ? stored[type] : undefined;
+  return allowed === true || (allowed !== undefined && allowed === size) ? name : undefined;
+}
+
+function logical(schema: SchemaObject): Convert | undefined {
+  const { scale = 0 } = schema;
+  switch (logicalName(schema)) {
     case 'decimal':
       return (value) =>
         value instanceof Uint8Array ? decimalText(signedNumber(value), scale) : plain(value);
@@ -164,7 +207,7 @@ function logical({ type, logicalType, sqlType, scale = 0 }: SchemaObject): Conve
       return (value) =>
         value instanceof Uint8Array ? uuidText(value) : String(value).toLowerCase();
     case 'json':
-      return type === 'string' ? (value) => documentOf(String(value)) : undefined;
+      return (value) => documentOf(String(value));
     case 'duration':
       return (value) => (value instanceof Uint8Array ? durationText(value) : plain(value));
     case 'local-timestamp-millis':
@@ -178,10 +221,4 @@ function logical({ type, logicalType, sqlType, scale = 0 }: SchemaObject): Conve
 
 function integer(value: unknown): bigint {
   return BigInt(value as number | bigint);
-}
-
-function mapped(entries: [string, unknown][], convert: Convert): JsonObject {
-  const out: JsonObject = {};
-  for (const [name, value] of entries) setField(out, name, convert(value));
-  return out;
 }

@@ -1,10 +1,16 @@
+import { spawnSync } from 'node:child_process';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import avro from 'avsc';
 import { describe, expect, it } from 'vitest';
 import { schemaText } from '../../../kit/type-text.ts';
-import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
+import {
+  setField,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../../lib/text/json.ts';
 import { compressorOf } from './avro-codecs.ts';
 import { avroLibrary } from './avro-library.ts';
 import { avroRecords } from './avro-records.ts';
@@ -117,6 +123,18 @@ describe('the compression', () => {
     expect(records).toEqual(Array.from({ length: 5000 }, (_, index) => index % 5));
   });
 
+  // The test runner finds names in packages that Node itself does not.
+  it.each(Object.entries(PACKED))('%s is read by Node alone', (codec, base64) => {
+    const script = `import { decompressorOf } from './avro-codecs.ts';
+      const decompress = await decompressorOf('${codec}', 'f');
+      console.log((await decompress(Buffer.from('${base64}', 'base64'))).length);`;
+    const run = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+      cwd: import.meta.dirname,
+      encoding: 'utf8',
+    });
+    expect([run.stdout, run.stderr]).toEqual(['5000\n', '']);
+  });
+
   it.each(Object.entries(PACKED))('%s with a wrong byte is refused', async (codec, base64) => {
     const block = Buffer.from(base64, 'base64');
     block[40] = (block[40] ?? 0) ^ 0x10;
@@ -183,13 +201,103 @@ describe('a name that the specification does not allow', () => {
   });
 });
 
+describe('the names that JavaScript has a meaning for', () => {
+  const map = { type: 'map', values: 'int' };
+  const schema = {
+    type: 'record',
+    name: 'R',
+    fields: [
+      { name: '__proto__', type: 'int' },
+      { name: 'constructor', type: map },
+      { name: 'either', type: ['null', 'string', map] },
+    ],
+  };
+  const [proto, records] = ['__proto__', [{}, {}, {}] as JsonObject[]] as const;
+  const [record, entries, other] = records as [JsonObject, JsonObject, JsonObject];
+  setField(entries, proto, 2);
+  setField(entries, 'toString', 3);
+  setField(other, proto, 4);
+  setField(record, proto, 1);
+  setField(record, 'constructor', entries);
+  setField(record, 'either', other);
+
+  it('are names like all others, of fields and keys of maps', async () => {
+    async function* batches() {
+      yield [record];
+    }
+    const found: JsonValue[] = [];
+    const onDropped = expect.unreachable;
+    const options = { name: 'f', signal: new AbortController().signal, onSchema: () => {} };
+    const bytes = avroFile(batches(), { schema, codec: 'null', onDropped });
+    for await (const batch of avroRecords(bytes, { ...options, schema: undefined }))
+      found.push(...batch);
+    expect(found.map(stringifyJson)).toEqual([
+      '{"__proto__":1,"constructor":{"__proto__":2,"toString":3},"either":{"__proto__":4}}',
+    ]);
+  });
+});
+
+it('a map that has a key twice is the list of its entries', async () => {
+  const schema = { type: 'map', values: 'double' };
+  const entry = (value: number) => {
+    const bytes = Buffer.from([2, 0x6b, ...Buffer.alloc(8)]);
+    bytes.writeDoubleLE(value, 2);
+    return bytes;
+  };
+  // The second block has a negative count, and the size of its bytes.
+  const data = Buffer.concat([Buffer.of(2), entry(1.5), Buffer.of(1, 20), entry(-0), Buffer.of(0)]);
+  const [entries = null] = await readContainer({ schema, count: 1, data });
+  expect(stringifyJson(entries)).toBe('[{"key":"k","value":1.5},{"key":"k","value":-0.0}]');
+});
+
+it('a logical type that its type cannot have is ignored', async () => {
+  const logical = (type: object, logicalType: string) => ({ ...type, logicalType });
+  const fields = [
+    logical({ type: 'string' }, 'date'),
+    logical({ type: 'int' }, 'timestamp-millis'),
+    logical({ type: 'string', precision: 3 }, 'decimal'),
+    logical({ type: 'fixed', name: 'F', size: 2 }, 'uuid'),
+    logical({ type: 'string' }, 'toString'),
+  ].map((type, index) => ({ name: `f${index}`, type }));
+  const schema = { type: 'record', name: 'R', fields };
+  const data = Buffer.from([2, 0x61, 14, 2, 0x39, 1, 2, 2, 0x62]);
+  expect(await readContainer({ schema, count: 1, data })).toEqual([
+    { f0: 'a', f1: 7, f2: '9', f3: 'AQI=', f4: 'b' },
+  ]);
+  const type = (await avroLibrary()).typeOf(schema, false);
+  expect(schemaText(avroRecordSchema(schema, type) ?? { fields: [] })).toBe(
+    'f0: utf8 not null, f1: int32 not null, f2: utf8 not null, f3: binary not null, f4: utf8 not null',
+  );
+});
+
 describe('damage is told in words of ours, with its place', () => {
+  const MAP = { type: 'map', values: 'int' };
+  const LIST = { type: 'array', items: 'string' };
+  const NINE = Buffer.alloc(9, 0x80);
+  /** A count that takes longer than a test. */
+  const MANY = [0x80, 0x80, 0x80, 0x80, 0x80, 0x40];
   const DAMAGED: [string, Block, string][] = [
     ['deflate', { codec: 'deflate', count: 2, data: Buffer.from([9, 9]) }, 'decompressed'],
     ['snappy', { codec: 'snappy', count: 2, data: Buffer.from([255, 255]) }, 'decompressed'],
     ['zstandard', { codec: 'zstandard', count: 2, data: Buffer.from([1, 2]) }, 'decompressed'],
     ['too few values', { count: 3, data: Buffer.from([2, 4]) }, 'values'],
     ['too many bytes', { count: 1, data: Buffer.from([2, 4]) }, 'values'],
+    ['no text', { schema: 'string', count: 1, data: Buffer.from([6, 0x61, 0xff, 0x62]) }, 'values'],
+    ['no key', { schema: MAP, count: 1, data: Buffer.from([2, 2, 0xff, 0, 0]) }, 'values'],
+    ['no boolean', { schema: 'boolean', count: 1, data: Buffer.of(2) }, 'values'],
+    ['a wide int', { count: 1, data: Buffer.from([0x80, 0x80, 0x80, 0x80, 0x20]) }, 'values'],
+    ['a wide long', { schema: 'long', count: 1, data: Buffer.from([...NINE, 3]) }, 'values'],
+    [
+      'a longer long',
+      { schema: 'long', count: 1, data: Buffer.from([...NINE, 0x80, 0]) },
+      'values',
+    ],
+    ['too many items', { schema: MAP, count: 1, data: Buffer.from(MANY) }, 'values'],
+    [
+      'too long a list',
+      { schema: LIST, count: 1, data: Buffer.from([2, 2, 0x61, ...MANY]) },
+      'values',
+    ],
     ['no branch', { schema: ['null', 'int'], count: 1, data: Buffer.from([8, 2]) }, 'values'],
   ];
   it.each(DAMAGED)('%s', async (_, block, words) => {
@@ -199,6 +307,11 @@ describe('damage is told in words of ours, with its place', () => {
       ) as string,
       hint: 'the file is damaged or incomplete; get it again from its origin',
     });
+  });
+
+  it('and a text with the letter U+FFFD is one', async () => {
+    const data = Buffer.from('\u0006\ufffd');
+    expect(await readContainer({ schema: 'string', count: 1, data })).toEqual(['\ufffd']);
   });
 
   it('and so is a schema that is none', async () => {

@@ -1,7 +1,6 @@
 import type { SchemaElement } from 'hyparquet';
 import {
   isObject,
-  jsonText,
   parseJson,
   setField,
   stringifyJson,
@@ -13,6 +12,7 @@ import { keepNegativeZeros } from '../../../lib/text/number-spelling.ts';
 import { lazyLibrary } from '../../../lib/lazy.ts';
 import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
 import { durationText } from '../typed/duration.ts';
+import { mapOfEntries } from '../typed/map-of-entries.ts';
 import { decimalText, floatNumber, signedNumber, wholeNumber } from './exact-values.ts';
 import { decodeVariant } from './parquet-variant.ts';
 
@@ -163,22 +163,16 @@ function listOf(item: Convert): Convert {
   return (value) => (Array.isArray(value) ? keepNegativeZeros(value.map(item)) : plain(value));
 }
 
-/**
- * An object with the keys as text, and the JSON of keys that are not scalar. A map with repeated keys,
- * which an object cannot hold, becomes a list of `{key, value}`.
- */
 function mapOf(entriesName: string, [key, value]: readonly [EntryField, EntryField]): Convert {
   return (map) => {
     const stored = isObject(map) ? map[entriesName] : undefined;
     const entries = (Array.isArray(stored) ? stored : []) as unknown as Entry[];
-    const out: JsonObject = {};
-    for (const entry of entries)
-      setField(out, jsonText(key.convert(entry[key.name])), value.convert(entry[value.name]));
-    if (Object.keys(out).length === entries.length) return out;
-    return entries.map((entry) => ({
-      key: key.convert(entry[key.name]),
-      value: value.convert(entry[value.name]),
-    }));
+    return mapOfEntries(
+      entries.map((entry) => ({
+        key: key.convert(entry[key.name]),
+        value: value.convert(entry[value.name]),
+      })),
+    );
   };
 }
 
