@@ -108,6 +108,31 @@ it('intervals are ISO 8601', async () => {
   expect(await read(file)).toEqual([{ span: 'P14M3DT2.5S' }, { span: 'P0M0DT0S' }, { span: null }]);
 });
 
+describe('a text that is not UTF-8', () => {
+  const file = (letters: string, type: SchemaElement['converted_type']): Buffer => {
+    const schema: SchemaElement[] = [
+      { name: 'root', num_children: 1 },
+      { name: 's', type: 'BYTE_ARRAY', repetition_type: 'REQUIRED' },
+    ];
+    const data = ['"a"', letters].map((text) => new Uint8Array(Buffer.from(text, 'latin1')));
+    return withFooter(written([{ name: 's', data }], schema), (metadata) => {
+      metadata.schema[1] = { ...(metadata.schema[1] as SchemaElement), converted_type: type };
+    });
+  };
+
+  it.each(['UTF8', 'ENUM', 'JSON'] as const)('of %s is refused, not changed', async (type) => {
+    await expect(read(file('"\u00e4"', type))).rejects.toMatchObject({
+      message: 'cannot read f.parquet as Parquet: the column "s" has a text that is not UTF-8',
+      hint: 'leave it out with `columns`, or have the file written with UTF-8, or with a column of bytes',
+    });
+  });
+
+  it('is not one with the letter that stands for wrong bytes', async () => {
+    const letter = Buffer.from('"\ufffd"').toString('latin1');
+    expect((await read(file(letter, 'UTF8')))[1]).toEqual({ s: '"\ufffd"' });
+  });
+});
+
 describe('a damaged VARIANT', () => {
   const NO_NAMES = Uint8Array.of(1, 0, 0);
   /** An array of two values of which both are the same bytes: those of the array behind it. */

@@ -8,6 +8,7 @@ import { fieldOf } from './logical-types.ts';
 import { damagedPage } from './page-checksums.ts';
 import { PageTooLarge, pageCodecs } from './parquet-codecs.ts';
 import { readFooter, requirePlainColumns, unreadable } from './parquet-footer.ts';
+import { NotUtf8 } from './parquet-text.ts';
 import {
   converterOf,
   RAW_PARSERS,
@@ -286,6 +287,15 @@ function columnError(path: string, name: string, error: unknown): ConnectorError
       `cannot read ${path} as Parquet: ${column} has ${error.message}`,
       {
         hint: 'leave it out with `columns`, or have the file written with smaller pages',
+        cause: error,
+      },
+    );
+  if (error instanceof NotUtf8)
+    return new ConnectorError(
+      'data',
+      `cannot read ${path} as Parquet: ${column} has ${error.message}`,
+      {
+        hint: 'leave it out with `columns`, or have the file written with UTF-8, or with a column of bytes',
         cause: error,
       },
     );

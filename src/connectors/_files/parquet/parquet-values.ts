@@ -14,6 +14,7 @@ import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts
 import { durationText } from '../typed/duration.ts';
 import { mapOfEntries } from '../typed/map-of-entries.ts';
 import { decimalText, floatNumber, signedNumber, wholeNumber } from './exact-values.ts';
+import { textOf } from './parquet-text.ts';
 import { decodeVariant } from './parquet-variant.ts';
 
 const library = lazyLibrary<typeof import('hyparquet/src/schema.js')>('hyparquet/src/schema.js');
@@ -290,7 +291,7 @@ function leaf(element: SchemaElement): Convert {
     return (value) => (value instanceof Uint8Array ? plain(value) : (value as JsonValue));
   if (converted === 'INTERVAL') return (value) => durationText(value as Uint8Array);
   if (converted === 'ENUM' || logical?.type === 'ENUM')
-    return (value) => (value instanceof Uint8Array ? utf8(value) : plain(value));
+    return (value) => (value instanceof Uint8Array ? textOf(value) : plain(value));
   return plain;
 }
 
@@ -333,29 +334,22 @@ function nanosPer(unit: string): bigint {
   return unit === 'MICROS' ? 1000n : 1_000_000n;
 }
 
-function utf8(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-}
-
 /** A document remembers its text where the JSON of its value is another one. */
 export function documentOf(text: string): JsonValue {
   const value = parseJson(text);
   return value === null || stringifyJson(value) !== text ? withSourceText(value, text) : value;
 }
 
-/** A text may begin with U+FEFF, which decoders otherwise take for a mark of its encoding. */
-const wholeText = new TextDecoder('utf-8', { ignoreBOM: true });
-
 /** Parsers that return raw values, so that the library loses nothing. */
 export const RAW_PARSERS = {
   stringFromBytes: (bytes: Uint8Array | undefined) =>
-    bytes === undefined ? undefined : wholeText.decode(bytes),
+    bytes === undefined ? undefined : textOf(bytes),
   timestampFromMilliseconds: (value: bigint) => value,
   timestampFromMicroseconds: (value: bigint) => value,
   timestampFromNanoseconds: (value: bigint) => value,
   dateFromDays: (value: number) => value,
   jsonFromBytes: (bytes: Uint8Array | undefined) =>
-    bytes === undefined ? undefined : documentOf(utf8(bytes)),
+    bytes === undefined ? undefined : documentOf(textOf(bytes)),
   geometryFromBytes: (bytes: Uint8Array) => bytes,
   geographyFromBytes: (bytes: Uint8Array) => bytes,
 };

@@ -1,6 +1,7 @@
 import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
 import { decimalText, floatNumber, uuidText, wholeNumber } from './exact-values.ts';
+import { textOf } from './parquet-text.ts';
 
 /**
  * Values of the type VARIANT, which carry their types with them
@@ -24,9 +25,9 @@ function unsigned(view: DataView, at: number, width: number): number {
   return value;
 }
 
-function textOf(view: DataView, from: number, to: number): string {
+function textAt(view: DataView, from: number, to: number): string {
   if (from > to || to > view.byteLength) throw new RangeError('a text ends outside of its value');
-  return Buffer.from(view.buffer, view.byteOffset + from, to - from).toString('utf8');
+  return textOf(new Uint8Array(view.buffer, view.byteOffset + from, to - from));
 }
 
 /** The names of object fields, which values refer to by number. */
@@ -39,7 +40,7 @@ function namesOf(metadata: Uint8Array): string[] {
   const offsetAt = (index: number) => unsigned(view, 1 + width * (index + 1), width);
   const start = 1 + width * (count + 2);
   return Array.from({ length: count }, (_, index) =>
-    textOf(view, start + offsetAt(index), start + offsetAt(index + 1)),
+    textAt(view, start + offsetAt(index), start + offsetAt(index + 1)),
   );
 }
 
@@ -76,7 +77,7 @@ class VariantReader {
       case 0:
         return this.#primitive(header, at + 1);
       case 1:
-        return textOf(this.#view, at + 1, at + 1 + header);
+        return textAt(this.#view, at + 1, at + 1 + header);
       case 2:
         return this.#object(header, at + 1);
       default:
@@ -153,7 +154,7 @@ class VariantReader {
       case 15:
         return this.#sized(at).toString('base64');
       case 16:
-        return this.#sized(at).toString('utf8');
+        return textOf(this.#sized(at));
       case 17:
         return timeText(long() * 1000n);
       case 18:
