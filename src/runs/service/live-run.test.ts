@@ -100,6 +100,26 @@ test.each(['2026-07-31T23:40:00.000Z', '2030-01-01T00:00:00.000Z'])(
   },
 );
 
+test.each(['lose', 'loseTouch', 'giveBack'] as const)(
+  'that a worker was killed because of `%s` is no error in the log of the run',
+  async (how) => {
+    const { live, last, over, heard } = await claimedRun();
+    live[how]();
+    const before = [...heard];
+    last.end({ type: 'crashed', reason: 'it was ended by force' });
+    await over;
+    expect(heard).toEqual(before);
+  },
+);
+
+test('that a worker died by itself is', async () => {
+  const { last, over, heard } = await claimedRun();
+  const before = heard.length;
+  last.end({ type: 'crashed', reason: 'it is out of memory' });
+  await over;
+  expect(heard.slice(before)).toEqual(expect.arrayContaining(['crashed', 'log', 'ended']));
+});
+
 test('a run that is given back is its own until its worker has stopped', async () => {
   const { live, isOwned } = await claimedRun();
   live.giveBack();

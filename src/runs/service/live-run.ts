@@ -273,7 +273,8 @@ export class LiveRun {
     const end = await handle.done;
     this.#executed?.abort();
     this.#closing = true;
-    if (end.type === 'crashed') this.#tellCrash(end.reason);
+    // What another server goes on with has not ended.
+    if (end.type === 'crashed' && this.#fate === 'ours') this.#tellCrash(end.reason);
     return this.#endOf(end);
   }
 
