@@ -102,10 +102,16 @@ export const jsonlSink = defineSink<JsonlSinkConfig>({
   probe: (value, context) => probeFolder(resolvePath(context.env.cwd, value.path)),
 });
 
+const UNSURE_BYTES = 8 * 1024 * 1024;
+
 class JsonlSink implements Sink {
   readonly #config: JsonlSinkConfig;
   readonly #context: SinkContext;
   #file: AppendingFile | ReplacingFile | undefined;
+  #written: readonly WrittenFile[] | undefined;
+  /** Dead letters written since the file was last known to be the one that is read. */
+  readonly #unsure: Uint8Array[] = [];
+  #unsureBytes = 0;
   #isClosed = false;
 
   constructor(value: JsonlSinkConfig, context: SinkContext) {
@@ -128,12 +134,35 @@ class JsonlSink implements Sink {
     this.#context.signal.throwIfAborted();
     const bytes = this.#encode(page);
     this.#file ??= await this.#open();
+    this.#written ??= this.#file.written;
     await this.#file.write(bytes);
+    if (this.#context.role === 'dlq') await this.#remember(bytes);
     return { written: page.count, rejected: [] };
   }
 
   async flush(): Promise<void> {
     await this.#file?.flush();
+    while (this.#unsure.length > 0 && this.#isReplaced) await this.#writeAgain();
+    this.#unsure.length = 0;
+    this.#unsureBytes = 0;
+  }
+
+  async #remember(bytes: Uint8Array): Promise<void> {
+    this.#unsure.push(bytes);
+    this.#unsureBytes += bytes.length;
+    if (this.#unsureBytes >= UNSURE_BYTES) await this.flush();
+  }
+
+  get #isReplaced(): boolean {
+    return this.#file instanceof AppendingFile && this.#file.isReplaced;
+  }
+
+  /** Whoever discards dead letters puts another file in the place of theirs. */
+  async #writeAgain(): Promise<void> {
+    await this.#file?.close();
+    this.#file = await this.#open();
+    for (const bytes of this.#unsure) await this.#file.write(bytes);
+    await this.#file.flush();
   }
 
   async finish(reason: FinishReason): Promise<void> {
@@ -141,11 +170,11 @@ class JsonlSink implements Sink {
     if (isEmpty && (await hasPartToEnd(this.#path, this.#context))) this.#file = await this.#open();
     else if (isEmpty) tellOldFileStays(this.#path, this.#context);
     if (this.#file instanceof ReplacingFile) await this.#file.finish(reason);
-    else await this.#file?.flush();
+    else await this.flush();
   }
 
   outputs(): readonly WrittenFile[] {
-    return this.#file?.written ?? [];
+    return this.#written ?? this.#file?.written ?? [];
   }
 
   async close(): Promise<void> {

@@ -7,6 +7,7 @@ import { basename, dirname, join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { appendRegular, openRegular } from '../../lib/files/regular-file.ts';
 import { Gate } from '../../lib/gate.ts';
+import { RefusedError } from '../../lib/errors.ts';
 import type { DiscardReport } from '../../wire/dlq.ts';
 import { isWanted, linesOf, type DeadLetterFilter, type Line } from './dead-letters.ts';
 import { archiveOf, locate } from './location.ts';
@@ -55,16 +56,20 @@ async function purgeAll(request: PurgeRequest): Promise<DiscardReport> {
 
 /**
  * Returns the number of dead letters removed. The archive is on disk before the file is replaced, so that a
- * crash leaves dead letters twice rather than nowhere.
+ * crash leaves dead letters twice rather than nowhere. A run that appends meanwhile looks after each
+ * flush whether its file is still the one of that name, and writes again what it had not flushed
+ * before (`connectors/jsonl/sink.ts`); what it had is taken over here.
  */
 async function purgeFrom(file: string, request: PurgeRequest, seen: Seen): Promise<number> {
   const isMatch = (line: Line): boolean =>
     line.kind === 'dead_letter' && isWanted(line, request.filter);
   if (!(await holdsAny(file, request.keys, { isMatch, seen, signal: request.signal }))) return 0;
   const fresh = join(dirname(file), `.${basename(file)}.${randomUUID()}.tmp`);
-  const { mode } = await stat(file);
+  await using old = await openRegular(file);
+  const { mode } = await old.stat();
   try {
-    await using kept = writer(await open(fresh, 'wx', mode));
+    // Whoever finds the new file appends to it at once.
+    await using kept = writer(await open(fresh, 'ax', mode));
     await using archive = request.delete
       ? undefined
       : writer(await appendRegular(archiveOf(file), mode));
@@ -92,12 +97,35 @@ async function purgeFrom(file: string, request: PurgeRequest, seen: Seen): Promi
     }
     await archive?.sync();
     await kept.sync();
+    await assertSame(old, file);
     await rename(fresh, file);
+    await kept.write(await linesBehind(old, read));
+    await kept.sync();
     return removed;
   } catch (error) {
     await rm(fresh, { force: true });
     throw error;
   }
+}
+
+/** Another server, or a command, may have replaced it since. */
+async function assertSame(old: FileHandle, file: string): Promise<void> {
+  const [read, now] = [await old.stat(), await stat(file)];
+  if (read.ino === now.ino && read.dev === now.dev) return;
+  throw new RefusedError('conflict', `${file} was replaced while its dead letters were discarded`, {
+    hint: 'another server or command discards dead letters of the same file: try again when it is done',
+  });
+}
+
+/** Whole lines that were appended after the file was read; half a line is written again. */
+async function linesBehind(old: FileHandle, from: number): Promise<Buffer> {
+  const { size } = await old.stat();
+  const { buffer, bytesRead } = await old.read({
+    buffer: Buffer.alloc(Math.max(0, size - from)),
+    position: from,
+  });
+  const behind = buffer.subarray(0, bytesRead);
+  return behind.subarray(0, behind.lastIndexOf(LINE_FEED) + 1);
 }
 
 async function endsWithLine(file: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Compressor, type Codec } from '../compression/compression.ts';
 import { fileError, onDisk } from '../io-error.ts';
@@ -89,6 +89,13 @@ export class AppendingFile {
     this.#dirty = false;
     this.#unasked = 0;
     this.#folderSynced = true;
+  }
+
+  /** Another file has its name by now, or none has. */
+  get isReplaced(): boolean {
+    if (!this.#isOnDisk) return false;
+    const [own, named] = [this.#file.stat(), statSync(this.#path, { throwIfNoEntry: false })];
+    return named?.ino !== own.ino || named.dev !== own.dev;
   }
 
   async close(): Promise<void> {
