@@ -5,6 +5,7 @@ import type { Page } from '../../kit/page.ts';
 import { withField, type RecordType } from '../../kit/record-schema.ts';
 import { pageSchemaChange, type PageSchemaChange } from '../stages/page-schema.ts';
 import type { ColumnType } from '../../kit/sink.ts';
+import type { PlannedRow } from '../../plan/plan.ts';
 
 export const METADATA_TYPES: Readonly<Record<MetadataColumn, ColumnType>> = {
   extracted_at: 'string',
@@ -13,6 +14,13 @@ export const METADATA_TYPES: Readonly<Record<MetadataColumn, ColumnType>> = {
   source: 'string',
   sequence: 'integer',
 };
+
+/** Columns that no record brings, because they are added just before the write. */
+export function suppliedColumns({
+  metadataColumns,
+}: Pick<PlannedRow, 'metadataColumns'>): ReadonlyMap<string, ColumnType> {
+  return new Map((metadataColumns ?? []).map(({ column, name }) => [name, METADATA_TYPES[column]]));
+}
 
 const LOGICAL_TYPES: Readonly<Record<MetadataColumn, RecordType>> = {
   extracted_at: { kind: 'utf8' },

@@ -7,18 +7,13 @@ import { resilienceBlock } from '../../blocks/resilience/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
 import { StopReason } from '../../lib/errors.ts';
 import type { PartContext } from '../../kit/context.ts';
-import {
-  replacedOutput,
-  type ColumnType,
-  type Sink,
-  type SinkCapabilities,
-} from '../../kit/sink.ts';
+import { replacedOutput, type Sink, type SinkCapabilities } from '../../kit/sink.ts';
 import { capabilitiesOf } from '../../kit/source.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import type { DlqPlan } from '../../blocks/dlq/plan.ts';
 import type { PlannedRow, PlannedSink } from '../../plan/plan.ts';
 import { SeenKeys } from '../delivery/seen-keys.ts';
-import { METADATA_TYPES } from '../delivery/stamp.ts';
+import { suppliedColumns } from '../delivery/stamp.ts';
 import { DeadLetters } from '../dlq/dead-letters.ts';
 import { deadLetterMaskOf } from '../dlq/hide-dead-letter.ts';
 import { stateKeyOf } from '../expand/iteration.ts';
@@ -332,11 +327,6 @@ function failpointsOf(
   return onFailpoint === undefined
     ? undefined
     : (failpoint) => onFailpoint(failpoint, { row: row.id, page: tally.pages });
-}
-
-/** Columns that no record brings, because they are added just before the write. */
-function suppliedColumns({ metadataColumns }: PlannedRow): ReadonlyMap<string, ColumnType> {
-  return new Map((metadataColumns ?? []).map(({ column, name }) => [name, METADATA_TYPES[column]]));
 }
 
 function retryOf(row: PlannedRow): { readonly retry?: RetryPolicy } {

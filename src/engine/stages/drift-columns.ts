@@ -100,6 +100,59 @@ export function compareColumns(
   };
 }
 
+/** A destination as a page comes to it. */
+export interface DestinationView extends Omit<Comparison, 'supplied'> {
+  readonly ignoresCase: boolean;
+  readonly supplied: ReadonlyMap<string, ColumnType>;
+  /** Whether columns that are filled in later are added where the destination lacks them. */
+  readonly addsSupplied: boolean;
+}
+
+export interface ComparedPage {
+  /** With their fields named as the columns that the destination takes them for. */
+  readonly records: readonly JsonValue[];
+  readonly drift: Drift;
+}
+
+/** `columns` are those of the records, as `columnsOf` gives them. */
+export function comparePage(
+  {
+    records: given,
+    schema,
+    columns,
+  }: {
+    readonly records: readonly JsonValue[];
+    readonly schema: RecordSchema | undefined;
+    readonly columns: readonly PageColumn[];
+  },
+  { ignoresCase, supplied, addsSupplied, ...comparison }: DestinationView,
+): ComparedPage {
+  const { destination } = comparison;
+  const known = new Set(destination.map(({ name }) => name));
+  const isRenamed = ignoresCase && columns.some(({ name }) => !known.has(name));
+  const records = isRenamed ? inColumnCase(given, destination) : given;
+  const found = compareColumns(records === given ? columns : columnsOf(records, schema), {
+    ...comparison,
+    supplied: new Set(supplied.keys()),
+  });
+  return { records, drift: addsSupplied ? withSupplied(found, supplied, known) : found };
+}
+
+/** The columns that are filled in later would be left out by a table that does not have them. */
+function withSupplied(
+  drift: Drift,
+  supplied: ReadonlyMap<string, ColumnType>,
+  known: ReadonlySet<string>,
+): Drift {
+  const lacking = [...supplied].filter(
+    ([name]) => !known.has(name) && !drift.added.some((one) => one.name === name),
+  );
+  return {
+    ...drift,
+    added: [...drift.added, ...lacking.map(([name, type]) => ({ name, type }))],
+  };
+}
+
 export function hasDrift({ added, widened, incompatible, missing }: Drift): boolean {
   return added.length + widened.length + incompatible.length + missing.length > 0;
 }

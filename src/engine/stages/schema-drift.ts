@@ -14,15 +14,13 @@ import type {
 } from '../../kit/sink.ts';
 import type { SchemaDriftConfig } from '../../blocks/schema-drift/schema.ts';
 import { wrapConnectorError } from '../failure.ts';
-import type { FieldTypesOf } from '../field-types.ts';
 import {
   changed,
   changeFor,
   columnsOf,
-  compareColumns,
+  comparePage,
   hasDrift,
   holdsAny,
-  inColumnCase,
   lacksAny,
   requiredColumns,
   type Drift,
@@ -101,35 +99,20 @@ class SchemaDrift {
     if (given.length === 0) return;
     const live = await this.#columns();
     if (live === undefined) return;
-    const columns = this.#renamesFields(page, given, live)
-      ? columnsOf(page.records, page.schema)
-      : given;
-    const supplied = this.#suppliedNames;
-    const found = compareColumns(columns, {
-      destination: live,
-      allowWidening: this.#config.allow_type_widening,
-      supplied,
-    });
-    const drift = this.#config.on_drift === 'evolve' ? this.#withSupplied(found, live) : found;
+    const { records, drift } = comparePage(
+      { records: page.records, schema: page.schema, columns: given },
+      {
+        destination: live,
+        ignoresCase: this.#schema.ignoresCase === true,
+        allowWidening: this.#config.allow_type_widening,
+        supplied: this.#supplied,
+        addsSupplied: this.#config.on_drift === 'evolve',
+      },
+    );
+    if (records !== page.records) page.records = records;
     if (!hasDrift(drift)) return;
     this.#count(drift);
     await this.#settle(page, drift, live);
-  }
-
-  /** Whether fields were named as the columns that the destination takes them for. */
-  #renamesFields(
-    page: PageInWork,
-    given: readonly FieldTypesOf[],
-    live: readonly DestinationColumn[],
-  ): boolean {
-    if (this.#schema.ignoresCase !== true) return false;
-    const known = new Set(live.map(({ name }) => name));
-    if (given.every(({ name }) => known.has(name))) return false;
-    const { records } = page;
-    const renamed = inColumnCase(records, live);
-    if (renamed === records) return false;
-    page.records = renamed;
-    return true;
   }
 
   async #settle(page: PageInWork, drift: Drift, live: readonly DestinationColumn[]): Promise<void> {
@@ -226,18 +209,6 @@ class SchemaDrift {
       );
     }
     return this.#live;
-  }
-
-  /** The columns that are filled in later would be left out by a table that does not have them. */
-  #withSupplied(drift: Drift, live: readonly DestinationColumn[]): Drift {
-    const known = new Set(live.map((column) => column.name));
-    const lacking = [...this.#supplied].filter(
-      ([name]) => !known.has(name) && !drift.added.some((one) => one.name === name),
-    );
-    return {
-      ...drift,
-      added: [...drift.added, ...lacking.map(([name, type]) => ({ name, type }))],
-    };
   }
 
   #count({ added, widened, incompatible, missing }: Drift): void {
