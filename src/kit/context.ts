@@ -47,6 +47,11 @@ export interface SinkContext extends PartContext {
    */
   readonly claim?: number | undefined;
   readonly retry?: RetryPolicy;
+  /**
+   * It is opened to be asked for its columns (`schema.current`) and for nothing else: neither a
+   * file nor a folder nor a table is made or changed. What is not there has no columns.
+   */
+  readonly onlyReads?: boolean;
   /** `nothing` when absent. */
   readonly progress?: Progress;
   /** The position after which the source is read; to be asked by the first write or later. */

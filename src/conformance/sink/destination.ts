@@ -1,8 +1,9 @@
 /** Clauses about the destination itself: its columns, what can be read back from it, what is swept. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { SinkContext } from '../../kit/context.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { ReadBack, SchemaAccess, Sink } from '../../kit/sink.ts';
@@ -43,6 +44,34 @@ const columns: SinkClause = {
         ['v', 'string'],
       ]);
     });
+  },
+};
+
+const look: SinkClause = {
+  name: 'look',
+  title: 'opened only to be asked for its columns, tells them and makes nothing',
+  inapplicable: noSchema,
+  async check(subject) {
+    const to = await subject.fresh();
+    const seen = (parsed: unknown, changes: Partial<SinkContext> = { onlyReads: true }) =>
+      subject.usingParsed(parsed, async (sink) => schemaOf(sink).current(), changes);
+    const parsed = subject.parse(to.config);
+    const before = await seen(parsed);
+    await subject.expectRows(to, [], 'after a look at nothing');
+    assert.deepEqual(before, await seen(parsed, {}));
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-look-'));
+    try {
+      const inside = subject.definition.temporary?.(parsed, folder);
+      if (inside !== undefined) assert.equal(await seen(inside), undefined, 'columns of nothing');
+      assert.deepEqual(readdirSync(folder), [], 'something was made by a look');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+    await subject.run(to.config, [[row(1)]]);
+    const live = (await seen(parsed)) ?? [];
+    assert.equal(live.length, 2, 'columns of what was written');
+    assert.deepEqual(live, await seen(parsed, {}));
+    await subject.expectRows(to, [row(1)], 'after a look');
   },
 };
 
@@ -206,4 +235,11 @@ function textsOf(records: readonly JsonValue[]): string[] {
     .sort();
 }
 
-export const DESTINATION: readonly SinkClause[] = [columns, evolve, sweep, readBack, temporary];
+export const DESTINATION: readonly SinkClause[] = [
+  columns,
+  look,
+  evolve,
+  sweep,
+  readBack,
+  temporary,
+];

@@ -81,7 +81,15 @@ export class SinkSubject {
     work: (sink: Sink) => Promise<T>,
     changes: Partial<SinkContext> = {},
   ): Promise<T> {
-    const sink = await this.open(config, changes);
+    return this.usingParsed(this.parse(config), work, changes);
+  }
+
+  async usingParsed<T>(
+    parsed: unknown,
+    work: (sink: Sink) => Promise<T>,
+    changes: Partial<SinkContext> = {},
+  ): Promise<T> {
+    const sink = await this.openParsed(parsed, changes);
     try {
       return await work(sink);
     } finally {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import {
@@ -7,6 +8,7 @@ import {
   firstLine,
   interruptible,
   openDuckdb,
+  type Duckdb,
   type DuckDBConnection,
 } from '../../lib/sql/duckdb.ts';
 import { Gate } from '../../lib/gate.ts';
@@ -30,7 +32,7 @@ import {
   type Execution,
   type HeldScope,
 } from '../../kit/execution.ts';
-import { pathOf, type DuckdbSinkConfig } from './config.ts';
+import { MEMORY, pathOf, type DuckdbSinkConfig } from './config.ts';
 import { withRefusedRow } from '../_sql/refused-row.ts';
 import { arrayFault } from '../../kit/array-shapes.ts';
 import { roundingOf } from './rounding.ts';
@@ -45,8 +47,8 @@ export async function openDuckdbDriver(
   context: SinkContext,
 ): Promise<SqlDriver> {
   const path = pathOf(config.database, context.env.cwd);
-  if (path !== ':memory:') await makeFolderOf(path, config.database);
-  const database = await openDuckdb(path);
+  const database =
+    context.onlyReads === true ? await openToLook(path) : await openToWrite(path, config.database);
   const { connection } = database;
   const { signal } = context;
   // One connection has one transaction: changes take turns.
@@ -116,6 +118,16 @@ export async function openDuckdbDriver(
       return Promise.resolve();
     },
   };
+}
+
+async function openToWrite(path: string, written: string): Promise<Duckdb> {
+  if (path !== MEMORY) await makeFolderOf(path, written);
+  return openDuckdb(path);
+}
+
+/** A file that is not there stays so; in the place of it stands an empty database. */
+function openToLook(path: string): Promise<Duckdb> {
+  return existsSync(path) ? openDuckdb(path, { access_mode: 'READ_ONLY' }) : openDuckdb(MEMORY);
 }
 
 /** Whoever may make the database may make its folder, as all file sinks do. */

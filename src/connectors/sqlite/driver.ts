@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setImmediate as pause } from 'node:timers/promises';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
@@ -64,8 +65,8 @@ const NAMES = { ignoresCase: true, takesEmpty: true };
 export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext): SqlDriver {
   const connect = (): DatabaseSync =>
     prepared(openSqlite(config.database_url, { mode: 'rwc', cwd: context.env.cwd }));
-  const db = connect();
   const file = fileOf(config, context);
+  const db = context.onlyReads === true ? openToRead(file, context) : connect();
   const attachCopy =
     file === undefined || config.column_mapping.kind !== 'auto'
       ? undefined
@@ -189,6 +190,12 @@ function unknownColumns(
   return unknown.some((name) => nearColumn(name, names, NAMES) !== undefined)
     ? undefined
     : new Map(unknown.map((name) => [name, page.count]));
+}
+
+/** A file that is not there stays so; in the place of it stands an empty database. */
+function openToRead(file: string | undefined, { env: { cwd } }: SinkContext): DatabaseSync {
+  const isThere = file !== undefined && existsSync(file);
+  return openSqlite(`sqlite:${isThere ? file : MEMORY}`, { mode: 'ro', cwd });
 }
 
 function prepared(db: DatabaseSync): DatabaseSync {

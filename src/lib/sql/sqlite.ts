@@ -40,6 +40,12 @@ export function parseSqliteUrl(url: string): SqliteAddress | { readonly error: s
   return { path, mode };
 }
 
+/** Whether the address names a database file that is there. */
+export function isSqliteThere(url: string, cwd: string): boolean {
+  const address = parseSqliteUrl(url);
+  return !('error' in address) && address.path !== MEMORY && existsSync(resolve(cwd, address.path));
+}
+
 export interface OpenSqlite {
   /** Used when the address has no mode. */
   readonly mode: 'ro' | 'rw' | 'rwc';

@@ -470,6 +470,11 @@ export const BROKEN_SINKS: readonly BrokenSink[] = [
       capabilities: (config) => ({ ...sqliteSink.capabilities(config), token: false }),
     },
   }),
+  broken('look', 'makes its file when it is only looked at', sqliteSink, {
+    definition: {
+      open: (config, context) => sqliteSink.open(config, { ...context, onlyReads: false }),
+    },
+  }),
   broken('lanes', 'writes another value from columns than from records', jsonlSink, {
     sink: (sound) => ({
       async write(page, options) {

@@ -1,4 +1,4 @@
-import type { PartContext, RetryPolicy } from '../../../kit/context.ts';
+import type { PartContext, RetryPolicy, SinkContext } from '../../../kit/context.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { resolvePath } from '../../_files/paths.ts';
 import type { CatalogConfig } from '../config.ts';
@@ -10,7 +10,7 @@ import { sqlAddress } from './sql-address.ts';
 
 const DEFAULT_NAME = 'default';
 
-type Context = PartContext & { readonly retry?: RetryPolicy };
+type Context = PartContext & { readonly retry?: RetryPolicy } & Pick<SinkContext, 'onlyReads'>;
 
 /** `writes`: whether a database that is not there may be made. */
 export async function openCatalog(

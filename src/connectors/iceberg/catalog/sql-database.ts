@@ -1,10 +1,10 @@
 /** The database of a catalog. Statements have parameters `$1`, `$2` and so on. */
 import type { DatabaseSync } from 'node:sqlite';
 import type { Pool } from 'pg';
-import type { PartContext } from '../../../kit/context.ts';
+import type { SinkContext } from '../../../kit/context.ts';
 import { closedInTime } from '../../../lib/closed-in-time.ts';
 import { openPostgresPool, withClient } from '../../../lib/sql/postgres.ts';
-import { openSqlite, sqliteError } from '../../../lib/sql/sqlite.ts';
+import { isSqliteThere, MEMORY, openSqlite, sqliteError } from '../../../lib/sql/sqlite.ts';
 import type { SqlAddress } from './sql-address.ts';
 
 type Row = readonly unknown[];
@@ -21,12 +21,14 @@ export interface CatalogDatabase {
 
 export async function openDatabase(
   address: SqlAddress,
-  { env, signal }: Pick<PartContext, 'env' | 'signal'>,
+  { env, signal, onlyReads }: Pick<SinkContext, 'env' | 'signal' | 'onlyReads'>,
   writes: boolean,
 ): Promise<CatalogDatabase> {
   if (address.is === 'sqlite') {
-    const mode = writes ? 'rwc' : 'rw';
-    return new SqliteDatabase(openSqlite(address.url, { mode, cwd: env.cwd }));
+    const isMissing = onlyReads === true && !isSqliteThere(address.url, env.cwd);
+    const mode = writes && onlyReads !== true ? 'rwc' : 'rw';
+    const url = isMissing ? `sqlite:${MEMORY}` : address.url;
+    return new SqliteDatabase(openSqlite(url, { mode, cwd: env.cwd }));
   }
   const pool = await openPostgresPool({ url: address.url, max: 1, signal, time: ANSWER_TIME });
   return new PostgresDatabase(pool, signal);
