@@ -26,7 +26,7 @@ export const planCommand = defineCommand({
   description:
     'Shows connectors, write mode, delivery guarantee and lane of each matrix row that would run, with the reasons. Nothing is contacted, except with `--live`; for `infer_types` the first records of a local file are read.\n\n' +
     'With `--sample` or `--live` some records go through the stages of one row, and are shown before and after each; what masking hides is hidden ' +
-    'everywhere. With `--diff` two documents are compared: rows, parts, settings, guarantees, and bookmarks that the next run would not find.',
+    'everywhere. `--live` also probes the sink and compares the records with the columns that are there; nothing is written. With `--diff` two documents are compared: rows, parts, settings, guarantees, and bookmarks that the next run would not find.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     row: textOption({ value: 'ID', offers: rowIds, description: 'Show this row only.' }),
@@ -36,13 +36,14 @@ export const planCommand = defineCommand({
     sample: textOption({
       value: 'FILE',
       completes: 'file',
-      conflicts: ['live', 'diff'],
-      description: 'Show what each stage of the row does to the records of this file.',
+      conflicts: ['diff'],
+      description:
+        'Show what each stage of the row does to the records of this file; nothing is contacted without `--live`.',
     }),
     live: switchOption({
       conflicts: ['diff'],
       description:
-        'Show what each stage of the row does to the first records of its source, which is read.',
+        'Read the first records of the source, show what each stage of the row does to them, and compare them with the columns of the destination. With `--sample` only the destination is read.',
     }),
     limit: integerOption({
       value: 'N',
@@ -82,7 +83,7 @@ export const planCommand = defineCommand({
       onlyChecked: !options.live,
       keepSecrets: !options.resolveSecrets && !options.live,
     });
-    if (options.live && plan.topology !== undefined)
+    if (options.live && options.sample === undefined && plan.topology !== undefined)
       throw usageError(
         '`--live` reads the source of a row, and a graph of nodes has no such row',
         'use `headgate preview`, or `--sample` with a `--row`',
@@ -105,6 +106,7 @@ export const planCommand = defineCommand({
         document,
         sample: options.sample,
         limit: options.limit,
+        looks: options.live,
       });
     }
     const { inferredTypes } = await import('../documents/inferred-types.ts');

@@ -3,14 +3,18 @@
  * source.
  */
 import path from 'node:path';
-import { columnsOf } from '../../engine/stages/drift-columns.ts';
 import { schemaText } from '../../kit/type-text.ts';
+import {
+  destinationDocument,
+  destinationLines,
+} from '../../features/plan-view/sample-destination.ts';
 import { formatEvidence, typesDocument } from '../../features/plan-view/stage-types.ts';
 import type { StageTypes } from '../../engine/stages/row-types.ts';
+import type { SeenColumns, SeenDestination } from '../../engine/checks/look-at-destination.ts';
 import type { FirstRecords } from '../../engine/preview/first-records.ts';
 import type { SampleTrace, StageTrace } from '../../engine/preview/trace-stages.ts';
 import type { Parts } from '../../kit/parts.ts';
-import { ConfigError } from '../../lib/errors.ts';
+import { ConfigError, messageOf } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { localFiles } from '../../document/text/local-file.ts';
 import { readRecords } from '../../document/parse/read-records.ts';
@@ -28,6 +32,8 @@ export interface SampleRequest {
   /** A file of records; without one the source itself is read. */
   readonly sample: string | undefined;
   readonly limit: number;
+  /** Whether the destination is looked at; absent where nothing is told of it as text. */
+  readonly looks?: boolean;
   /** Time to use for `${now.*}`, instead of the present. */
   readonly clock?: Date | undefined;
   /** The plan of the row as JSON; set for `--json`. */
@@ -47,10 +53,21 @@ export async function printSample(context: CliContext, request: SampleRequest): 
       `rows: ${rows.map(({ id }) => id).join(', ')}`,
     );
   using stops = listenForStop(context.world, 'cancel', () => {});
-  const { records, schema }: FirstRecords =
-    sample === undefined
-      ? await fromSource(context, request, row, stops.signal)
-      : { records: fromFile(context, sample, request.limit), schema: undefined };
+  const seen = await destinationOf(context, request, row, stops.signal);
+  const source = sample ?? `live: ${row.source.type}`;
+  const first = await recordsOf(context, request, row, stops.signal);
+  if ('failure' in first) {
+    // Text is told as every error is; programs find it in the sample.
+    if (document === undefined || stops.signal.aborted) throw first.failure;
+    const error = context.env.redactor.text(messageOf(first.failure));
+    context.terminal.json({
+      ...document,
+      ...probesDocument(request, seen),
+      sample: sampleDocument({ ...NO_TRACE, error }, { source, seen }),
+    });
+    return EXIT.failed;
+  }
+  const { records, schema } = first;
   const { traceStages } = await import('../../engine/preview/trace-stages.ts');
   const env = context.envAt('error');
   const trace = await traceStages({
@@ -58,14 +75,79 @@ export async function printSample(context: CliContext, request: SampleRequest): 
     row,
     records,
     schema,
+    destination: seen.columns.are === 'known' ? seen.columns.destination : undefined,
     env,
     clock: request.clock ?? context.world.clock.now(),
     signal: stops.signal,
   });
-  const source = sample ?? `live: ${row.source.type}`;
-  if (document === undefined) printTrace(context, row, trace, source);
-  else context.terminal.json({ ...document, sample: sampleDocument(trace, source) });
-  return trace.error === undefined ? EXIT.ok : EXIT.failed;
+  if (document === undefined) {
+    printTrace(context, row, trace, source);
+    printDestination(context, { row, seen, trace, looks: request.looks });
+  } else
+    context.terminal.json({
+      ...document,
+      ...probesDocument(request, seen),
+      sample: sampleDocument(trace, { source, seen }),
+    });
+  return trace.error === undefined && !isBad(seen) ? EXIT.ok : EXIT.failed;
+}
+
+const NO_TRACE: SampleTrace = {
+  types: [],
+  input: [],
+  stages: [],
+  output: [],
+  columns: [],
+  drift: undefined,
+  error: undefined,
+};
+
+/** Time limit of a look at the destination. */
+const LOOK_MS = 10_000;
+
+async function destinationOf(
+  context: CliContext,
+  { plan, parts, clock, looks }: SampleRequest,
+  row: PlannedRow,
+  signal: AbortSignal,
+): Promise<SeenDestination> {
+  const { columnsWithoutLook, lookAtDestination } =
+    await import('../../engine/checks/look-at-destination.ts');
+  if (looks !== true) return { probes: [], columns: columnsWithoutLook(row) };
+  const env = context.envAt('error');
+  const now = clock ?? context.world.clock.now();
+  return lookAtDestination({ plan, parts, env, clock: now, signal, timeoutMs: LOOK_MS }, row);
+}
+
+function isBad({ probes, columns }: SeenDestination): boolean {
+  return probes.some(({ status }) => status === 'fail') || errorOf(columns) !== undefined;
+}
+
+function errorOf(columns: SeenColumns): string | undefined {
+  return columns.are === 'unknown' ? columns.error : undefined;
+}
+
+/** Takes the place of what the plan says without a look. */
+function probesDocument(
+  { looks }: SampleRequest,
+  { probes }: SeenDestination,
+): Record<string, unknown> {
+  return looks === true ? { sink_probe: probes } : {};
+}
+
+async function recordsOf(
+  context: CliContext,
+  request: SampleRequest,
+  row: PlannedRow,
+  signal: AbortSignal,
+): Promise<FirstRecords | { readonly failure: unknown }> {
+  const { sample, limit } = request;
+  if (sample !== undefined) return { records: fromFile(context, sample, limit), schema: undefined };
+  try {
+    return await fromSource(context, request, row, signal);
+  } catch (failure) {
+    return { failure };
+  }
 }
 
 function fromFile({ world }: CliContext, name: string, limit: number): readonly JsonValue[] {
@@ -90,20 +172,25 @@ async function fromSource(
   return firstRecords({ plan, parts, env, row, limit, clock, signal });
 }
 
-function sampleDocument(trace: SampleTrace, source: string): Record<string, unknown> {
+function sampleDocument(
+  trace: SampleTrace,
+  { source, seen }: { readonly source: string; readonly seen: SeenDestination },
+): Record<string, unknown> {
+  const error = trace.error ?? errorOf(seen.columns);
   return {
     source,
     input_records: trace.input.length,
     output_records: trace.output.length,
     dlq_records: deadOf(trace),
-    inferred_schema: columnsOf(trace.output, undefined).map(({ name, types, nulls }) => ({
+    inferred_schema: trace.columns.map(({ name, types, nulls }) => ({
       name,
       types: [...types],
       nullable: nulls,
     })),
+    ...destinationDocument(seen.columns, trace),
     ...typesDocument({ stages: trace.types }),
     stages: trace.stages,
-    ...(trace.error === undefined ? {} : { error: trace.error }),
+    ...(error === undefined ? {} : { error }),
   };
 }
 
@@ -137,6 +224,24 @@ function printTrace(
     line(
       `\n  to ${row.sink.type}: ${count(trace.output.length, 'record')}; to the dead-letter queue: ${deadOf(trace)}`,
     );
+}
+
+interface PrintedDestination {
+  readonly row: PlannedRow;
+  readonly seen: SeenDestination;
+  readonly trace: SampleTrace;
+  readonly looks: boolean | undefined;
+}
+
+function printDestination(
+  { terminal }: CliContext,
+  { row, seen, trace, looks }: PrintedDestination,
+): void {
+  if (looks === undefined) return;
+  if (!looks && seen.columns.are === 'unknown')
+    terminal.print('  destination: not looked at; `--live` compares the records with its columns');
+  for (const { text, isError } of destinationLines(row, seen, trace))
+    terminal.print(`  ${isError === true ? terminal.ink('red', text) : text}`);
 }
 
 export function printStage(terminal: CliContext['terminal'], stage: StageTrace): void {

@@ -15,6 +15,7 @@ import {
   probeTransform,
 } from './part-probes.ts';
 import { runCheck, type Check, type CheckOptions } from './run-check.ts';
+import { unknownBefore } from './unknown-before.ts';
 import { firstIteration, stateKeyOf } from '../expand/iteration.ts';
 
 /** Rows checked at the same time. */
@@ -154,13 +155,3 @@ async function checkRow(options: DoctorOptions, row: PlannedRow): Promise<RowRep
 }
 
 type AnyPart = Pick<PlannedSource | PlannedSink | PlannedState, 'type'>;
-
-/** Why nothing of a row can be checked before it runs. */
-function unknownBefore({ role, partition }: PlannedRow): string | undefined {
-  if (role === 'child') return 'a child row depends on the records of its parent';
-  if (role === 'product') return 'a row with `for_each` depends on the values of other rows';
-  if (partition === undefined || partition.chunks?.at(0) !== undefined) return undefined;
-  return partition.chunks === undefined
-    ? 'the chunks of the row are discovered at run time'
-    : 'the range of the row is empty';
-}

@@ -2,6 +2,8 @@
  * What each stage of a row does to a sample of records: the stages themselves, one after the other,
  * with a look in between.
  */
+import type { KnownDestination } from '../checks/look-at-destination.ts';
+import { suppliedColumns } from '../delivery/stamp.ts';
 import { governanceOf } from '../stages/governance.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
@@ -10,13 +12,22 @@ import type { RecordSchema } from '../../kit/record-schema.ts';
 import { describedTypes, type StageTypes } from '../stages/row-types.ts';
 import { copyJson } from '../topology/copy-json.ts';
 import { Page } from '../../kit/page.ts';
+import type { SchemaAccess, SchemaChange as ColumnChange } from '../../kit/sink.ts';
 import { maskingRulesFor } from '../../blocks/masking/schema.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { hideAll, hideValues, maskRenamed, type HideRecord } from '../stages/hide-masked.ts';
 import { createMasker } from '../stages/masking.ts';
 import { compileTransforms, resolvedTransforms } from '../stages/compile-transforms.ts';
-import { PageInWork, type DeadRecord } from '../stages/stage.ts';
+import {
+  changed,
+  columnsOf,
+  comparePage,
+  type Drift,
+  type PageColumn,
+} from '../stages/drift-columns.ts';
+import { createSchemaDriftStage } from '../stages/schema-drift.ts';
+import { PageInWork, type DeadRecord, type Stage, type StageContext } from '../stages/stage.ts';
 import { stagesOf } from '../stages/stages.ts';
 
 /**
@@ -44,6 +55,13 @@ export interface SampleTrace {
   readonly input: readonly JsonValue[];
   readonly stages: readonly StageTrace[];
   readonly output: readonly JsonValue[];
+  /**
+   * The fields of the records as they come to the destination, before `schema` does something about
+   * them.
+   */
+  readonly columns: readonly PageColumn[];
+  /** How those differ from the columns of the destination, where these are known. */
+  readonly drift: Drift | undefined;
   /** Why the run would end here. */
   readonly error: string | undefined;
 }
@@ -54,14 +72,14 @@ export interface TraceOptions {
   readonly records: readonly JsonValue[];
   /** What the source knows of their fields. */
   readonly schema?: RecordSchema | undefined;
+  /** The columns that are there; without them drift is not looked at. */
+  readonly destination?: KnownDestination | undefined;
   readonly env: Env;
   readonly clock: Date;
   readonly signal: AbortSignal;
 }
 
-/**
- * No part of the row is opened: drift is not looked at, because it is a matter of the destination.
- */
+/** No part of the row is opened: columns of the destination are changed in memory only. */
 export async function traceStages(options: TraceOptions): Promise<SampleTrace> {
   const stages: StageTrace[] = [];
   const types = await describedTypes(options.row, {
@@ -70,21 +88,27 @@ export async function traceStages(options: TraceOptions): Promise<SampleTrace> {
   });
   let records: readonly JsonValue[] = copyRecords(options.records);
   let error: string | undefined;
+  let arriving: Arriving = { columns: [], drift: undefined };
   try {
-    for await (const trace of stepThrough(options)) {
+    const onArrival = (found: Arriving): void => void (arriving = found);
+    for await (const trace of stepThrough(options, onArrival)) {
       stages.push(trace);
       records = trace.after;
     }
   } catch (failure) {
     error = options.env.redactor.text(messageOf(failure));
   }
-  return hidden(
-    { types, input: options.records, stages, output: error === undefined ? records : [], error },
-    options,
-  );
+  const output = error === undefined ? records : [];
+  return hidden({ types, input: options.records, stages, output, ...arriving, error }, options);
 }
 
-async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
+type Arriving = Pick<SampleTrace, 'columns' | 'drift'>;
+
+/** `onArrival` is told what comes to the destination, before `schema` looks at it. */
+async function* stepThrough(
+  options: TraceOptions,
+  onArrival: (found: Arriving) => void,
+): AsyncGenerator<StageTrace> {
   const { plan, row, env, signal } = options;
   let page = Page.ofRecords(copyRecords(options.records), { schema: options.schema });
   const tokens: RuntimeTokens = { now: { date: options.clock, zone: 'UTC' }, records: new Map() };
@@ -119,22 +143,68 @@ async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
     sinkPreset: row.sink.preset,
     sinkType: row.sink.type,
   };
-  for (const stage of stagesOf(context, { ...governanceOf(row), schema: undefined })) {
-    const before = copyRecords(work.records);
-    const from = dead.length;
-    await stage.run(work);
-    const gone = dead
-      .slice(from)
-      .map(({ reason, message, payload }) => ({ reason, message, record: payload }));
-    yield {
-      stage: stage.name,
-      before,
-      after: copyRecords(work.records),
-      filtered: 0,
-      expanded: 0,
-      dead: gone,
-    };
-  }
+  for (const stage of stagesOf(context, { ...governanceOf(row), schema: undefined }))
+    yield await stepOf(stage, work);
+  onArrival(arrivingOf(work, options));
+  const drifts = driftStageOf(options, context);
+  if (drifts !== undefined) yield await stepOf(drifts, work);
+}
+
+async function stepOf(stage: Stage, work: PageInWork): Promise<StageTrace> {
+  const before = copyRecords(work.records);
+  const from = work.dead.length;
+  await stage.run(work);
+  const dead = work.dead
+    .slice(from)
+    .map(({ reason, message, payload }) => ({ reason, message, record: payload }));
+  const after = copyRecords(work.records);
+  return { stage: stage.name, before, after, filtered: 0, expanded: 0, dead };
+}
+
+function arrivingOf(work: PageInWork, { row, destination }: TraceOptions): Arriving {
+  const columns = columnsOf(work.records, work.schema);
+  if (destination === undefined || columns.length === 0) return { columns, drift: undefined };
+  const policy = governanceOf(row).schema;
+  const { drift } = comparePage(
+    { records: work.records, schema: work.schema, columns },
+    {
+      destination: destination.columns,
+      ignoresCase: destination.ignoresCase,
+      allowWidening: policy?.allow_type_widening ?? true,
+      supplied: suppliedColumns(row),
+      addsSupplied: policy?.on_drift === 'evolve',
+    },
+  );
+  return { columns, drift };
+}
+
+/** The stage of a run, over columns that are changed in memory. */
+function driftStageOf(
+  { row, destination }: TraceOptions,
+  context: StageContext,
+): Stage | undefined {
+  const { schema: policy } = governanceOf(row);
+  if (destination === undefined || policy === undefined) return undefined;
+  const { ignoresCase, canEvolve } = destination;
+  let { columns } = destination;
+  const schema: SchemaAccess = {
+    ignoresCase,
+    current: () => Promise.resolve(columns),
+    ...(canEvolve
+      ? {
+          evolve: (change: ColumnChange) => {
+            const added = change.add.map(({ name, type }) => ({
+              name,
+              types: [type],
+              nullable: true,
+            }));
+            columns = [...changed(columns, change), ...added];
+            return Promise.resolve();
+          },
+        }
+      : {}),
+  };
+  return createSchemaDriftStage(policy, context, { schema, supplied: suppliedColumns(row) });
 }
 
 /**
@@ -177,6 +247,8 @@ function hidden(trace: SampleTrace, { row }: TraceOptions): SampleTrace {
           },
     ),
     output: trace.output,
+    columns: trace.columns,
+    drift: trace.drift,
     types: trace.types,
     error: trace.error === undefined ? undefined : text(trace.error),
   };

@@ -25,6 +25,8 @@ export function rowDocument(
     delivery_guarantee: row.guarantee,
     ...listedBlocks(row),
     lineage: lineage === undefined ? null : lineage.spec.transport.type,
+    // Only `plan --live` looks at the destination.
+    sink_probe: null,
     metadata_columns: row.metadataColumns?.map(({ name }) => name) ?? [],
     dead_letters: row.dlq === undefined ? null : row.dlq.sink.type,
     state: row.state === undefined ? null : { type: row.state.type, key: row.stateKey },
