@@ -409,4 +409,21 @@ describe('source and sink templates', () => {
       expect(actions).toContain(`template.${action}`);
     expect(actions).toContain('run.submit');
   });
+
+  test('a version of a sink or an overlay that is not named is refused', async () => {
+    const pair = { sink: 'files', params: { mark: 'm' }, version: 'newest' };
+    const ofNothing = { ...pair, overlay_version: 1 };
+    const refused = /^422 .*overlay_version/;
+    expect(await refusal('POST', '/acme%2Fbilling/runs', ofNothing)).toMatch(refused);
+    const ofInline = { ...ofNothing, overlay: { execution: { max_concurrent: 1 } } };
+    expect(await refusal('POST', '/acme%2Fbilling/runs', ofInline)).toMatch(refused);
+    await register(pipeline('alone'), { id: 'alone', launch: true });
+    expect(await refusal('POST', '/alone/runs', { sink_version: 1 })).toMatch(
+      /^422 .*sink_version/,
+    );
+    expect(await refusal('POST', '/alone/runs', { overlay_version: 'stable' })).toMatch(refused);
+    const nothing = { sink_version: null, overlay_version: null };
+    const ofItsOwn = { params: { day: 'alone' }, env: { TARGET: 'here' } };
+    expect(await run('alone', { ...ofItsOwn, ...nothing })).toMatchObject({ template_version: 1 });
+  });
 });

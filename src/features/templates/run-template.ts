@@ -89,7 +89,8 @@ export async function runTemplate(
 }
 
 /** A pipeline is a document by itself. */
-function whole(main: FoundVersion, { sink, overlay }: RunTemplate): Chosen {
+function whole(main: FoundVersion, request: RunTemplate): Chosen {
+  const { sink, overlay } = request;
   const { id, kind } = main.state;
   if (kind !== 'pipeline')
     throw refusal(
@@ -104,6 +105,7 @@ function whole(main: FoundVersion, { sink, overlay }: RunTemplate): Chosen {
       `${key}: the template \`${id}\` is a whole pipeline and takes none`,
       `leave \`${key}\` out`,
     );
+  refuseVersionsOfNothing(request);
   const secrets = secretsIn(main.version.params);
   return { ...unscheduled(main.version), found: [main], secrets, details: {} };
 }
@@ -129,6 +131,7 @@ async function composed(
       `sink: the template \`${source.state.id}\` is a source template and needs one`,
       'name a sink template; GET /v1/templates/matrix shows which ones fit',
     );
+  refuseVersionsOfNothing(request);
   const sink = await find(request.sink, request.sink_version);
   requireKind(sink, 'sink-template', 'sink');
   const overlay = await overlayOf(request, find);
@@ -170,6 +173,22 @@ async function overlayOf(
   // It came as JSON. The header of a deployment may be left out.
   const written = { kind: 'deployment', name: 'inline', ...overlay } as JsonObject;
   return { text: { body: stringifyJson(written), format: 'json' } };
+}
+
+/** Whoever pins a version believes that it counts. */
+function refuseVersionsOfNothing(request: RunTemplate): void {
+  const { sink, sink_version: ofSink, overlay, overlay_version: ofOverlay } = request;
+  const key =
+    ofSink != null && sink == null
+      ? 'sink'
+      : ofOverlay != null && typeof overlay !== 'string'
+        ? 'overlay'
+        : undefined;
+  if (key !== undefined)
+    throw refusal(
+      `${key}_version: \`${key}\` names no template that it could be a version of`,
+      `name one by its id, or leave \`${key}_version\` out`,
+    );
 }
 
 function requireKind({ state }: FoundVersion, kind: string, key: string): void {
