@@ -6,7 +6,7 @@ import { isObject, type JsonValue } from '../../../lib/text/json.ts';
 import { hasSpellings } from '../../../lib/text/number-spelling.ts';
 import { unscaledOf } from '../parquet/exact-values.ts';
 import { kindOfType, mismatch, kindOf, type ColumnKind } from '../typed/column-kinds.ts';
-import { fit, type Place } from '../typed/fit-value.ts';
+import { fit, repeatedKey, type Place } from '../typed/fit-value.ts';
 import { logicalType, primitiveType } from './avro-types.ts';
 import type { AvroType, Schema, SchemaObject } from './avro-values.ts';
 import { bytesOfDuration } from '../typed/duration.ts';
@@ -154,11 +154,7 @@ function mapEncoder(encode: Encode): Encode {
     for (const entry of value) {
       const key = isObject(entry) ? entry['key'] : undefined;
       if (!isObject(entry) || typeof key !== 'string') throw misfit(value, 'map', place);
-      if (key in out)
-        throw new ConnectorError(
-          'data',
-          `the map ${JSON.stringify(place.path)} has the key ${JSON.stringify(key)} twice, which Avro cannot hold`,
-        );
+      if (key in out) throw repeatedKey(key, place);
       out[key] = encode(exactField(entry, 'value'), inner);
     }
     return out;

@@ -7,7 +7,13 @@ import {
   literalValue,
 } from '../../../lib/text/json-literal.ts';
 import { hasSpellings } from '../../../lib/text/number-spelling.ts';
-import { isObject, jsonText, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import {
+  isObject,
+  jsonText,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../../lib/text/json.ts';
 import { daysOf, nanosOfTime, nanosOfTimestamp } from '../../../lib/time/iso-text.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { isExactDouble } from '../../../kit/column-type.ts';
@@ -109,15 +115,24 @@ function fitMap(
   const entries = Array.isArray(value)
     ? value
     : isObject(value)
-      ? Object.entries(value).map(([key, entry]) => ({ key, value: entry }))
+      ? Object.keys(value).map((key) => ({ key, value: exactField(value, key) }))
       : misfit(value, kind, place);
+  const keys = new Set<unknown>();
   return entries.map((entry) => {
     if (!isObject(entry)) return misfit(value, kind, place);
-    return {
-      key: fit(entry['key'], kind.key, below(place, '.key')),
-      value: fit(entry['value'], kind.value, below(place, '.value')),
-    };
+    const key = fit(entry['key'], kind.key, below(place, '.key'));
+    if (keys.has(key)) throw repeatedKey(entry['key'] ?? null, place);
+    keys.add(key);
+    return { key, value: fit(exactField(entry, 'value'), kind.value, below(place, '.value')) };
   });
+}
+
+export function repeatedKey(key: JsonValue, { path }: Place): ConnectorError {
+  return new ConnectorError(
+    'data',
+    `the map ${JSON.stringify(path)} has the key ${stringifyJson(key)} twice, which a file of this format cannot hold`,
+    { hint: 'make its keys differ, or keep the field as text (`json_encode`)' },
+  );
 }
 
 function storedForm(value: JsonValue, type: RecordType): unknown {
