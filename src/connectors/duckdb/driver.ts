@@ -2,15 +2,14 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import {
-  duckdbError,
   duckdbRows,
   fillDuckdbTable,
-  firstLine,
   interruptible,
   openDuckdb,
   type Duckdb,
   type DuckDBConnection,
 } from '../../lib/sql/duckdb.ts';
+import { duckdbError, firstLine } from '../../lib/sql/duckdb-errors.ts';
 import { Gate } from '../../lib/gate.ts';
 import { jsonText, type JsonValue } from '../../lib/text/json.ts';
 import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';

@@ -2,7 +2,6 @@ import type { DuckDBPreparedStatement, DuckDBResult } from '@duckdb/node-api';
 import { ConnectorError } from '../../lib/errors.ts';
 import { jsonText } from '../../lib/text/json.ts';
 import {
-  duckdbError,
   duckdbLibrary,
   duckdbRecords,
   duckdbRows,
@@ -11,6 +10,7 @@ import {
   type Duckdb,
   type DuckDBConnection,
 } from '../../lib/sql/duckdb.ts';
+import { duckdbError } from '../../lib/sql/duckdb-errors.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import type { SourceContext } from '../../kit/context.ts';

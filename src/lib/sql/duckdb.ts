@@ -10,8 +10,9 @@ import type {
   DuckDBResult,
   DuckDBValue,
 } from '@duckdb/node-api';
-import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+import { ConnectorError, messageOf } from '../errors.ts';
 import { filesRoot, permittedFile } from '../files/file-access.ts';
+import { duckdbError, firstLine } from './duckdb-errors.ts';
 import { jsonReader } from './duckdb-values.ts';
 import { setField, stringifyJson, type JsonObject, type JsonValue } from '../text/json.ts';
 import { lazyLibrary } from '../lazy.ts';
@@ -132,74 +133,6 @@ export async function readsAnyFile(connection: DuckDBConnection): Promise<boolea
     `SELECT current_setting('enable_external_access')`,
   );
   return setting.getRows()[0]?.[0] === true;
-}
-
-/** Prefixes of the engine's messages. */
-const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
-  [/^IO Error: .*(?:No space left|Permission denied|Read-only)/, 'refused'],
-  [/^Catalog Error: .*does not exist/, 'missing'],
-  [/^Binder Error: .*not found in FROM clause/, 'missing'],
-  [/^IO Error: .*(does not exist|No such file)/, 'missing'],
-  [/^(IO|Connection) Error/, 'connection'],
-  [/^Permission Error|read-only/, 'refused'],
-  [/^INTERRUPT Error/, 'timeout'],
-];
-
-const HINTS: readonly (readonly [RegExp, string])[] = [
-  [/^Parser Error/, 'correct the statement at the word that is named'],
-  [
-    /^Catalog Error: Table/,
-    'check the name of the table, and that the path is that of the right database',
-  ],
-  [/^Catalog Error: .*Function/, 'check the name of the function'],
-  [
-    /^Binder Error: Referenced column/,
-    'check the name of the column; a text stands in single quotes',
-  ],
-  [/^Binder Error/, 'correct the statement: names and types of columns and arguments'],
-  [
-    /^Conversion Error/,
-    'correct the value at the source, or convert it with `cast` and `on_error: dlq`',
-  ],
-  [
-    /^Constraint Error: NOT NULL/,
-    'give the field a value (`coalesce`, `set`), or the column a default',
-  ],
-  [
-    /^Constraint Error: .*(?:Duplicate key|unique)/i,
-    'write with `write_mode: upsert` and a `key`, or remove the row that has the key',
-  ],
-  [/^Out of Memory Error/, 'give the engine more memory, or read less at a time'],
-];
-
-function openingHint(text: string): string {
-  if (text.includes('lock'))
-    return 'another process has the database open; end it, or open it read only';
-  if (/version number|newer version|storage version/.test(text))
-    return 'another version of DuckDB wrote the file: export it there (`EXPORT DATABASE`), or write it in an older storage version';
-  return 'check the path, that the file is a database of DuckDB, and the rights on it and its folder';
-}
-
-/** The engine names the part of it that failed, which nobody else knows. */
-const ERROR_CLASS = /^[A-Z]\w*(?: \w+)* Error: /;
-
-/** Turns an error of the engine into a `ConnectorError`; our own errors pass unchanged. */
-export function duckdbError(error: unknown, doing: string): ConnectorError {
-  if (error instanceof ConnectorError) return error;
-  const text = firstLine(messageOf(error)).replace(/^Failed to extract statements: /, '');
-  const kind = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'data';
-  const hint =
-    kind === 'connection' ? openingHint(text) : HINTS.find(([pattern]) => pattern.test(text))?.[1];
-  return new ConnectorError(
-    kind,
-    `${doing}: ${text.replace(ERROR_CLASS, '')}`,
-    hint === undefined ? { cause: error } : { hint, cause: error },
-  );
-}
-
-/** The engine draws the statement below its message. */
-export function firstLine(text: string): string {
-  return text.split('\n', 1)[0] ?? text;
 }
 
 /**

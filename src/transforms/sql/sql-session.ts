@@ -4,7 +4,6 @@
  */
 import {
   duckdbRecords,
-  firstLine,
   interruptible,
   openDuckdb,
   prepareDuckdb,
@@ -13,6 +12,7 @@ import {
   type Duckdb,
   type DuckdbStatement,
 } from '../../lib/sql/duckdb.ts';
+import { firstLine } from '../../lib/sql/duckdb-errors.ts';
 import { ConfigError, ConnectorError, messageOf, RecordError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';

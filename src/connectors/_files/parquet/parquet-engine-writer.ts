@@ -8,13 +8,13 @@ import { textRows } from '../../../fast/fast-paths.ts';
 import { TextRows } from '../../../fast/duckdb/text-rows.ts';
 import {
   CHUNK_ROWS,
-  duckdbError,
   duckdbLibrary,
   openDuckdb,
   quoteText,
   type Duckdb,
   type DuckDBConnection,
 } from '../../../lib/sql/duckdb.ts';
+import { duckdbError } from '../../../lib/sql/duckdb-errors.ts';
 import { exactField } from '../../../lib/text/json-literal.ts';
 import type { JsonObject } from '../../../lib/text/json.ts';
 import { MISSING, type Columns } from '../../../kit/columns.ts';
@@ -199,7 +199,7 @@ export class ParquetEngineOutput implements ParquetFile {
         `COPY (SELECT ${selected.join(', ')} FROM ${table}()) TO ${quoteText(part)} (${options})`,
       );
     } catch (error) {
-      throw duckdbError(error, `cannot write ${this.#options.path}`);
+      throw duckdbError(error, 'the Parquet file cannot be written');
     }
     await before;
     await this.#join.add(part);
