@@ -261,7 +261,7 @@ describe('parquet files', () => {
     expect((await readPages({ source, concurrency: 1 })).flat()).toEqual([{ id: 1 }, { id: 2 }]);
     await write({ destination: { type: 'local_path', path: 'd/c.parquet' } }, [[{ id: 'x' }]]);
     expect((await failureOf(readPages({ source }))).message).toMatch(
-      /differ in the field "id": INT64 in .*a\.parquet, .*c\.parquet/,
+      /differ in the field "id": int64 in .*a\.parquet, .*c\.parquet/,
     );
     expect(
       await failureOf(readPages({ source: { type: 'glob', pattern: 'd/*.pq' } })),

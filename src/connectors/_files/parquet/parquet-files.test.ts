@@ -8,7 +8,7 @@ import { ByteWriter, parquetWriteBuffer, type ColumnSource } from 'hyparquet-wri
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { failureOf } from '../../../../test/fakes/failure.ts';
-import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
+import { stringifyJson, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { pageCodecs } from './parquet-codecs.ts';
 import { ParquetReader } from './parquet-reader.ts';
 import { decodeVariant } from './parquet-variant.ts';
@@ -130,6 +130,56 @@ describe('a text that is not UTF-8', () => {
   it('is not one with the letter that stands for wrong bytes', async () => {
     const letter = Buffer.from('"\ufffd"').toString('latin1');
     expect((await read(file(letter, 'UTF8')))[1]).toEqual({ s: '"\ufffd"' });
+  });
+});
+
+describe('the types of the columns of files that are read together', () => {
+  async function typesOf(file: Buffer): Promise<unknown> {
+    const { signal } = new AbortController();
+    const options = { path: 'f.parquet', signal, omitNulls: false };
+    return Object.fromEntries((await ParquetReader.ofBytes(file, options)).columns);
+  }
+
+  it('tell local times from instants, and integers by width and sign', async () => {
+    const columns = `1::tinyint i, 1::ubigint u, timestamp '2024-01-01' t, [timestamptz '2024-01-01 00:00:00+00'] z`;
+    expect(await typesOf(await made(`select ${columns}`))).toEqual({
+      i: 'int8',
+      u: 'uint64',
+      t: 'timestamp(us)',
+      z: 'list(timestamp(us, UTC))',
+    });
+  });
+
+  it('are the same with annotations of old writers and of new ones', async () => {
+    const file = await made(
+      `select 'a' s, 1.5::decimal(9, 2) d, 1::bigint n, timestamptz '2024-01-01 00:00:00+00' z`,
+    );
+    const old = withFooter(file, (metadata) => {
+      for (const element of metadata.schema) delete element.logical_type;
+    });
+    expect(await typesOf(old)).toEqual(await typesOf(file));
+  });
+});
+
+describe('a document', () => {
+  it('keeps all digits of its numbers', async () => {
+    const text = '{"a":0.10000000000000000001,"b":[1.50,-0.0],"c":12345678901234567890}';
+    const [record] = await read(await made(`select '${text}'::json j`));
+    expect(stringifyJson(record ?? null)).toBe(`{"j":${text}}`);
+  });
+
+  it.each([
+    ['{bad', 'a text that is not JSON (at position 1)'],
+    ['[1e400]', 'a text that has a number beyond the range of numbers'],
+  ])('that is none is told as such, and without its text: %s', async (text, why) => {
+    const file = withFooter(await made(`select '${text}' j`), (metadata) => {
+      const element = metadata.schema[1] as SchemaElement;
+      metadata.schema[1] = { ...element, converted_type: 'JSON' };
+    });
+    await expect(read(file)).rejects.toMatchObject({
+      message: `cannot read f.parquet as Parquet: the column "j" has ${why}`,
+      hint: 'leave it out with `columns`, or have the file written with JSON, or with a column of texts',
+    });
   });
 });
 

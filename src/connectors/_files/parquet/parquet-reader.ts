@@ -4,15 +4,15 @@ import { ConnectorError, messageOf } from '../../../lib/errors.ts';
 import { setField, type JsonObject } from '../../../lib/text/json.ts';
 import { onDisk } from '../io-error.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
+import { typeText } from '../../../kit/type-text.ts';
 import { fieldOf } from './logical-types.ts';
 import { damagedPage } from './page-checksums.ts';
 import { PageTooLarge, pageCodecs } from './parquet-codecs.ts';
 import { readFooter, requirePlainColumns, unreadable } from './parquet-footer.ts';
-import { NotUtf8 } from './parquet-text.ts';
+import { WrongText } from './parquet-text.ts';
 import {
   converterOf,
   RAW_PARSERS,
-  signature,
   withoutLossyTypes,
   type Convert,
   type SchemaNode,
@@ -47,7 +47,7 @@ interface Selection {
 
 /** A Parquet file opened for reading, one row group after the other. */
 export class ParquetReader {
-  /** The signature of each column, by name. */
+  /** The type of each column as text, by name. */
   readonly columns: ReadonlyMap<string, string>;
   /** All top-level fields of the file. */
   readonly fields: readonly SchemaNode[];
@@ -76,7 +76,8 @@ export class ParquetReader {
     this.#handle = opened.handle;
     this.#file = opened.file;
     this.#metadata = opened.metadata;
-    this.columns = new Map(children.map((node) => [node.element.name, signature(node)]));
+    const types = children.map(fieldOf);
+    this.columns = new Map(types.map(({ name, type }) => [name, typeText(type)]));
     for (const wanted of options.columns ?? []) {
       if (!this.columns.has(wanted))
         throw new ConnectorError(
@@ -290,12 +291,12 @@ function columnError(path: string, name: string, error: unknown): ConnectorError
         cause: error,
       },
     );
-  if (error instanceof NotUtf8)
+  if (error instanceof WrongText)
     return new ConnectorError(
       'data',
       `cannot read ${path} as Parquet: ${column} has ${error.message}`,
       {
-        hint: 'leave it out with `columns`, or have the file written with UTF-8, or with a column of bytes',
+        hint: error.hint,
         cause: error,
       },
     );

@@ -1,20 +1,12 @@
 import type { SchemaElement } from 'hyparquet';
-import {
-  isObject,
-  parseJson,
-  setField,
-  stringifyJson,
-  type JsonObject,
-  type JsonValue,
-} from '../../../lib/text/json.ts';
-import { withSourceText } from '../../../lib/text/json-literal.ts';
+import { isObject, setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { keepNegativeZeros } from '../../../lib/text/number-spelling.ts';
 import { lazyLibrary } from '../../../lib/lazy.ts';
 import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
 import { durationText } from '../typed/duration.ts';
 import { mapOfEntries } from '../typed/map-of-entries.ts';
 import { decimalText, floatNumber, signedNumber, wholeNumber } from './exact-values.ts';
-import { textOf } from './parquet-text.ts';
+import { documentOf, textOf } from './parquet-text.ts';
 import { decodeVariant } from './parquet-variant.ts';
 
 const library = lazyLibrary<typeof import('hyparquet/src/schema.js')>('hyparquet/src/schema.js');
@@ -334,12 +326,6 @@ function nanosPer(unit: string): bigint {
   return unit === 'MICROS' ? 1000n : 1_000_000n;
 }
 
-/** A document remembers its text where the JSON of its value is another one. */
-export function documentOf(text: string): JsonValue {
-  const value = parseJson(text);
-  return value === null || stringifyJson(value) !== text ? withSourceText(value, text) : value;
-}
-
 /** Parsers that return raw values, so that the library loses nothing. */
 export const RAW_PARSERS = {
   stringFromBytes: (bytes: Uint8Array | undefined) =>
@@ -353,18 +339,3 @@ export const RAW_PARSERS = {
   geometryFromBytes: (bytes: Uint8Array) => bytes,
   geographyFromBytes: (bytes: Uint8Array) => bytes,
 };
-
-/** One line that describes a column, for comparing the schemas of files. */
-export function signature(node: SchemaNode): string {
-  const { type, converted_type: converted, logical_type: logical, scale, precision } = node.element;
-  const inner = node.children
-    .map((child) => `${child.element.name}: ${signature(child)}`)
-    .join(', ');
-  if (inner !== '') return `${converted ?? logical?.type ?? 'STRUCT'}<${inner}>`;
-  const unit = logical !== undefined && 'unit' in logical ? `(${logical.unit})` : '';
-  // Some writers annotate a signed number that is as wide as its storage, others do not.
-  if (converted === 'INT_64' || converted === 'INT_32') return type ?? converted;
-  const digits =
-    scale === undefined && precision === undefined ? '' : `(${precision ?? 0},${scale ?? 0})`;
-  return `${logical?.type ?? converted ?? type ?? 'UNKNOWN'}${unit}${digits}`;
-}
