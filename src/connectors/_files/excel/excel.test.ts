@@ -51,6 +51,28 @@ function valueOf(cell: string, parts: Parts = {}): JsonValue | undefined {
   return sheetRecords(bytes, OPTIONS)[0]?.['v'];
 }
 
+it('formulas that were never computed are told once, with the first', () => {
+  const told: unknown[] = [];
+  const log = { warn: (...words: unknown[]) => void told.push(words) };
+  const computed = '<row r="2"><c r="A2"><f>1+1</f><v>2</v></c></row>';
+  const empty = '<row r="3"><c r="A3" t="str"><f>""</f><v></v></c></row>';
+  const read = (rows: string) => sheetRecords(workbook(HEADER + rows), { ...OPTIONS, log });
+  read(computed + empty);
+  expect(told).toEqual([]);
+  const never = [4, 5].map((row) => `<row r="${row}"><c r="A${row}"><f>1+1</f></c></row>`);
+  read(computed + never.join(''));
+  expect(told).toEqual([
+    [
+      'formulas of the sheet have no stored value, and are null',
+      {
+        path: 'book.xlsx',
+        cell: 'A4',
+        hint: 'open the workbook in a spreadsheet program and save it, which computes them',
+      },
+    ],
+  ]);
+});
+
 describe('dates and times of a cell', () => {
   it.each<[number | string, number, JsonValue]>([
     [14, 45_292, '2024-01-01T00:00:00.000Z'],

@@ -11,7 +11,7 @@ export interface SheetOptions {
   readonly headerRow: number;
   /** Name of the file in errors. */
   readonly name: string;
-  /** Told that a hidden sheet is read. */
+  /** Told that a hidden sheet is read, or formulas that were never computed. */
   readonly log?: Pick<Log, 'warn'> | undefined;
 }
 
@@ -22,7 +22,13 @@ export interface SheetOptions {
 export function sheetRecords(bytes: Uint8Array, options: SheetOptions): JsonObject[] {
   const { headerRow, name } = options;
   const workbook = new Workbook(bytes, name);
-  const rows = sheetRows(workbook, partOf(workbook, options), name);
+  const { rows, uncomputed } = sheetRows(workbook, partOf(workbook, options), name);
+  if (uncomputed !== undefined)
+    options.log?.warn('formulas of the sheet have no stored value, and are null', {
+      path: name,
+      cell: uncomputed,
+      hint: 'open the workbook in a spreadsheet program and save it, which computes them',
+    });
   // Rows are numbered as people see them, from 1.
   const header = rows.get(headerRow + 1);
   const below = [...rows]

@@ -11,15 +11,21 @@ const MAX_COLUMNS = 16_384;
 const MAX_ROWS = 1_048_576;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 
-/** The rows of a sheet that have cells with values, by number from 1. */
-export function sheetRows(workbook: Workbook, part: string, name: string): Map<number, SheetRow> {
+export interface SheetRows {
+  /** Those that have cells with values, by number from 1. */
+  readonly rows: ReadonlyMap<number, SheetRow>;
+  /** The address of the first formula without a value; programs without a calculator write them. */
+  readonly uncomputed: string | undefined;
+}
+
+export function sheetRows(workbook: Workbook, part: string, name: string): SheetRows {
   const reader = new RowReader(workbook, name);
   workbook.read(part, {
     open: (element, attributes) => reader.open(element, attributes),
     text: (text) => reader.text(text),
     close: (element) => reader.close(element),
   });
-  return reader.rows;
+  return reader;
 }
 
 interface Cell {
@@ -30,6 +36,7 @@ interface Cell {
 
 class RowReader {
   readonly rows = new Map<number, SheetRow>();
+  uncomputed: string | undefined;
   readonly #name: string;
   readonly #is1904: boolean;
   readonly #strings: readonly string[];
@@ -44,6 +51,7 @@ class RowReader {
   #value: string | undefined;
   #inValue = false;
   #hasInline = false;
+  #isFormula = false;
 
   constructor(workbook: Workbook, name: string) {
     this.#name = name;
@@ -61,6 +69,7 @@ class RowReader {
       this.#inValue = true;
       this.#value = '';
     } else if (element === 'is') this.#hasInline = true;
+    else if (element === 'f') this.#isFormula = true;
     if (this.#hasInline) this.#inline.open(element);
   }
 
@@ -100,6 +109,7 @@ class RowReader {
     this.#cell = { column: this.#column, type, style: Number(style) };
     this.#value = undefined;
     this.#hasInline = false;
+    this.#isFormula = false;
   }
 
   #endCell(): void {
@@ -110,6 +120,7 @@ class RowReader {
     let value: SheetValue | undefined;
     if (cell.type === 'inlineStr' && this.#hasInline) value = inline;
     else if (text !== undefined) value = this.#valueOf(cell, text);
+    else if (this.#isFormula) this.uncomputed ??= addressOf(cell.column, this.#row);
     if (value !== undefined && this.#cells.has(cell.column)) this.#damaged(cell, 'is there twice');
     if (value !== undefined) this.#cells.set(cell.column, value);
     this.#cell = undefined;
