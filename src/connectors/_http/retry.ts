@@ -1,4 +1,5 @@
-import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
+import { markSpent } from '../../lib/spent-attempts.ts';
+import { backoffMs, LONGEST_ASKED_WAIT_MS, type BackoffPolicy } from '../../lib/time/backoff.ts';
 import type { RetryPolicy } from '../../kit/context.ts';
 import { TRANSIENT_KINDS, type ConnectorError } from '../../lib/errors.ts';
 
@@ -31,9 +32,6 @@ export function requestRetry(
 
 export const ALL_TRANSIENT: RetryPolicy['on'] = TRANSIENT_KINDS;
 
-/** A longer wait requested by a server is an error. */
-const LONGEST_WAIT_MS = 3_600_000;
-
 /**
  * How long to wait before the next attempt, or `undefined` when there is none. `attempt` is 0 after
  * the first attempt.
@@ -43,8 +41,11 @@ export function waitBeforeRetry(
   attempt: number,
   retry: RequestRetry,
 ): number | undefined {
-  if (attempt >= retry.maxRetries || !(retry.on as readonly string[]).includes(error.kind))
+  if (!(retry.on as readonly string[]).includes(error.kind)) return undefined;
+  if (attempt >= retry.maxRetries) {
+    if (attempt > 0) markSpent(error);
     return undefined;
+  }
   if (error.retryAfterMs === undefined) return backoffMs(retry, attempt);
-  return error.retryAfterMs > LONGEST_WAIT_MS ? undefined : error.retryAfterMs;
+  return error.retryAfterMs > LONGEST_ASKED_WAIT_MS ? undefined : error.retryAfterMs;
 }

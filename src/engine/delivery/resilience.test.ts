@@ -3,13 +3,16 @@ import {
   breakerPolicyOf,
   poisonPolicyOf,
   resilienceSchema,
+  retryPolicyOf,
 } from '../../blocks/resilience/schema.ts';
 import { ConnectorError, RecordError } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { elasticsearchSink } from '../../connectors/elasticsearch/index.ts';
 import { sqliteSink } from '../../connectors/sqlite/index.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
 import { countedMetrics, run, sqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
+import { startHttpServer } from '../../../test/fakes/http-server.ts';
 import {
   connectionLost,
   dlqPlan,
@@ -197,5 +200,48 @@ describe('circuit breaker', () => {
     const outcome = await run(planOf([row]));
     expect(outcome.invocations[0]?.error).toMatchObject({ kind: 'CircuitOpen' });
     expect([dead.records.length, table.query('SELECT * FROM t')]).toEqual([2, []]);
+  });
+});
+
+describe('retries', () => {
+  const policy = (retry: JsonObject) =>
+    retryPolicyOf(resilienceSchema.parse({ retry: { backoff: 'none', ...retry } }));
+
+  it('does not multiply the attempts of a sink that repeats its own requests', async () => {
+    await using server = await startHttpServer(() => ({ status: 503 }));
+    const row = plannedRow(fakeSource([PAGE]), elasticsearchSink, {
+      blocks: { resilience: { retry: policy({ max_attempts: 3 }) } },
+      sink: part(elasticsearchSink, {
+        base_url: server.url,
+        index: 'orders',
+        write_mode: 'upsert',
+        key: ['id'],
+      }),
+    });
+    const metrics = countedMetrics();
+    const outcome = await run(planOf([row]), { env: testEnv({ metrics, clock: stillClock() }) });
+    expect(outcome.invocations[0]?.error?.message).toContain('503');
+    expect(server.requests).toHaveLength(3);
+    expect(metrics.of('svc_resilience_giveup_total')).toEqual({ '{test,row-0,sink_write}': 1 });
+  });
+
+  it.each([
+    [3600, 4, [3_600_000, 3_600_000, 3_600_000]],
+    [3601, 1, []],
+  ])('waits for as long as a server asks, up to an hour: %d s', async (asked, writes, waits) => {
+    const busyFor = new ConnectorError('rate_limited', 'busy', { retryAfterMs: asked * 1000 });
+    const trace: string[] = [];
+    const clock = stillClock();
+    const onWrite = (): never => {
+      throw busyFor;
+    };
+    const sink = fakeSink({ trace, capabilities: { idempotent: true }, onWrite });
+    const row = plannedRow(fakeSource([PAGE]), sink.definition, {
+      blocks: { resilience: { retry: policy({ max_attempts: 4 }) } },
+    });
+    const outcome = await run(planOf([row]), { env: testEnv({ clock }) });
+    expect(outcome.invocations[0]?.error?.message).toContain('busy');
+    expect(trace.filter((line) => line.startsWith('write'))).toHaveLength(writes);
+    expect(clock.waits).toEqual(waits);
   });
 });

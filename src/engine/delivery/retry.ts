@@ -1,6 +1,7 @@
 import { resilienceBlock } from '../../blocks/resilience/index.ts';
 import { blockOf } from '../../blocks/define-block.ts';
-import { backoffMs } from '../../lib/time/backoff.ts';
+import { backoffMs, LONGEST_ASKED_WAIT_MS } from '../../lib/time/backoff.ts';
+import { isSpent } from '../../lib/spent-attempts.ts';
 import type { ConnectorError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import type { RetryPolicy } from '../../kit/context.ts';
@@ -32,11 +33,13 @@ export async function withRetry<T>(
     } catch (error) {
       const cause = connectorErrorOf(error);
       if (policy === undefined || cause === undefined || !isRetriable(cause, policy)) throw error;
-      if (attempt + 1 >= attempts || signal.aborted) {
+      const { retryAfterMs: askedMs = 0 } = cause;
+      const isLast = attempt + 1 >= attempts || isSpent(error) || askedMs > LONGEST_ASKED_WAIT_MS;
+      if (isLast || signal.aborted) {
         env.metrics.inc(giveups, { ...labels, op });
         throw error;
       }
-      const waitMs = Math.max(backoffMs(policy, attempt), cause.retryAfterMs ?? 0);
+      const waitMs = Math.max(backoffMs(policy, attempt), askedMs);
       env.log.warn('retrying', {
         op,
         attempt: attempt + 1,

@@ -7,6 +7,9 @@ export interface BackoffPolicy {
   readonly jitter: boolean;
 }
 
+/** A server that asks for a longer wait (`Retry-After`) is not waited for. */
+export const LONGEST_ASKED_WAIT_MS = 3_600_000;
+
 /** The delay before retry number `attempt` (0 for the first retry), in milliseconds. */
 export function backoffMs(
   policy: BackoffPolicy,

@@ -8,9 +8,9 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../../lib/text/json.ts';
-import { backoffMs } from '../../../lib/time/backoff.ts';
 import type { PartContext } from '../../../kit/context.ts';
 import type { Rejection } from '../../../kit/sink.ts';
+import { waitBeforeRetry } from '../../_http/retry.ts';
 import { step, type Link } from '../link.ts';
 
 const MOST_BYTES = 8 * 1024 * 1024;
@@ -101,15 +101,14 @@ async function sendPart(bulk: Bulk, part: Part): Promise<Rejection[]> {
       else rejected.push(rejection(change, outcome, context));
     }
     if (busy.length === 0) return rejected;
-    if (attempt >= link.retry.maxRetries || !link.retry.on.includes('rate_limited'))
-      throw new ConnectorError(
-        'rate_limited',
-        `the server has no room for ${busy.length} records`,
-        {
-          hint: 'lower `batch_size`, or raise `resilience.retry.max_attempts`',
-        },
-      );
-    await clock.sleep(backoffMs(link.retry, attempt), context.signal);
+    const full = new ConnectorError(
+      'rate_limited',
+      `the server has no room for ${busy.length} records`,
+      { hint: 'lower `batch_size`, or raise `resilience.retry.max_attempts`' },
+    );
+    const waitMs = waitBeforeRetry(full, attempt, link.retry);
+    if (waitMs === undefined) throw full;
+    await clock.sleep(waitMs, context.signal);
     context.signal.throwIfAborted();
     left = { changes: busy, lines: busy.map(linesOf).join('') };
   }
