@@ -51,7 +51,7 @@ function valueOf(cell: string, parts: Parts = {}): JsonValue | undefined {
   return sheetRecords(bytes, OPTIONS)[0]?.['v'];
 }
 
-it('formulas that were never computed are told once, with the first', () => {
+it.each(['', '<v></v>', '<v/>'])('formulas that were never computed are told once: %j', (none) => {
   const told: unknown[] = [];
   const log = { warn: (...words: unknown[]) => void told.push(words) };
   const computed = '<row r="2"><c r="A2"><f>1+1</f><v>2</v></c></row>';
@@ -59,7 +59,7 @@ it('formulas that were never computed are told once, with the first', () => {
   const read = (rows: string) => sheetRecords(workbook(HEADER + rows), { ...OPTIONS, log });
   read(computed + empty);
   expect(told).toEqual([]);
-  const never = [4, 5].map((row) => `<row r="${row}"><c r="A${row}"><f>1+1</f></c></row>`);
+  const never = [4, 5].map((row) => `<row r="${row}"><c r="A${row}"><f>1+1</f>${none}</c></row>`);
   read(computed + never.join(''));
   expect(told).toEqual([
     [

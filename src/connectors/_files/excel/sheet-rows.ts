@@ -120,7 +120,8 @@ class RowReader {
     let value: SheetValue | undefined;
     if (cell.type === 'inlineStr' && this.#hasInline) value = inline;
     else if (text !== undefined) value = this.#valueOf(cell, text);
-    else if (this.#isFormula) this.uncomputed ??= addressOf(cell.column, this.#row);
+    if (value === undefined && this.#isFormula)
+      this.uncomputed ??= addressOf(cell.column, this.#row);
     if (value !== undefined && this.#cells.has(cell.column)) this.#damaged(cell, 'is there twice');
     if (value !== undefined) this.#cells.set(cell.column, value);
     this.#cell = undefined;
