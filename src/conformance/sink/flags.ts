@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import type { Sink, SinkCapabilities, WriteMode } from '../../kit/sink.ts';
 import { isKeyed } from '../../kit/write-spec.ts';
+import type { WrittenFile } from '../../lib/files/written-file.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { sinkContext } from '../contexts.ts';
 import type { SinkClause } from './clause.ts';
@@ -68,30 +69,47 @@ const flags: SinkClause = {
 
 const outputs: SinkClause = {
   name: 'outputs',
-  title: 'lists the local files that it wrote',
+  title: 'lists the local files that it wrote, new ones and those that were there',
   async check(subject) {
     const to = await subject.fresh();
     const parsed = subject.parse(to.config);
-    const uri = subject.definition.datasetUri(parsed);
     const path = subject.definition.localPath?.(parsed);
-    const isFile = path !== undefined || uri.startsWith('file:');
-    await subject.using(to.config, async (sink) => {
-      assert.equal(
-        sink.outputs !== undefined,
-        isFile,
-        isFile ? 'it writes local files, and has no `outputs`' : 'it lists files, and names none',
-      );
-      if (sink.outputs === undefined) return;
-      await write(sink, [row(1)]);
-      await sink.flush();
-      await sink.finish('success');
-      const files = sink.outputs();
-      assert.ok(files.length > 0, 'it wrote files and lists none');
-      for (const file of files) assert.ok(existsSync(file.path), `${file.path} is not there`);
+    const isFile = path !== undefined || subject.definition.datasetUri(parsed).startsWith('file:');
+    const before = new Set<string>();
+    for (const time of ['the first time', 'the second time']) {
+      const files = await filesOf(subject, to.config);
+      const message = isFile
+        ? 'writes local files, and has no `outputs`'
+        : 'lists files, and names none';
+      assert.equal(files !== undefined, isFile, `it ${message}`);
+      if (files === undefined) return;
+      assert.ok(files.length > 0, `${time} it wrote files and lists none`);
+      for (const file of files) {
+        assert.ok(existsSync(file.path), `${file.path} is not there`);
+        const isNew = !before.has(file.path);
+        assert.equal(file.before === 'nothing', isNew, `${time} ${file.path}: ${file.before}`);
+        before.add(file.path);
+      }
       if (path !== undefined) assert.equal(files[0]?.path, path);
-    });
+    }
   },
 };
+
+/** What the sink lists after a run; `undefined` where it lists nothing. */
+async function filesOf(
+  subject: SinkSubject,
+  config: JsonObject,
+): Promise<readonly WrittenFile[] | undefined> {
+  let files: readonly WrittenFile[] | undefined;
+  await subject.using(config, async (sink) => {
+    if (sink.outputs === undefined) return;
+    await write(sink, [row(1)]);
+    await sink.flush();
+    await sink.finish('success');
+    files = sink.outputs();
+  });
+  return files;
+}
 
 const address: SinkClause = {
   name: 'address',

@@ -108,6 +108,7 @@ class JsonlSink implements Sink {
   readonly #config: JsonlSinkConfig;
   readonly #context: SinkContext;
   #file: AppendingFile | ReplacingFile | undefined;
+  /** What the first file was; others take its place. */
   #written: readonly WrittenFile[] | undefined;
   /** Dead letters written since the file was last known to be the one that is read. */
   readonly #unsure: Uint8Array[] = [];
@@ -134,7 +135,6 @@ class JsonlSink implements Sink {
     this.#context.signal.throwIfAborted();
     const bytes = this.#encode(page);
     this.#file ??= await this.#open();
-    this.#written ??= this.#file.written;
     await this.#file.write(bytes);
     if (this.#context.role === 'dlq') await this.#remember(bytes);
     return { written: page.count, rejected: [] };
@@ -159,6 +159,7 @@ class JsonlSink implements Sink {
 
   /** Whoever discards dead letters puts another file in the place of theirs. */
   async #writeAgain(): Promise<void> {
+    this.#written ??= this.#file?.written;
     await this.#file?.close();
     this.#file = await this.#open();
     for (const bytes of this.#unsure) await this.#file.write(bytes);

@@ -67,7 +67,7 @@ export function retentionOf(
 /** From when on it may be deleted; files that a run did not make are never deleted. */
 export function expiryOf(output: StoredOutput, ofServer: number): Date | undefined {
   const days = retentionOf(output, ofServer);
-  if (days === null || stateOf(output) === 'external') return undefined;
+  if (days === null || output.pre_existing) return undefined;
   return new Date(Date.parse(output.last_written_at) + days * DAY_MS);
 }
 

@@ -139,7 +139,7 @@ describe('the ledger', () => {
       await ran('r1', [{ name: 'a.jsonl', before }]);
       await ran('r2', [{ name: 'a.jsonl', before }]);
       expect(await service().list({ include_expired: false, limit: 10 })).toMatchObject([
-        { state, pre_existing: true, run_id: 'r2' },
+        { state, pre_existing: true, run_id: 'r2', expires_at: null },
       ]);
     },
   );

@@ -205,6 +205,23 @@ export const BROKEN_SINKS: readonly BrokenSink[] = [
       };
     },
   }),
+  broken('outputs', 'lists what it knows with its first record', jsonlSink, {
+    definition: {
+      async open(config, context) {
+        const inner = await jsonlSink.open(config, context);
+        let known: ReturnType<NonNullable<typeof inner.outputs>> | undefined;
+        return {
+          ...membersOf(inner),
+          async write(page, options) {
+            const result = await inner.write(page, options);
+            known ??= inner.outputs?.() ?? [];
+            return result;
+          },
+          outputs: () => known ?? [],
+        };
+      },
+    },
+  }),
   broken('close', 'opens its file again after the close', csvSink, {
     definition: {
       async open(config, context) {
