@@ -34,7 +34,8 @@ export const ALL_TRANSIENT: RetryPolicy['on'] = TRANSIENT_KINDS;
 
 /**
  * How long to wait before the next attempt, or `undefined` when there is none. `attempt` is 0 after
- * the first attempt.
+ * the first attempt. After the last of several the error is marked, so that the engine does not
+ * repeat the whole as often again.
  */
 export function waitBeforeRetry(
   error: ConnectorError,

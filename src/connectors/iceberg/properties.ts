@@ -34,8 +34,9 @@ export const SIGNING = {
 } as const;
 
 const OF_SIGNING: readonly string[] = [SIGNING_NAME, ...Object.values(SIGNING).flat()];
+const OF_LOGIN: readonly string[] = [TOKEN, TOKEN_URI, SCOPE];
 const OF_TYPE: Readonly<Record<CatalogType, readonly string[]>> = {
-  rest: [TOKEN, TOKEN_URI, SCOPE, 'prefix', `${HEADER}NAME`, SIGNED],
+  rest: ['prefix', `${HEADER}NAME`, SIGNED],
   sql: [CATALOG_NAME],
   file: [],
   glue: [GLUE_ID, 'prefix', `${HEADER}NAME`, ...OF_SIGNING],
@@ -93,10 +94,10 @@ export function propertyDoubts({
     }));
 }
 
-/** Whoever signs is named where requests are signed. */
+/** A request is signed, or has another login. */
 function namesOf(type: CatalogType, given: Properties): readonly string[] {
-  const signing = type === 'rest' && isSigned(given) ? OF_SIGNING : [];
-  return [...new Set([...OF_TYPE[type], ...signing, ...STORAGE_NAMES])];
+  const login = type !== 'rest' ? [] : isSigned(given) ? OF_SIGNING : OF_LOGIN;
+  return [...new Set([...login, ...OF_TYPE[type], ...STORAGE_NAMES])];
 }
 
 function isKnown(type: CatalogType, name: string, given: Properties): boolean {

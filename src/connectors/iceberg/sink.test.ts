@@ -436,3 +436,13 @@ test('properties that catalogs of other programs have are taken, and told to cha
     ['without_effect', 'catalog.properties["rest.signing-name"]'],
   ]);
 });
+
+test('a token of requests that are signed is told to change nothing', () => {
+  const properties = { token: 'x', 'rest.sigv4-enabled': 'true', 'rest.signing-name': 'glue' };
+  const catalog = { type: 'rest', uri: 'http://x', properties };
+  const checked = check(icebergSink.config, { catalog, namespace: ['ns'], table: 't' });
+  assert(checked.ok);
+  expect(icebergSink.doubts?.(checked.value).map(({ path }) => path)).toEqual([
+    'catalog.properties.token',
+  ]);
+});

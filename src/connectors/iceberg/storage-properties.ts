@@ -131,7 +131,10 @@ export function placeIn(
 }
 
 /** The first one that is there and not empty. */
-export function firstOf(given: StorageProperties, names: readonly string[]): string | undefined {
+export function firstOf(
+  given: Readonly<Record<string, string | undefined>>,
+  names: readonly string[],
+): string | undefined {
   return names.map((name) => given[name]).find((value) => value !== undefined && value !== '');
 }
 

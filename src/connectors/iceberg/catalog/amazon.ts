@@ -68,8 +68,7 @@ function regionOf(
   return (
     firstOf(properties, SIGNING.region) ??
     /^[\w-]+\.([\w-]+)\.(?:api\.aws|amazonaws\.com(?:\.cn)?)$/.exec(host)?.[1] ??
-    variables['AWS_REGION'] ??
-    variables['AWS_DEFAULT_REGION']
+    firstOf(variables, ['AWS_REGION', 'AWS_DEFAULT_REGION'])
   );
 }
 
