@@ -236,8 +236,7 @@ export class SqliteClient {
     const writes = this.#writes.splice(0, WRITES_PER_COMMIT);
     const results: Result[] = [];
     try {
-      this.run('BEGIN IMMEDIATE');
-      results.push(...(this.#together(writes) ?? writes.map((write) => this.#alone(write))));
+      results.push(...(this.#together(writes) ?? this.#oneByOne(writes)));
       this.run('COMMIT');
     } catch (error) {
       rollBack(this.#db);
@@ -299,31 +298,36 @@ export class SqliteClient {
 
   /**
    * The usual case, in which nothing fails. Undefined when something did: then nothing has
-   * happened.
+   * happened. Without a savepoint, for which SQLite writes every page that changes to a journal of
+   * its own.
    */
   #together(writes: readonly Write[]): readonly Result[] | undefined {
-    const result = this.#attempt('writes', () =>
-      writes.map(({ work }): Result => ({ ok: true, value: work() })),
-    );
-    return result.ok ? result.value : undefined;
+    this.run('BEGIN IMMEDIATE');
+    try {
+      return writes.map(({ work }): Result => ({ ok: true, value: work() }));
+    } catch {
+      rollBack(this.#db);
+      return undefined;
+    }
   }
 
   /** A failing write rolls back only its own changes. */
-  #alone({ work }: Write): Result {
-    return this.#attempt('write', work);
+  #oneByOne(writes: readonly Write[]): readonly Result[] {
+    this.run('BEGIN IMMEDIATE');
+    return writes.map((write) => this.#alone(write));
   }
 
   /** Throws when SQLite has given up the whole transaction. */
-  #attempt<T>(name: string, work: () => T): Result<T> {
-    this.run(`SAVEPOINT ${name}`);
+  #alone({ work }: Write): Result {
+    this.run('SAVEPOINT write');
     try {
       const value = work();
-      this.run(`RELEASE ${name}`);
+      this.run('RELEASE write');
       return { ok: true, value };
     } catch (error) {
       if (!this.#db.isTransaction) throw error;
-      this.run(`ROLLBACK TO ${name}`);
-      this.run(`RELEASE ${name}`);
+      this.run('ROLLBACK TO write');
+      this.run('RELEASE write');
       return { ok: false, error: historyError(error) };
     }
   }
