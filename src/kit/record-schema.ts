@@ -128,17 +128,34 @@ export interface RecordSchema {
 }
 
 /**
- * The names as the schema has them, and those that it does not know behind, as they came: a record
- * lists names such as `2024` before all others.
+ * The names in the order in which they came, but those that a record lists before all others, such
+ * as `2024`, where the schema has them: behind the field that stands before them there.
  */
 export function inSchemaOrder(
   names: Iterable<string>,
   schema: RecordSchema | undefined,
 ): readonly string[] {
-  const left = new Set(names);
-  const known = (schema?.fields ?? []).map(({ name }) => name).filter((name) => left.delete(name));
-  return [...known, ...left];
+  const all = new Set(names);
+  const known = (schema?.fields ?? []).map(({ name }) => name).filter((name) => all.has(name));
+  const moved = new Set(known.filter(isListedFirst));
+  const ordered = [...all].filter((name) => !moved.has(name));
+  for (const name of moved) {
+    const before = known[known.indexOf(name) - 1];
+    ordered.splice(before === undefined ? 0 : ordered.indexOf(before) + 1, 0, name);
+  }
+  return ordered;
 }
+
+/**
+ * Whether a record lists the name before all others: JavaScript does so with those that may be the
+ * index of an array (ECMAScript, OrdinaryOwnPropertyKeys).
+ */
+export function isListedFirst(name: string): boolean {
+  return /^(?:0|[1-9]\d{0,9})$/.test(name) && Number(name) < MOST_ITEMS;
+}
+
+/** Of an array; the last index is one less. */
+const MOST_ITEMS = 2 ** 32 - 1;
 
 /** Nothing is known. */
 export const UNKNOWN_SCHEMA: RecordSchema = Object.freeze({ fields: [], others: true });

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { columnTypeIn, isExactDouble } from '../../kit/column-type.ts';
-import type { RecordSchema } from '../../kit/record-schema.ts';
+import { inSchemaOrder, type RecordSchema } from '../../kit/record-schema.ts';
 import { columnTypeFor } from '../../kit/typed-values.ts';
 import type { ColumnType } from '../../kit/sink.ts';
 import type { NewColumn } from './driver.ts';
@@ -30,9 +30,9 @@ export function newColumns(
   if (schema === undefined) return inferColumns(records);
   const known = schemaColumns(schema);
   if (schema.others !== true) return known;
-  return inferColumns(records).map(
-    (column) => known.find(({ name }) => name === column.name) ?? column,
-  );
+  const inferred = new Map(inferColumns(records).map((column) => [column.name, column]));
+  const all = new Map([...inferred, ...known.map((column) => [column.name, column] as const)]);
+  return inSchemaOrder(inferred.keys(), schema).flatMap((name) => all.get(name) ?? []);
 }
 
 export function schemaColumns({ fields }: RecordSchema): NewColumn[] {

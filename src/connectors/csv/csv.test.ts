@@ -240,6 +240,18 @@ describe('the csv sink', () => {
     },
   );
 
+  it('leaves the order of records as it is where a schema knows some of their fields', async () => {
+    const schema = {
+      fields: [{ name: 'b', type: { kind: 'utf8' as const }, nullable: true }],
+      others: true,
+    };
+    const sink = await openSink({});
+    await sink.write(Page.ofRecords([{ a: '1', b: '2', c: '3' }], { schema }), { partial: false });
+    await sink.finish('success');
+    await sink.close();
+    expect(await readFile(join(folder, 'out.csv'), 'utf8')).toBe('a,b,c\n1,2,3\n');
+  });
+
   it('keeps every digit of large integers', async () => {
     expect(await writeAll({}, [{ a: 9_007_199_254_740_993n }])).toBe('a\n9007199254740993\n');
   });

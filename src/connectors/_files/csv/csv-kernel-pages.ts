@@ -1,6 +1,7 @@
 import { ByteWriter } from '../../../kit/byte-writer.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { Page } from '../../../kit/page.ts';
+import type { RecordSchema } from '../../../kit/record-schema.ts';
 import { CellMarks } from '../../../kit/cell-marks.ts';
 import type { CsvColumns } from './csv-columns.ts';
 import { CsvLineKernel, type KernelStop } from '../../../fast/csv/csv-line-kernel.ts';
@@ -69,7 +70,7 @@ export class KernelPages implements PageMaker {
 
   #takeLines(): Page {
     const { bytes, release } = this.#out.take();
-    return Page.ofBlock(JSON_LINES, bytes, this.count, { release });
+    return Page.ofBlock(JSON_LINES, bytes, this.count, { release, schema: this.#schema() });
   }
 
   #takeColumns(marks: CellMarks): Page {
@@ -81,11 +82,16 @@ export class KernelPages implements PageMaker {
     this.#marks.setWidth(this.#names.length);
     return Page.ofColumns(columns, {
       bytes,
+      schema: this.#schema(),
       release: () => {
         this.#spareMarks.push(marks);
         release();
       },
     });
+  }
+
+  #schema(): RecordSchema | undefined {
+    return this.#columns.schema(this.#options.shape);
   }
 
   #convert(stretch: Stretch, end: number, most: number): KernelStop {

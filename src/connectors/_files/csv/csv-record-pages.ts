@@ -74,7 +74,8 @@ export class RecordPages implements PageMaker {
 
   take(): Page {
     const rejected = this.#rejected?.take() ?? {};
-    const page = Page.ofRecords(this.#records, { bytes: this.#bytes, ...rejected });
+    const schema = this.#columns.schema(this.#options.shape);
+    const page = Page.ofRecords(this.#records, { bytes: this.#bytes, schema, ...rejected });
     this.#records = [];
     this.#bytes = 0;
     this.count = 0;

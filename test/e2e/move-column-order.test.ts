@@ -1,0 +1,143 @@
+/** Columns of a file keep their order on every way, those that are called as a whole number too. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Client } from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDuckdb } from '../../src/lib/sql/duckdb.ts';
+import type { JsonObject } from '../../src/lib/text/json.ts';
+import { parts } from '../../src/parts.ts';
+import { planDocument } from '../../src/plan/plan-document.ts';
+import { load } from '../fakes/documents.ts';
+import { run } from '../fakes/engine.ts';
+import { freshDatabase } from '../servers/postgres.ts';
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'headgate-order-'));
+  database = await freshDatabase();
+  await writeFile(join(folder, 'years.csv'), 'id,2024,name,7,more\n1,5,ann,x,y\n2,6,bob,,z\n');
+  await writeFile(join(folder, 'words.csv'), 'a,b,c,d\n1,2,3,4\n');
+});
+afterAll(async () => {
+  await database.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+type Stages = readonly JsonObject[];
+
+async function move(source: JsonObject, sink: JsonObject, transforms: Stages = []): Promise<void> {
+  const document = { version: 1, name: 'move', pipeline: { source, transforms, sink } };
+  const plan = planDocument(load(JSON.stringify(document), { format: 'json' }), parts, { cpus: 1 });
+  const outcome = await run(plan);
+  expect(outcome.invocations.map(({ error }) => error)).toEqual([null]);
+}
+
+const inFolder = (name: string): string => join(folder, name);
+
+const SINKS: Readonly<
+  Record<
+    string,
+    { readonly sink: () => JsonObject; readonly columns: () => Promise<readonly string[]> }
+  >
+> = {
+  csv: {
+    sink: () => ({ type: 'csv', config: { path: inFolder('out.csv') } }),
+    columns: async () => headerOf('out.csv'),
+  },
+  'a csv file of `file`': {
+    sink: () => ({ type: 'file', config: { path: inFolder('part.csv'), format: 'csv' } }),
+    columns: async () => headerOf('part.csv'),
+  },
+  sqlite: {
+    sink: () => table('sqlite', { database_url: `sqlite:${inFolder('out.db')}` }),
+    columns: async () => {
+      const db = new DatabaseSync(inFolder('out.db'));
+      const rows = db.prepare(`SELECT name FROM pragma_table_info('t') ORDER BY cid`).all();
+      db.exec('DROP TABLE t');
+      db.close();
+      return rows.map(({ name }) => String(name));
+    },
+  },
+  duckdb: {
+    sink: () => table('duckdb', { database: inFolder('out.duckdb') }),
+    columns: async () => {
+      const { connection, close } = await openDuckdb(inFolder('out.duckdb'));
+      try {
+        const rows = (await connection.runAndReadAll('DESCRIBE t')).getRows();
+        await connection.run('DROP TABLE t');
+        return rows.map(([name]) => String(name));
+      } finally {
+        close();
+      }
+    },
+  },
+  postgres: {
+    sink: () => table('postgres', { connection_url: database.url }),
+    columns: async () => {
+      const client = new Client({ connectionString: database.url });
+      await client.connect();
+      const { fields } = await client.query('SELECT * FROM t');
+      await client.query('DROP TABLE t');
+      await client.end();
+      return fields.map(({ name }) => name);
+    },
+  },
+};
+
+function table(type: string, config: JsonObject): JsonObject {
+  return {
+    type,
+    config: { ...config, table_name: 't', column_mapping: 'auto_map', create_table: true },
+  };
+}
+
+async function headerOf(name: string): Promise<readonly string[]> {
+  const [header = ''] = (await readFile(inFolder(name), 'utf8')).split('\n');
+  return header.split(',');
+}
+
+const years = (config: JsonObject = {}): JsonObject => ({
+  type: 'csv',
+  config: { path: inFolder('years.csv'), ...config },
+});
+const SET: Stages = [{ type: 'set', config: { values: { z: 1 } } }];
+const RENAME: Stages = [{ type: 'rename_field', config: { fields: { name: 'title' } } }];
+
+test.each(Object.keys(SINKS))('as they stand in a CSV file, in %s', async (name) => {
+  const { sink, columns } = SINKS[name]!;
+  const found: Record<string, readonly string[]> = {};
+  const ways = {
+    plain: [years(), []],
+    typed: [years({ columns: { name: 'utf8' } }), []],
+    flexible: [years({ flexible: true }), []],
+    inferred: [years({ infer_types: true }), []],
+    set: [years(), SET],
+    renamed: [years(), RENAME],
+  } as const;
+  for (const [way, [source, stages]] of Object.entries(ways)) {
+    await move(source, sink(), stages);
+    found[way] = await columns();
+  }
+  const order = ['id', '2024', 'name', '7', 'more'];
+  expect(found).toEqual({
+    plain: order,
+    typed: order,
+    flexible: order,
+    inferred: order,
+    set: [...order, 'z'],
+    renamed: ['id', '2024', 'title', '7', 'more'],
+  });
+});
+
+test.each(Object.keys(SINKS))(
+  'whatever field of theirs a stage gives a type, in %s',
+  async (name) => {
+    const { sink, columns } = SINKS[name]!;
+    const cast = [{ type: 'cast', config: { fields: { c: 'int' } } }];
+    await move({ type: 'csv', config: { path: inFolder('words.csv') } }, sink(), cast);
+    expect(await columns()).toEqual(['a', 'b', 'c', 'd']);
+  },
+);
