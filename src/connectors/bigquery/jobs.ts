@@ -24,6 +24,8 @@ export interface Query {
 export interface ResultPart {
   readonly fields: readonly JsonValue[];
   readonly rows: readonly JsonValue[];
+  /** How many rows all parts have, where the server says so. */
+  readonly total: number | undefined;
   /** How many rows a statement has changed. */
   readonly changed: number;
   readonly job: JobPlace;
@@ -298,10 +300,11 @@ function placeOf({ jobReference }: JsonObject, { config }: Link): JobPlace {
 }
 
 function partOf(answer: JsonObject, job: JobPlace): ResultPart {
-  const { rows, pageToken, numDmlAffectedRows: changed } = answer;
+  const { rows, pageToken, totalRows: total, numDmlAffectedRows: changed } = answer;
   return {
     fields: fieldsOf(answer),
     rows: Array.isArray(rows) ? rows : [],
+    total: total === undefined || total === null ? undefined : Number(total),
     changed: Number(changed ?? 0),
     job,
     ...(typeof pageToken === 'string' && pageToken !== '' ? { next: { job, pageToken } } : {}),

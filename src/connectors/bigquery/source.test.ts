@@ -21,6 +21,7 @@ beforeAll(async () => {
 afterAll(() => fake.close());
 afterEach(() => {
   fake.fault = () => undefined;
+  fake.altered = (_asked, answer) => answer;
   fake.pending = 0;
   fake.asked.length = 0;
   fake.cancelled.length = 0;
@@ -110,6 +111,13 @@ it('reads a result by parts', async () => {
   const rows = await read(query(sql, { max_results_per_page: 4 }));
   expect(rows.map(({ n }) => n)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   expect(fake.asked.filter(({ query: words }) => words.has('pageToken'))).toHaveLength(2);
+});
+
+it('does not take some parts of a result for the whole', async () => {
+  const sql = 'SELECT n FROM UNNEST(GENERATE_ARRAY(1, 10)) AS n ORDER BY n';
+  fake.altered = ({ query: words }, answer) => (words.has('pageToken') ? {} : answer);
+  const error = await failure(query(sql, { max_results_per_page: 4 }));
+  expect(error.message).toBe('the result has 10 rows, and 4 of them came');
 });
 
 it('cancels a job that takes longer than it may', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sharedDatabricks } from '../../../test/conformance/fixtures/shared-databricks.ts';
+import { stillClock } from '../../../test/fakes/clock.ts';
 import { sourceContext } from '../../../test/fakes/env.ts';
 import { SIGNATURE, TOKEN } from '../../../test/fakes/databricks/server.ts';
 import { arrowStream } from '../../../test/fakes/databricks/arrow-stream.ts';
@@ -304,6 +305,21 @@ describe('a statement', () => {
     const more = { wait_timeout_secs: 0, statement_timeout_secs: 2 };
     await expect(read(WAITS, more)).rejects.toMatchObject({ kind: 'timeout' });
     expect(databricks.server().cancelled).toHaveLength(1);
+  });
+
+  it('is waited for no longer where the server is slow to say that it goes on', async () => {
+    const clock = stillClock();
+    const server = databricks.server();
+    let polls = 0;
+    server.fault = ({ method, path }) => {
+      if (method !== 'GET' || path.includes('/result/')) return undefined;
+      polls += 1;
+      clock.advance(40_000);
+      return { json: { statement_id: path.split('/').at(-1), status: { state: 'RUNNING' } } };
+    };
+    const more = { wait_timeout_secs: 0, statement_timeout_secs: 60 };
+    await expect(read(WAITS, more, { clock })).rejects.toMatchObject({ kind: 'timeout' });
+    expect(polls).toBe(2);
   });
 
   it.each([0, 50])(

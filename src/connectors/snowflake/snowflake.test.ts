@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { BUCKET, sharedSnowflake } from '../../../test/conformance/fixtures/shared-snowflake.ts';
 import { sinkContext, sourceContext } from '../../../test/fakes/env.ts';
+import { stillClock } from '../../../test/fakes/clock.ts';
 import { readAll } from '../../../test/fakes/read-all.ts';
+import { runSource, type Run } from '../../../test/fakes/run-source.ts';
 import { TOKEN } from '../../../test/fakes/snowflake/server.ts';
 import { Page } from '../../kit/page.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
@@ -62,6 +64,11 @@ async function read(query: string, more: JsonObject = {}): Promise<unknown[]> {
   const pages = await readAll(source);
   return pages.flatMap((page) => page.records());
 }
+
+/** Logins are of today. */
+const quickClock = () => stillClock(new Date().toISOString());
+const readFast = (query: string, more: JsonObject = {}, clock = quickClock()): Promise<Run> =>
+  runSource(snowflakeSource, { ...snowflake.connection(), query, ...more }, { clock });
 
 const make = (name: string, columns: string): Promise<unknown> =>
   snowflake.server().engine.connection.run(`CREATE TABLE "SHOP"."PUBLIC".${name} (${columns})`);
@@ -167,6 +174,48 @@ describe('a source', () => {
     const rows = await read('SELECT i FROM range(20) AS r(i)');
     expect(rows).toEqual(Array.from({ length: 20 }, (_, i) => ({ i })));
     expect(broken).toBe(1);
+  });
+
+  const ROWS = 'SELECT i FROM range(20) AS r(i)';
+  const isPart = (query: URLSearchParams): boolean => query.get('partition') === '1';
+
+  it('asks again for a partition that the server does not give yet', async () => {
+    let asked = 0;
+    snowflake.server().fail(({ query }) => {
+      if (!isPart(query)) return undefined;
+      asked += 1;
+      return asked === 1 ? { status: 202, json: { code: '333334' } } : undefined;
+    });
+    expect(await read(ROWS)).toHaveLength(20);
+    expect(asked).toBe(2);
+  });
+
+  it('does not take a part of a result for the whole', async () => {
+    const server = snowflake.server();
+    server.fail(({ query }) => (isPart(query) ? { json: {} } : undefined));
+    await expect(readFast(ROWS)).rejects.toMatchObject({
+      kind: 'connection',
+      message: 'part 1 of the result has 7 rows, and 0 of them came',
+    });
+    server.fail(() => ({ json: {} }));
+    await expect(readFast(ROWS)).rejects.toThrow('the answer is none of the SQL API of Snowflake');
+  });
+
+  it.each([
+    ['slow', undefined],
+    ['failing', { status: 503, json: {} }],
+  ])('waits for a %s server no longer than `poll_timeout`', async (_how, reply) => {
+    const clock = quickClock();
+    let polls = 0;
+    snowflake.server().fail(({ method }) => {
+      if (method !== 'GET') return undefined;
+      polls += 1;
+      clock.advance(40_000);
+      return reply;
+    });
+    const waiting = readFast('SELECT SYSTEM$WAIT(5)', { poll_timeout: 60 }, clock);
+    await expect(waiting).rejects.toThrow(/has not ended after 60 seconds|answers 503/);
+    expect(polls).toBe(2);
   });
 
   it('cancels at the server what is not awaited any longer', async () => {

@@ -59,6 +59,8 @@ export class FakeBigquery {
   unknowing = 0;
   objects: (bucket: string, key: string) => Uint8Array | undefined = () => undefined;
   fault: (asked: Asked) => Fault | undefined = () => undefined;
+  /** What goes out instead of an answer. */
+  altered: (asked: Asked, answer: unknown) => unknown = (_asked, answer) => answer;
   /** The Storage Read API. */
   readonly reading = new FakeReadService((dataset, table, restriction) =>
     this.#stored(dataset, table, restriction),
@@ -138,7 +140,7 @@ export class FakeBigquery {
           json: planned.fault.body,
           headers: planned.headers ?? {},
         };
-      const json = await this.#route(asked);
+      const json = this.altered(asked, await this.#route(asked));
       return planned?.losesAnswer === true ? { breaks: true, json } : { json };
     } catch (error) {
       if (error instanceof BigqueryFault) return { status: error.status, json: error.body };

@@ -4,6 +4,7 @@ import { isFull, pageBounds } from '../../../kit/page-bounds.ts';
 import { encodedSize } from '../../../kit/rough-size.ts';
 import type { ReadRequest, ResultShape, Source } from '../../../kit/source.ts';
 import { holdsFor } from '../../../kit/typed-values.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
 import { refuseEqualNames } from '../../_sql/equal-names.ts';
 import { createPager } from '../../_sql/pager.ts';
 import type { BigquerySourceConfig } from '../config.ts';
@@ -79,15 +80,22 @@ async function pagedResult({ link, config, context, request }: Reading): Promise
     fields,
     async *parts() {
       let part = first;
-      for (;;) {
+      for (let count = 0; ;) {
+        count += part.rows.length;
         yield part.rows.map(read);
         const next: ResultPart['next'] = part.next;
-        if (next === undefined) return;
+        if (next === undefined) return part === first ? undefined : refuseMissing(first, count);
         context.signal.throwIfAborted();
         part = await nextPart(link, next, pageRows);
       }
     },
   };
+}
+
+function refuseMissing({ total }: ResultPart, count: number): void {
+  if (total === undefined || total === count) return;
+  const said = `the result has ${total} rows, and ${count} of them came`;
+  throw new ConnectorError('connection', said, { hint: 'run it again' });
 }
 
 function queryOf(config: BigquerySourceConfig, context: SourceContext): Query {

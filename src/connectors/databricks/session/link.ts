@@ -171,17 +171,17 @@ export class Link {
     const id = jsonText(answer['statement_id'] ?? null);
     this.#running.add(id);
     const { env, signal } = this.#context;
-    const most = this.#config.statement_timeout_secs * 1000;
-    let waited = this.#config.wait_timeout_secs * 1000;
+    const { statement_timeout_secs: most, wait_timeout_secs: waited } = this.#config;
+    const untilMs = most === 0 ? Infinity : env.clock.elapsedMs() + (most - waited) * 1000;
+    const isInTime = (): boolean => env.clock.elapsedMs() < untilMs;
     let waitMs = Math.min(FIRST_POLL_MS, this.#polling.pollMs);
     try {
       while (isWorking(answer)) {
-        if (most > 0 && waited >= most) throw this.#tooLong();
+        if (!isInTime()) throw this.#tooLong();
         await env.clock.sleep(waitMs, signal);
         signal.throwIfAborted();
-        waited += waitMs;
         waitMs = Math.min(this.#polling.pollMs, waitMs * 2);
-        answer = await this.#repeat(() => this.#exchange('GET', `/${id}`));
+        answer = await this.#repeat(() => this.#exchange('GET', `/${id}`), isInTime);
       }
     } catch (error) {
       await this.#cancel(id);

@@ -15,6 +15,7 @@ import {
 } from '../../_http/retry.ts';
 import { baseOf } from '../address.ts';
 import type { Endpoint } from '../config.ts';
+import type { QueryPairs } from '../../_http/url.ts';
 import { foldedName } from '../../_sql/folded-names.ts';
 import type { Binding } from '../read/query.ts';
 import { serverError } from './errors.ts';
@@ -110,16 +111,19 @@ export class Session {
     const answer = await this.#ended(statement);
     const handle = jsonText(answer['statementHandle'] ?? null);
     const about = answer['resultSetMetaData'];
-    const { rowType = [], partitionInfo = [] } = isObject(about) ? about : {};
-    const first = rowsIn(answer['data']);
+    if (!isObject(about)) throw notOurs();
+    const { rowType = [], partitionInfo = [] } = about;
+    const counts = (Array.isArray(partitionInfo) ? partitionInfo : []).map(rowCountIn);
+    const isWhole = statement.limit === undefined;
     return {
       columns: (Array.isArray(rowType) ? rowType : []).filter(isObject).map(columnOf),
-      partitions: Array.isArray(partitionInfo) ? Math.max(1, partitionInfo.length) : 1,
+      partitions: Math.max(1, counts.length),
       rows: async (partition) => {
-        if (partition === 0) return first;
+        const whole = (body: JsonObject): readonly ResultRow[] =>
+          wholePartition(partition, rowsIn(body['data']), isWhole ? counts[partition] : undefined);
+        if (partition === 0) return whole(answer);
         const query = [['partition', String(partition)]] as const;
-        const { data } = await this.#repeat(() => this.#ask('GET', `/${handle}`, { query }));
-        return rowsIn(data);
+        return this.#repeat(async () => whole(await this.#ask(`/${handle}`, query)));
       },
     };
   }
@@ -145,15 +149,16 @@ export class Session {
     this.#running.add(handle);
     const { env, signal } = this.#context;
     const { poll_timeout: most } = this.#config;
-    let [waited, waitMs] = [0, FIRST_POLL_MS];
+    const untilMs = most === 0 ? Infinity : env.clock.elapsedMs() + most * 1000;
+    const isInTime = (): boolean => env.clock.elapsedMs() < untilMs;
+    let waitMs = FIRST_POLL_MS;
     try {
       while (answer.status === WORKING) {
-        if (most > 0 && waited >= most * 1000) throw this.#tooLong();
+        if (!isInTime()) throw this.#tooLong();
         await env.clock.sleep(waitMs, signal);
         signal.throwIfAborted();
-        waited += waitMs;
         waitMs = Math.min(LAST_POLL_MS, waitMs * 2);
-        answer = await this.#repeat(() => this.#exchange('GET', `/${handle}`, {}));
+        answer = await this.#repeat(() => this.#exchange('GET', `/${handle}`, {}), isInTime);
       }
       this.#running.delete(handle);
       return answer.body;
@@ -211,12 +216,13 @@ export class Session {
     };
   }
 
-  async #ask(
-    method: string,
-    path: string,
-    rest: Pick<HttpRequest, 'query' | 'body'>,
-  ): Promise<JsonObject> {
-    return (await this.#exchange(method, path, rest)).body;
+  /** A part of a statement that has ended. */
+  async #ask(path: string, query: QueryPairs): Promise<JsonObject> {
+    const { status, body } = await this.#exchange('GET', path, { query });
+    if (status === DONE) return body;
+    throw new ConnectorError('connection', 'the server does not give a part of the result yet', {
+      hint: 'run it again',
+    });
   }
 
   async #exchange(
@@ -235,7 +241,10 @@ export class Session {
     throw serverError(body, this.#context.env.redactor);
   }
 
-  async #repeat<T>(work: (attempt: number) => Promise<T>): Promise<T> {
+  async #repeat<T>(
+    work: (attempt: number) => Promise<T>,
+    isWorthIt: () => boolean = () => true,
+  ): Promise<T> {
     const { env, signal } = this.#context;
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -244,6 +253,7 @@ export class Session {
         // What the server says of a statement it says again.
         if (signal.aborted || !(error instanceof ConnectorError) || !isOfTransport(error))
           throw error;
+        if (!isWorthIt()) throw error;
         const waitMs = waitBeforeRetry(error, attempt, this.#retry);
         if (waitMs === undefined) throw error;
         env.log.info('a request failed and is repeated', {
@@ -281,9 +291,29 @@ function isOfTransport(error: ConnectorError): boolean {
 function objectIn(answer: HttpAnswer): JsonObject {
   const body = jsonBody(answer.bytes, `the answer of ${answer.shownUrl}`);
   if (isObject(body)) return body;
-  throw new ConnectorError('data', 'the answer is none of the SQL API of Snowflake', {
+  throw notOurs();
+}
+
+function notOurs(): ConnectorError {
+  return new ConnectorError('data', 'the answer is none of the SQL API of Snowflake', {
     hint: 'check `account` and `endpoint_url`',
   });
+}
+
+function rowCountIn(partition: JsonValue): number | undefined {
+  const count = isObject(partition) ? partition['rowCount'] : undefined;
+  return typeof count === 'number' ? count : undefined;
+}
+
+/** `told`: how many rows the server says it has. */
+function wholePartition(
+  partition: number,
+  rows: readonly ResultRow[],
+  told: number | undefined,
+): readonly ResultRow[] {
+  if (told === undefined || rows.length === told) return rows;
+  const said = `part ${partition} of the result has ${told} rows, and ${rows.length} of them came`;
+  throw new ConnectorError('connection', said, { hint: 'run it again' });
 }
 
 function rowsIn(data: JsonValue | undefined): readonly ResultRow[] {
