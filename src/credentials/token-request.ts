@@ -1,6 +1,6 @@
 import type { CredentialContext } from '../kit/context.ts';
 import { ConnectorError, messageOf, isTransient, type ConnectorErrorKind } from '../lib/errors.ts';
-import { kindOfStatus } from '../lib/http/status-kind.ts';
+import { kindOfStatus, retryAfterMs } from '../lib/http/status-kind.ts';
 import { excerptOf } from '../lib/text/excerpt.ts';
 import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { readLimited } from '../lib/http/response-text.ts';
@@ -59,12 +59,11 @@ export async function askForAnswer(
   }
   if (!response.ok && !isRedirect) {
     const excerpt = excerptOf(text, context.env.redactor);
+    const asked = retryAfterMs(response.headers.get('retry-after'), context.env.clock.now());
     throw new ConnectorError(
       kindOf(response.status),
       `the token endpoint ${where} answers ${response.status}: ${excerpt}`,
-      {
-        status: response.status,
-      },
+      { status: response.status, ...(asked === undefined ? {} : { retryAfterMs: asked }) },
     );
   }
   return { headers: response.headers, text, where };

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
 import type { Credential, CredentialProvider } from '../../kit/context.ts';
+import { ConnectorError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { HttpClient, type HttpClientOptions } from './client.ts';
 import { compileRules, responseRules } from './response-rules.ts';
@@ -95,10 +96,43 @@ describe('repeating', () => {
     expect(waits).toEqual([7000, 60_000]);
   });
 
+  it('waits as ever where a wait that the service asks for is over', async () => {
+    server.respond([
+      { status: 429, headers: { 'retry-after': '0' } },
+      { status: 429, headers: { 'retry-after': 'Sat, 31 Jan 2026 00:00:00 GMT' } },
+      { status: 429, headers: { 'retry-after': '-5' } },
+      { status: 200 },
+    ]);
+    await client({ retry: RETRY }).send(get());
+    expect(waits).toEqual([1000, 2000, 4000]);
+  });
+
+  it('repeats what failed because no login was given', async () => {
+    server.respond([{ status: 200 }]);
+    const busy = new ConnectorError('http_5xx', 'no token now', { retryAfterMs: 5000 });
+    const answers = [busy, busy, new ConnectorError('auth', 'no such user')];
+    const provider = (): CredentialProvider => ({
+      get: () => {
+        const failure = answers.shift();
+        return failure === undefined
+          ? Promise.resolve({ headers: {}, query: {} })
+          : Promise.reject(failure);
+      },
+      invalidate: () => {},
+    });
+    const asking = client({ retry: RETRY, provider: provider() }).send(get());
+    await expect(asking).rejects.toThrow('no such user');
+    expect(waits).toEqual([5000, 5000]);
+    answers.push(busy);
+    expect((await client({ retry: RETRY, provider: provider() }).send(get())).status).toBe(200);
+    expect(waits).toEqual([5000]);
+  });
+
   it('gives up at once when asked to wait for longer than an hour', async () => {
     server.respond([{ status: 429, headers: { 'retry-after': '86400' } }]);
     await expect(client({ retry: RETRY }).send(get())).rejects.toMatchObject({
       kind: 'rate_limited',
+      hint: expect.stringContaining('it asks to wait for 86400 s') as string,
     });
     expect(waits).toEqual([]);
   });

@@ -73,6 +73,8 @@ interface Exchange {
   readonly deadline: Deadline;
 }
 
+type Result<T> = { readonly value: T } | { readonly error: ConnectorError };
+
 export class HttpClient {
   readonly #options: HttpClientOptions;
   readonly #homes: ReadonlySet<string>;
@@ -138,19 +140,17 @@ export class HttpClient {
 
   async #repeat<T>(request: HttpRequest, read: (exchange: Exchange) => Promise<T>): Promise<T> {
     const { provider, signal, retry, env } = this.#options;
-    let credential = await provider.get(signal);
-    let renewed = false;
+    let refused: { readonly login: Credential; readonly error: ConnectorError } | undefined;
     for (let attempt = 0; ;) {
       signal.throwIfAborted();
-      const result = await this.#attempt(request, credential, read);
+      const login = await this.#login();
+      if ('value' in login && login.value === refused?.login) throw refused.error;
+      const result = 'value' in login ? await this.#attempt(request, login.value, read) : login;
       if ('value' in result) return result.value;
       const { error } = result;
-      if (!renewed && (credential.refusedBy ?? [401]).some((status) => status === error.status)) {
-        renewed = true;
-        provider.invalidate(credential);
-        const fresh = await provider.get(signal);
-        if (fresh === credential) throw error;
-        credential = fresh;
+      if ('value' in login && refused === undefined && isRefused(login.value, error)) {
+        refused = { login: login.value, error };
+        provider.invalidate(login.value);
         continue;
       }
       const waitMs = waitBeforeRetry(error, attempt, retry);
@@ -163,7 +163,17 @@ export class HttpClient {
         wait_ms: Math.round(waitMs),
       });
       await env.clock.sleep(waitMs, signal);
-      credential = await provider.get(signal);
+    }
+  }
+
+  /** A service that gives logins fails as others do. */
+  async #login(): Promise<Result<Credential>> {
+    const { provider, signal } = this.#options;
+    try {
+      return { value: await provider.get(signal) };
+    } catch (error) {
+      if (signal.aborted || !(error instanceof ConnectorError)) throw error;
+      return { error };
     }
   }
 
@@ -171,7 +181,7 @@ export class HttpClient {
     request: HttpRequest,
     credential: Credential,
     read: (exchange: Exchange) => Promise<T>,
-  ): Promise<{ readonly value: T } | { readonly error: ConnectorError }> {
+  ): Promise<Result<T>> {
     const deadline = new Deadline(this.#options.signal, this.#options.timeoutMs);
     const secretParams = Object.keys(credential.query);
     const first = withQuery(this.#addressOf(request, credential), request.query ?? []);
@@ -269,6 +279,10 @@ export class HttpClient {
     if (call.deadline.expired) return timeoutError(call.method, call.shownUrl, this.#options);
     return transportError(error, call.method, call.shownUrl);
   }
+}
+
+function isRefused({ refusedBy = [401] }: Credential, { status }: ConnectorError): boolean {
+  return refusedBy.some((one) => one === status);
 }
 
 /** An address may contain a password. */

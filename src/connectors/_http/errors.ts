@@ -1,4 +1,5 @@
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../../lib/errors.ts';
+import { LONGEST_ASKED_WAIT_MS } from '../../lib/time/backoff.ts';
 import { kindOfStatus } from '../../lib/http/status-kind.ts';
 
 export interface StatusFailure {
@@ -13,7 +14,8 @@ export interface StatusFailure {
 export function statusError(failure: StatusFailure): ConnectorError {
   const { status, retryAfterMs } = failure;
   const body = failure.excerpt === '' ? '' : `: ${failure.excerpt}`;
-  const hint = HINTS[status];
+  const isLong = retryAfterMs !== undefined && retryAfterMs > LONGEST_ASKED_WAIT_MS;
+  const hint = isLong ? laterHint(retryAfterMs) : HINTS[status];
   return new ConnectorError(
     kindOfStatus(status),
     `${failure.method} ${failure.url} answers ${status}${body}`,
@@ -23,6 +25,11 @@ export function statusError(failure: StatusFailure): ConnectorError {
       ...(hint === undefined ? {} : { hint }),
     },
   );
+}
+
+function laterHint(askedMs: number): string {
+  const asks = `it asks to wait for ${Math.round(askedMs / 1000)} s (\`Retry-After\`)`;
+  return `${asks}, and a run waits for an hour at most: run again then`;
 }
 
 const HINTS: Readonly<Record<number, string>> = {

@@ -21,7 +21,10 @@ it.each([
   ['3', 3000],
   [' 0.5 ', 500],
   ['Thu, 01 Jan 2026 00:00:05 GMT', 5000],
-  ['Wed, 31 Dec 2025 00:00:00 GMT', 0],
+  ['Wed, 31 Dec 2025 00:00:00 GMT', undefined],
+  ['0', undefined],
+  ['-5', undefined],
+  ['99999999999999999999', 1e23],
   ['soon', undefined],
   [null, undefined],
 ])('Retry-After of %j is a wait of %j ms', (value, waitMs) => {

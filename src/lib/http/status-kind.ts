@@ -13,12 +13,15 @@ export function kindOfStatus(status: number): ConnectorErrorKind {
 }
 
 /**
- * `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3); `undefined` when it cannot be read.
+ * `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3); `undefined` when it cannot be read, and
+ * when it is over: such an answer leaves the wait to who asks, whose attempts would be gone at once.
  */
 export function retryAfterMs(value: string | null, now: Date): number | undefined {
-  if (value === null) return undefined;
-  const trimmed = value.trim();
-  if (/^\d+(\.\d+)?$/.test(trimmed)) return Number(trimmed) * 1000;
-  const date = Date.parse(trimmed);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
+  const text = value?.trim() ?? '';
+  const ms = /^\d+(\.\d+)?$/.test(text)
+    ? Number(text) * 1000
+    : /[a-z]/i.test(text)
+      ? Date.parse(text) - now.getTime()
+      : NaN;
+  return ms > 0 ? ms : undefined;
 }
