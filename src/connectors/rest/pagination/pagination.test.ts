@@ -164,6 +164,49 @@ describe('pagination', () => {
     expect(server.requests).toHaveLength(2);
   });
 
+  it('goes on to the total the API tells where it gives fewer records than it is asked for', async () => {
+    const pagination = { type: 'Offset', limit: 100, total_path: '$.total' };
+    const answer = (total: number) => (request: SeenRequest) => ({
+      json: { items: slice(Number(request.query.get('offset'))), total },
+    });
+    server.respond(answer(7));
+    expect((await run({ ...base(), pagination })).records).toEqual(rows);
+    expect(server.requests).toHaveLength(3);
+    server.respond(answer(9));
+    const { records, env } = await run({ ...base(), pagination });
+    expect(records).toEqual(rows);
+    expect(env.lines.map(({ line }) => line).join()).toContain(
+      'fewer records came than the service says there are',
+    );
+  });
+
+  it('reads no page twice of an API that does not look at the offset', async () => {
+    server.respond([{ json: { items: slice(0), total: 7 } }]);
+    const pagination = { type: 'Offset', limit: 100, total_path: '$.total' };
+    expect((await run({ ...base(), pagination })).records).toEqual(slice(0));
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it('fails where a page that the API has named holds an error in the place of records', async () => {
+    const pagination = { type: 'Cursor', next_token_path: '$.next', param_name: 'c' };
+    const failed = { json: { error: 'try again later' } };
+    server.respond([{ json: { items: slice(0), next: 'a' } }, failed]);
+    await expect(run({ ...base(), pagination })).rejects.toMatchObject({
+      kind: 'data',
+      message: `the answer of ${server.url}/items?c=a has no records, and \`error\` in it is: "try again later"`,
+      hint: expect.stringContaining('retry_on_response') as string,
+    });
+    server.respond([{ json: { items: slice(0), next: 'a' } }, { json: { error: null } }]);
+    expect((await run({ ...base(), pagination })).records).toEqual(slice(0));
+    // Nobody has said that there is a first page.
+    server.respond([failed]);
+    const { records, env } = await run({ ...base(), pagination });
+    expect(records).toEqual([]);
+    expect(env.lines.map(({ line }) => line).join()).toContain(
+      'an answer has no records, and tells of an error',
+    );
+  });
+
   it('moves an offset in the body, counting rows of its own', async () => {
     server.respond((request: SeenRequest) => {
       const { from } = request.json() as { from: number };

@@ -26,6 +26,10 @@ export interface Pager {
   repeats?(answer: PageAnswer): boolean;
   /** A cursor for the newest known page, where the style has one. */
   cursor?(): JsonValue | undefined;
+  /** Whether each page but the first is one that the service itself has named. */
+  readonly isNamed?: boolean;
+  /** How many records the service says there are, where fewer came. */
+  shortOf?(): number | undefined;
 }
 
 /** `resume` is a cursor kept by an earlier run. */
@@ -96,6 +100,7 @@ function cursorPager(
   let held = resume;
   return {
     first: resume === undefined ? {} : place(resume),
+    isNamed: true,
     cursor: () => held,
     next({ body }) {
       const [token] = read(body);
@@ -112,6 +117,7 @@ function linkPager(find: (answer: PageAnswer) => JsonValue | undefined): Pager {
   const seen = new LastFew();
   return {
     first: {},
+    isNamed: true,
     next(answer) {
       const link = find(answer);
       if (typeof link !== 'string' || link === '') return undefined;
@@ -152,16 +158,23 @@ interface OffsetRules {
 function offsetPager(rules: OffsetRules): Pager {
   const total = rules.total === undefined ? undefined : compilePath(rules.total);
   const rows = rules.rows === undefined ? undefined : compilePath(rules.rows);
-  let offset = 0;
+  const isBefore = repeatsBefore();
+  let [offset, all] = [0, NaN];
+  let wasShort = false;
   return {
     first: rules.overlay(0),
+    // A service that does not look at the offset gives what it has again and again.
+    repeats: ({ bytes }) => isBefore(bytes) && wasShort,
+    shortOf: () => (offset < all ? all : undefined),
     next({ body, records }) {
       const count = rows === undefined ? records.length : countOf(rows(body));
-      if (count === 0 || (rules.stopWhenShort && count < rules.limit)) return undefined;
+      const told = Number(total?.(body)[0] ?? NaN);
       offset += count;
-      const all = total === undefined ? undefined : Number(total(body)[0] ?? NaN);
-      if (all !== undefined && offset >= all) return undefined;
-      return rules.overlay(offset);
+      if (!Number.isNaN(told)) all = told;
+      wasShort = count < rules.limit;
+      // Many services give fewer records than they are asked for.
+      const isLast = Number.isNaN(told) ? rules.stopWhenShort && wasShort : offset >= told;
+      return count === 0 || isLast ? undefined : rules.overlay(offset);
     },
   };
 }

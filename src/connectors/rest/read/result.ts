@@ -10,6 +10,7 @@ import { createPager, type PageAnswer } from '../pagination/pagination.ts';
 import { comparePositions } from '../../_http/positions.ts';
 import { overlaid, type BaseRequest, type Overlay } from '../request/request-parts.ts';
 import type { RestSetup } from '../request/setup.ts';
+import { noteFailure } from './told-failure.ts';
 import { tolerating } from './tolerate.ts';
 
 /** What a run collects over all its results. */
@@ -82,7 +83,8 @@ async function* readPages(
       page === 0 ? await tolerating(setup, () => client.send(wanted)) : await client.send(wanted);
     if (answer === undefined) return;
     const read = pageOf(answer, extract, wanted.method);
-    if (pager.repeats?.(read) === true) return;
+    if (pager.repeats?.(read) === true) break;
+    noteFailure(setup, read, { where: answer.shownUrl, isNamed: page > 0 && pager.isNamed });
     step = pager.next(read);
     if (step === undefined) notes.note(read.body);
     yield {
@@ -91,6 +93,9 @@ async function* readPages(
       cursor: config.persist_cursor ? pager.cursor?.() : undefined,
     };
   }
+  const total = pager.shortOf?.();
+  if (total === undefined) return;
+  context.env.log.warn('fewer records came than the service says there are', { total_path: total });
 }
 
 function pageOf(answer: HttpAnswer, extract: RestSetup['extract'], method: string): PageAnswer {
