@@ -33,6 +33,8 @@ export class WriteSession<L extends WriteLink> {
   readonly #signal: AbortSignal;
   #link: L | undefined;
   #last: Promise<unknown> = Promise.resolve();
+  /** Whether a transaction is asked for of which nothing was sent. */
+  #isBeginning = false;
   #isClosed = false;
 
   constructor(server: WriteServer<L>, signal: AbortSignal) {
@@ -69,7 +71,7 @@ export class WriteSession<L extends WriteLink> {
   /** The work is undone whatever comes of it. */
   rehearsal(doing: string, work: (link: L) => Promise<void>): Promise<void> {
     return this.run(doing, async (link) => {
-      await link.begin();
+      await this.#begin(link);
       try {
         await work(link);
       } finally {
@@ -84,8 +86,14 @@ export class WriteSession<L extends WriteLink> {
     this.#forget();
   }
 
-  async #once<T>(link: L, work: (link: L) => Promise<T>): Promise<T> {
+  async #begin(link: L): Promise<void> {
+    this.#isBeginning = true;
     await link.begin();
+    this.#isBeginning = false;
+  }
+
+  async #once<T>(link: L, work: (link: L) => Promise<T>): Promise<T> {
+    await this.#begin(link);
     try {
       const result = await work(link);
       await link.commit();
@@ -105,16 +113,24 @@ export class WriteSession<L extends WriteLink> {
     }
   }
 
+  /** What ended a connection while nothing was done with it is nobody's failure. */
   async #run<T>(doing: string, work: (link: L) => Promise<T>, signal: AbortSignal): Promise<T> {
-    signal.throwIfAborted();
-    requireOpen(this.#isClosed);
-    const link = (this.#link ??= await this.#server.open(signal));
-    try {
-      return await untilAborted(work(link), { signal, cancel: () => link.cancel() });
-    } catch (error) {
-      const isStopped = signal.aborted;
-      if (isStopped || link.isOver || this.#server.isBroken(error)) this.#forget();
-      throw isStopped && error === signal.reason ? error : this.#server.error(error, doing);
+    for (;;) {
+      signal.throwIfAborted();
+      requireOpen(this.#isClosed);
+      if (this.#link?.isOver === true) this.#forget();
+      const wasIdle = this.#link !== undefined;
+      const link = (this.#link ??= await this.#server.open(signal));
+      this.#isBeginning = false;
+      try {
+        return await untilAborted(work(link), { signal, cancel: () => link.cancel() });
+      } catch (error) {
+        const isStopped = signal.aborted;
+        const isLost = link.isOver || this.#server.isBroken(error);
+        if (isStopped || isLost) this.#forget();
+        if (!isStopped && isLost && wasIdle && this.#isBeginning) continue;
+        throw isStopped && error === signal.reason ? error : this.#server.error(error, doing);
+      }
     }
   }
 

@@ -31,6 +31,14 @@ async function query(sql: string): Promise<JsonObject[]> {
   return pages.flatMap((page) => page.records() as JsonObject[]);
 }
 
+/** All to this database but that which asks. */
+async function connections(): Promise<unknown[]> {
+  const rows = await query(
+    'SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()',
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** The shared suite writes names and types as the standard does. */
 function inMysql(sql: string): string {
   return sqlPieces(sql)
@@ -203,6 +211,23 @@ describe.skipIf(reason !== undefined)(`the mysql sink ${reason ?? ''}`, () => {
       { id: 1, mail: 'a', v: 1 },
       { id: 2, mail: 'c', v: 4 },
     ]);
+  });
+
+  test('a connection that the server closed while nothing was written is made again', async () => {
+    const name = table();
+    const config = configOf({ table_name: name, write_mode: 'append' });
+    const others = await connections();
+    const sink = await mysqlSink.open(config, testContext('/'));
+    try {
+      await sink.write(Page.ofRecords([{ id: 1 }]), { partial: false });
+      const mine = (await connections()).filter((id) => !others.includes(id));
+      expect(mine).toHaveLength(1);
+      await exec(`KILL ${mine.join()}`);
+      await sink.write(Page.ofRecords([{ id: 2 }]), { partial: false });
+    } finally {
+      await sink.close();
+    }
+    expect(await query(`SELECT id FROM ${name} ORDER BY id`)).toEqual([{ id: 1 }, { id: 2 }]);
   });
 
   test('a table with triggers is not overwritten', async () => {

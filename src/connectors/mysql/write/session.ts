@@ -28,6 +28,8 @@ export class WriteSession {
   readonly #signal: AbortSignal;
   #connection: Connection | undefined;
   #last: Promise<unknown> = Promise.resolve();
+  /** Whether a transaction is asked for of which nothing was sent. */
+  #isBeginning = false;
   #isClosed = false;
 
   constructor(
@@ -54,7 +56,9 @@ export class WriteSession {
   /** The same in a transaction. */
   transaction<T>(doing: string, work: (connection: Connection) => Promise<T>): Promise<T> {
     return this.run(doing, async (connection) => {
+      this.#isBeginning = true;
       await askMysql(connection, 'START TRANSACTION');
+      this.#isBeginning = false;
       try {
         const result = await work(connection);
         await askMysql(connection, 'COMMIT');
@@ -73,30 +77,45 @@ export class WriteSession {
     this.#forget();
   }
 
+  /** What ended a connection while nothing was done with it is nobody's failure. */
   async #run<T>(
     doing: string,
     work: (connection: Connection) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
-    signal.throwIfAborted();
-    requireOpen(this.#isClosed);
-    const connection = (this.#connection ??= await connectMysql({
+    for (;;) {
+      signal.throwIfAborted();
+      requireOpen(this.#isClosed);
+      const wasIdle = this.#connection !== undefined;
+      const connection = (this.#connection ??= await this.#open(signal));
+      this.#isBeginning = false;
+      using limit = new StatementLimit(signal, doing, this.#time);
+      try {
+        return await untilAborted(work(connection), {
+          signal: limit.signal,
+          cancel: () => killStatement(connection, this.#url),
+        });
+      } catch (error) {
+        const isStopped = limit.signal?.aborted === true;
+        const isLost = isBroken(error);
+        if (isStopped || isLost) this.#forget();
+        if (!isStopped && isLost && wasIdle && this.#isBeginning) continue;
+        throw isStopped && error === limit.signal.reason ? error : mysqlError(error, doing);
+      }
+    }
+  }
+
+  async #open(signal: AbortSignal): Promise<Connection> {
+    const connection = await connectMysql({
       url: this.#url,
       session: WRITING,
       signal,
       sendsFiles: true,
-    }));
-    using limit = new StatementLimit(signal, doing, this.#time);
-    try {
-      return await untilAborted(work(connection), {
-        signal: limit.signal,
-        cancel: () => killStatement(connection, this.#url),
-      });
-    } catch (error) {
-      const isStopped = limit.signal?.aborted === true;
-      if (isStopped || isBroken(error)) this.#forget();
-      throw isStopped && error === limit.signal.reason ? error : mysqlError(error, doing);
-    }
+    });
+    connection.on('error', () => {
+      if (this.#connection === connection) this.#forget();
+    });
+    return connection;
   }
 
   #forget(): void {
