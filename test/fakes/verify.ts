@@ -22,6 +22,8 @@ export async function verifyTree(
   tree: JsonObject,
   task: Partial<VerifyTask> = {},
   env: Env = testEnv(),
+  /** Called when the source is about to be read. */
+  { onRead = async () => {} }: { readonly onRead?: () => Promise<void> } = {},
 ): Promise<VerifyReport> {
   const plan = planOfTree(tree);
   const signal = new AbortController().signal;
@@ -33,9 +35,15 @@ export async function verifyTree(
     maxDifferences: undefined,
     ...task,
   };
+  const row = rowToVerify(plan, asked.row);
+  const { definition } = row.source;
+  const open: typeof definition.open = async (config, context) => {
+    await onRead();
+    return definition.open(config, context);
+  };
   return verifyRow({
     plan,
-    row: rowToVerify(plan, asked.row),
+    row: { ...row, source: { ...row.source, definition: { ...definition, open } } },
     parts,
     env,
     runId: 'run-1',

@@ -37,6 +37,8 @@ export interface StateLease {
   delete(key: string): Promise<void>;
   /** Throws when another run is known to have taken over. */
   assertHeld(): void;
+  /** Asks the store, and throws when another run has taken over. */
+  confirm(): Promise<void>;
   release(): Promise<void>;
 }
 
@@ -67,6 +69,7 @@ export async function takeLease(
     put: (key, value) => lease.put(key, value),
     delete: (key) => lease.delete(key),
     assertHeld: () => lease.assertHeld(),
+    confirm: () => lease.confirm(),
     release: async () => (await leave())?.release(),
   };
 }
@@ -136,7 +139,8 @@ class RenewedLease {
     this.#clock = clock;
     this.#isStrict = isStrict;
     this.#endsAt = endsAt;
-    this.#timer = setInterval(() => void this.#renew(), RENEW_MS).unref();
+    // A store that does not answer is noticed when a position is stored.
+    this.#timer = setInterval(() => void this.#renew().catch(() => {}), RENEW_MS).unref();
   }
 
   async put(key: string, value: JsonValue): Promise<void> {
@@ -167,6 +171,11 @@ class RenewedLease {
     if (this.#other !== undefined) this.#fail(this.#other);
   }
 
+  async confirm(): Promise<void> {
+    await this.#renew();
+    this.assertHeld();
+  }
+
   #fail(other: Lease): never {
     const by = other.token === '' ? 'another run' : nameOf(other);
     const message = `the state \`${this.#key}\` was taken over by ${by} while this run did not answer`;
@@ -180,12 +189,10 @@ class RenewedLease {
     await this.#state.release(this.#key, this.#request.token);
   }
 
-  /** A store that does not answer is noticed when a position is stored. */
   async #renew(): Promise<void> {
     const request = { ...this.#request, renews: true } as const;
     const endsAt = this.#clock.elapsedMs() + TTL_MS;
-    const lease = await this.#state.lease(this.#key, request).catch(() => undefined);
-    if (lease === undefined) return;
+    const lease = await this.#state.lease(this.#key, request);
     if (lease.token === this.#request.token) this.#endsAt = endsAt;
     else this.#other = lease;
   }

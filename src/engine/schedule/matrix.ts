@@ -196,10 +196,10 @@ class MatrixRun {
   /** The comparison of `verify.after_run`, once the row has closed everything. */
   #inspectionOf(row: PlannedRow): { inspect?: () => Promise<void> } {
     if (blockOf(row, verifyBlock)?.spec.after_run !== true) return {};
-    const { plan, parts, env, clock, zone, runId } = this.#options;
+    const { plan, parts, env, clock, zone, runId, fence } = this.#options;
     const { stop, kill } = this.#scheduler;
     const credentials = this.#credentials;
-    const settings = { plan, parts, env, clock, zone, runId, row, stop, kill, credentials };
+    const settings = { plan, parts, env, clock, zone, runId, fence, row, stop, kill, credentials };
     return {
       inspect: async () => (await import('../verify/after-run.ts')).verifyAfterRun(settings),
     };

@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { told, verifyTree } from '../../../test/fakes/verify.ts';
+import { testEnv } from '../../../test/fakes/env.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
+import type { StateStore } from '../../kit/state-store.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
+import { sqliteState } from '../../state/sqlite.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-repair-'));
 const database = await freshDatabase();
@@ -151,4 +154,80 @@ it('a key in other letters, which the table takes for the same, is not lost', as
     { id: 'Abc', v: 1 },
     { id: 'x', v: 2 },
   ]);
+});
+
+describe('beside a run of the row', () => {
+  const file = join(folder, 'beside.db');
+  const KEY = 'test::row-0';
+  const OTHER = { token: 'other', ttlMs: 60_000, holder: { run_id: 'other', host: 'elsewhere' } };
+  const database_url = `sqlite:${file}?mode=rwc`;
+  const path = join(folder, 'beside.jsonl');
+  const document = {
+    pipeline: {
+      source: { type: 'jsonl', config: { path } },
+      sink: {
+        type: 'sqlite',
+        config: {
+          database_url,
+          table_name: 't',
+          column_mapping: 'auto_map',
+          write_mode: 'upsert',
+          key: ['id'],
+        },
+      },
+      state: { type: 'sqlite', config: { database_url, table: 'state' } },
+    },
+  };
+  const data = (sql: string): unknown[] => {
+    using db = new DatabaseSync(file);
+    return db.prepare(sql).all();
+  };
+  writeFileSync(path, '{"id":1,"v":"old"}\n');
+  const held = async (work: (store: StateStore) => Promise<unknown>): Promise<void> => {
+    const config = { database_url, table: 'state' };
+    const store = await sqliteState.open(config, { env: testEnv() } as never);
+    await work(store);
+    await store.close();
+  };
+  const task = { repair: true, allowDelete: true };
+
+  beforeEach(() => {
+    rmSync(file, { force: true });
+    data('CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)');
+    data("INSERT INTO t VALUES (1, 'new'), (2, 'new')");
+  });
+
+  it('is refused, before anything is read', async () => {
+    await held((store) => store.lease(KEY, OTHER));
+    await expect(verifyTree(document, task)).rejects.toMatchObject({
+      code: 'state_held',
+      message: expect.stringContaining('a repair beside it could undo what it writes') as string,
+    });
+    expect(data('SELECT v FROM t')).toEqual([{ v: 'new' }, { v: 'new' }]);
+    // Whoever only looks is in nobody's way.
+    for (const only of [{ repair: false }, { repair: true, allowDelete: true, dryRun: true }])
+      expect((await verifyTree(document, only)).differences).toHaveLength(2);
+  });
+
+  it('writes nothing when one began while the repair did not answer', async () => {
+    const takenOver = async (): Promise<void> =>
+      held(async (store) => {
+        const { token } = await store.lease(KEY, OTHER);
+        await store.lease(KEY, { ...OTHER, instead: token });
+      });
+    await expect(
+      verifyTree(document, task, testEnv(), { onRead: takenOver }),
+    ).rejects.toMatchObject({ code: 'state_lease_lost' });
+    expect(data('SELECT v FROM t')).toEqual([{ v: 'new' }, { v: 'new' }]);
+  });
+
+  it('lets none begin until it is done', async () => {
+    const seen: unknown[] = [];
+    const onRead = (): Promise<void> =>
+      held(async (store) => seen.push((await store.lease(KEY, OTHER)).holder['run_id']));
+    await verifyTree(document, task, testEnv(), { onRead });
+    expect(seen).toEqual(['run-1']);
+    expect(data('SELECT v FROM t')).toEqual([{ v: 'old' }]);
+    await held(async (store) => expect((await store.lease(KEY, OTHER)).token).toBe('other'));
+  });
 });

@@ -24,14 +24,24 @@ import { moveInvocation } from '../row/move-invocation.ts';
 import { recordSource, stubPart } from '../stub-part.ts';
 import { storedValue } from '../../lib/sql/sqlite-values.ts';
 import type { Found } from './keyed-diff.ts';
+import { leaseForRepair, type RepairLease } from './repair-lease.ts';
 import type { VerifySettings } from './settings.ts';
 
 /** What a write of given records needs: they went through transforms and masking already. */
 const FOR_DELETES = [resilienceBlock] as const;
 const FOR_UPSERTS = [resilienceBlock, qualityBlock, contractBlock, schemaDriftBlock] as const;
 
+/** Before anything is read: throws where a repair is not possible, or not now. */
+export async function prepareRepair(
+  settings: VerifySettings,
+  closers: AsyncDisposableStack,
+): Promise<RepairLease | undefined> {
+  assertRepairable(settings);
+  return settings.task.dryRun ? undefined : leaseForRepair(settings, closers);
+}
+
 /** Throws `RefusedError` when the sink cannot replace single records. */
-export function assertRepairable({ row, writes, task }: VerifySettings): void {
+function assertRepairable({ row, writes, task }: VerifySettings): void {
   const needed: WriteMode[] = task.allowDelete ? ['upsert', 'delete'] : ['upsert'];
   const missing = needed.find((mode) => !writes.writeModes.includes(mode));
   if (missing === undefined) return;
@@ -51,7 +61,7 @@ export function assertRepairable({ row, writes, task }: VerifySettings): void {
 export async function repair(
   settings: VerifySettings,
   found: readonly Found[],
-  schemas: RepairSchemas,
+  { source, destination, lease }: RepairOptions,
 ): Promise<Pick<VerifyReport, 'repaired_upserts' | 'repaired_deletes'>> {
   const { task, row } = settings;
   const records = found.flatMap(({ record }) => (record === undefined ? [] : [record]));
@@ -63,8 +73,8 @@ export async function repair(
     metadataColumns: undefined,
   };
   const upserts = { ...rowFor(settings, 'upsert'), blocks: onlyBlocks(row, FOR_UPSERTS) };
-  const deleted = await write(settings, deletes, { records: extra, schema: schemas.destination });
-  const written = await write(settings, upserts, { records, schema: schemas.source });
+  const deleted = await write(settings, deletes, { records: extra, schema: destination, lease });
+  const written = await write(settings, upserts, { records, schema: source, lease });
   return { repaired_upserts: written, repaired_deletes: deleted };
 }
 
@@ -82,29 +92,40 @@ function deletable({ extraKey }: Found): JsonObject[] {
   return isNamed ? [extraKey] : [];
 }
 
-/** What is known of the fields of each side. */
-export interface RepairSchemas {
+export interface RepairOptions {
+  /** What is known of the fields of each side. */
   readonly source: RecordSchema | undefined;
   readonly destination: RecordSchema | undefined;
+  readonly lease: RepairLease | undefined;
+}
+
+interface Written {
+  readonly records: readonly JsonObject[];
+  readonly schema: RecordSchema | undefined;
+  readonly lease: RepairLease | undefined;
 }
 
 /** Gives how many records the sink took. */
 async function write(
   settings: VerifySettings,
   row: PlannedRow,
-  { records, schema }: { records: readonly JsonObject[]; schema: RecordSchema | undefined },
+  { records, schema, lease }: Written,
 ): Promise<number> {
   if (records.length === 0) return 0;
-  const { env, plan, runId, invocationId, credentials, tokens, kill, stop } = settings;
+  const { env, plan, runId, fence, invocationId, credentials, tokens, kill, stop } = settings;
   await using closers = new AsyncDisposableStack();
   const request: InvocationRequest = {
     env,
     plan,
     row: {
       ...row,
-      source: stubPart(row.source, recordSource(records, schema)),
+      source: stubPart(
+        row.source,
+        recordSource(records, schema, () => lease?.confirm()),
+      ),
     },
     runId,
+    fence,
     invocationId,
     credentials,
     tokens,

@@ -17,6 +17,7 @@ import {
 } from '../../blocks/verify/verification.ts';
 import type { VerifyTask } from '../../wire/verify.ts';
 import { SINGLE_ITERATION } from '../expand/iteration.ts';
+import type { ExecutionFence } from '../row/execution-fence.ts';
 
 export interface VerifyRowOptions {
   readonly plan: Plan;
@@ -24,6 +25,8 @@ export interface VerifyRowOptions {
   readonly parts: Parts;
   readonly env: Env;
   readonly runId: string;
+  /** Present where other servers may take the run over. */
+  readonly fence?: ExecutionFence | undefined;
   /** What `${now.*}` renders. */
   readonly clock: Date;
   /** Time zone of `${now.*}`; UTC when absent. */

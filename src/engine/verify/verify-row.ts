@@ -53,13 +53,17 @@ export function rowToVerify(plan: Plan, id: string | undefined): PlannedRow {
 }
 
 /**
- * Throws `RefusedError` (`bad_config`) when the row cannot be compared; differences are a result.
+ * Throws `RefusedError` (`bad_config`) when the row cannot be compared, and `RunError` when a run is in
+ * the way of its repair; differences are a result.
  */
 export async function verifyRow(options: VerifyRowOptions): Promise<VerifyReport> {
   const { env, row, plan, task } = options;
   const settings = verifySettingsOf(options);
   const from = env.clock.elapsedMs();
-  if (task.repair) (await import('./repair.ts')).assertRepairable(settings);
+  await using closers = new AsyncDisposableStack();
+  const lease = task.repair
+    ? await (await import('./repair.ts')).prepareRepair(settings, closers)
+    : undefined;
   const { compared, sides, heldBack } = await compareSides(settings);
   const repaired = task.repair
     ? await (
@@ -67,6 +71,7 @@ export async function verifyRow(options: VerifyRowOptions): Promise<VerifyReport
       ).repair(settings, compared.found, {
         source: sides.source.schema,
         destination: sides.destination.schema,
+        lease,
       })
     : {};
   countVerification(

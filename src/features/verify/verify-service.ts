@@ -22,8 +22,8 @@ export interface VerifyCall {
 }
 
 /**
- * Rejects with `ConfigError`, or `RefusedError`: 400 what cannot be compared, 429 too many at once,
- * 503 a store that does not answer.
+ * Rejects with `ConfigError`, or `RefusedError`: 400 what cannot be compared, 409 a repair beside a run
+ * of the row, 429 too many at once, 503 a store that does not answer.
  */
 export type Verify = (call: VerifyCall) => Promise<VerifyReport>;
 
