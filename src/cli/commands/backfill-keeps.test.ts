@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Registry, type Parts } from '../../kit/parts.ts';
 import { parts } from '../../parts.ts';
+import { fileState } from '../../state/file.ts';
+import { testEnv } from '../../../test/fakes/env.ts';
 import { runCommand, testWiring, type Done } from '../../../test/support/cli.ts';
 
 let cwd: string;
@@ -62,11 +65,13 @@ function document(
   );
 }
 
-async function headgate(...args: readonly string[]): Promise<Done> {
+const headgate = (...args: readonly string[]): Promise<Done> => headgateOf(parts, ...args);
+
+async function headgateOf(build: Parts, ...args: readonly string[]): Promise<Done> {
   let ids = 0;
   const run = (calls += 1);
   const over = { ids: { next: () => `run-${run}-${(ids += 1)}` } };
-  return runCommand(args, testWiring(parts), { cwd, over });
+  return runCommand(args, testWiring(build), { cwd, over });
 }
 let calls = 0;
 
@@ -146,5 +151,58 @@ describe('runs that can be undone', () => {
       { applied: false, blocked: true, conflicts: 2, later_runs: [] },
     ]);
     expect(rows('SELECT id, n FROM kept ORDER BY id')).toEqual(['1 2', '3 2']);
+  });
+});
+
+describe('what another backfill of the range remembers', () => {
+  /** Another process takes the range over when its second window is read, and ends it. */
+  async function goOnElsewhere(): Promise<void> {
+    const env = { ...testEnv(), cwd };
+    const store = await fileState.open({ path: 'state' }, { env } as never);
+    const [{ key } = { key: '' }] = (await store.entries('orders')).filter((entry) =>
+      entry.key.includes('__backfill__'),
+    );
+    const other = { token: 'other', ttlMs: 60_000, holder: { run_id: 'other', host: 'elsewhere' } };
+    const { token } = await store.lease(key, other);
+    await store.lease(key, { ...other, instead: token });
+    const units = { '20260101T000000Z': 'done', '20260102T000000Z': 'done' };
+    await store.put(key, { descriptor: 'of the other', units });
+    await store.release(key, 'other');
+    await store.close();
+  }
+
+  test('stays when this one was frozen until that one was done', async () => {
+    document({});
+    let reads = 0;
+    const sources = parts.sources.all.map((definition) => ({
+      ...definition,
+      open: async (...given: Parameters<typeof definition.open>) => {
+        if (definition.type === 'sqlite' && (reads += 1) === 2) await goOnElsewhere();
+        return definition.open(...given);
+      },
+    }));
+    const late = await headgateOf(
+      { ...parts, sources: new Registry(sources) },
+      'backfill',
+      'orders.json',
+      '--from',
+      '2026-01-01',
+      '--to',
+      '2026-01-04',
+      '--window',
+      '1d',
+    );
+    expect(late.code).toBe(2);
+    expect(late.err).toMatch(/20260102T000000Z.*failed.*was taken over by another run/);
+    // The third one is not begun.
+    expect(late.err).toMatch(/20260103T000000Z.*failed.*was taken over by another run/);
+    expect(reads).toBe(2);
+    const store = await fileState.open({ path: 'state' }, { env: { ...testEnv(), cwd } } as never);
+    const kept = (await store.entries('orders')).filter(({ key }) => key.includes('__backfill__'));
+    expect(await store.get(kept[0]?.key ?? '')).toEqual({
+      descriptor: 'of the other',
+      units: { '20260101T000000Z': 'done', '20260102T000000Z': 'done' },
+    });
+    await store.close();
   });
 });

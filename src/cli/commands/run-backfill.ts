@@ -4,7 +4,7 @@ import { blockOf } from '../../blocks/define-block.ts';
 import { availableParallelism } from 'node:os';
 import { bookmarkRangeOf, type BookmarkRange } from '../../features/backfill/bookmark-range.ts';
 import { isFailed, Marker } from '../../features/backfill/marker.ts';
-import { leaseRange } from '../../features/backfill/range-lease.ts';
+import { leaseRange, storeUnder } from '../../features/backfill/range-lease.ts';
 import { runUnits, type UnitResult } from '../../features/backfill/run-units.ts';
 import {
   StateKeys,
@@ -124,7 +124,11 @@ export async function backfill(
       env,
       pipeline: loaded.plan.name,
       units: prepared.units,
-      place: { store: state.store, key: prepared.keys.marker, descriptor: prepared.descriptor },
+      place: {
+        store: storeUnder(lease, state.store),
+        key: prepared.keys.marker,
+        descriptor: prepared.descriptor,
+      },
       lease,
       concurrency,
       again: options.resume ? 'resume' : options.restart ? 'restart' : 'refuse',

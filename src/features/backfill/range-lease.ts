@@ -3,7 +3,7 @@
  * the other remembers.
  */
 import { takeLease, type Leasing, type StateLease } from '../../engine/row/state-lease.ts';
-import type { StateStore } from '../../kit/state-store.ts';
+import type { StateStore, UnsharedStore } from '../../kit/state-store.ts';
 
 /** `undefined` where no other process can know of the backfill. */
 export async function leaseRange(
@@ -14,5 +14,19 @@ export async function leaseRange(
   if (store === undefined) return undefined;
   const conflict = (other: string): string =>
     `this range is being backfilled by ${other}: two at once would run the same units`;
-  return takeLease({ ...holder, conflict }, store, key);
+  return takeLease({ ...holder, conflict, isStrict: true }, store, key);
+}
+
+/**
+ * The store as whoever has the range may use it: a process that was frozen while another one went on with
+ * the backfill changes nothing of what that one remembers.
+ */
+export function storeUnder(lease: StateLease | undefined, store: UnsharedStore): UnsharedStore {
+  if (lease === undefined) return store;
+  return {
+    get: (key) => store.get(key),
+    put: (key, value) => lease.put(key, value),
+    delete: (key) => lease.delete(key),
+    close: () => store.close(),
+  };
 }

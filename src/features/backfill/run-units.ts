@@ -37,7 +37,7 @@ export interface BackfillRun {
   /** Where the marker is kept, and the bookmarks of the units. */
   readonly place: MarkerPlace & { readonly store: UnsharedStore };
   /** That of the range; absent where the backfill is known to this process alone. */
-  readonly lease?: Pick<StateLease, 'assertHeld'> | undefined;
+  readonly lease?: Pick<StateLease, 'confirm'> | undefined;
   readonly concurrency: number;
   /** What to do about units that an earlier backfill has begun. */
   readonly again: 'refuse' | 'resume' | 'restart';
@@ -98,7 +98,7 @@ async function runUnit(unit: UnitWork, marker: Marker, run: BackfillRun): Promis
   const from = clock.elapsedMs();
   const took = (): number => Math.round(clock.elapsedMs() - from);
   try {
-    run.lease?.assertHeld();
+    await run.lease?.confirm();
     const plan = unit.plan(marker.restarts);
     const reader = plan.rows.find(({ role }) => role !== 'child');
     if (marker.statusOf(unit.id) === undefined || (reader !== undefined && replaces(reader)))
