@@ -125,6 +125,16 @@ export interface RecordSchema {
    * exactly these fields.
    */
   readonly others?: boolean;
+  /**
+   * Names in the order of the source, also of fields of unknown types. Only where that of `fields` and
+   * of records does not tell it (`orderOf`).
+   */
+  readonly order?: readonly string[];
+}
+
+/** What a source tells that knows the names of its columns and not their types. */
+export function orderOf(names: readonly string[]): RecordSchema | undefined {
+  return names.some(isListedFirst) ? { fields: [], others: true, order: [...names] } : undefined;
 }
 
 /**
@@ -136,7 +146,8 @@ export function inSchemaOrder(
   schema: RecordSchema | undefined,
 ): readonly string[] {
   const all = new Set(names);
-  const known = (schema?.fields ?? []).map(({ name }) => name).filter((name) => all.has(name));
+  const told = schema?.order ?? schema?.fields.map(({ name }) => name) ?? [];
+  const known = told.filter((name) => all.has(name));
   const moved = new Set(known.filter(isListedFirst));
   const ordered = [...all].filter((name) => !moved.has(name));
   for (const name of moved) {
@@ -150,7 +161,7 @@ export function inSchemaOrder(
  * Whether a record lists the name before all others: JavaScript does so with those that may be the
  * index of an array (ECMAScript, OrdinaryOwnPropertyKeys).
  */
-export function isListedFirst(name: string): boolean {
+function isListedFirst(name: string): boolean {
   return /^(?:0|[1-9]\d{0,9})$/.test(name) && Number(name) < MOST_ITEMS;
 }
 
@@ -166,7 +177,8 @@ export function fieldOf(schema: RecordSchema | undefined, name: string): RecordF
 
 /** A schema that says nothing is the same as none. */
 export function knownSchema(schema: RecordSchema): RecordSchema | undefined {
-  return schema.fields.length === 0 && schema.others === true ? undefined : schema;
+  const { fields, others, order } = schema;
+  return fields.length === 0 && others === true && order === undefined ? undefined : schema;
 }
 
 /** Each field as `change` leaves it; fields for which it returns `undefined` are gone. */
@@ -176,6 +188,12 @@ export function mapFields(
 ): RecordSchema {
   const fields = schema.fields.map(change).filter((field) => field !== undefined);
   return { ...schema, fields };
+}
+
+/** All fields under other names, those of unknown types too. */
+export function withNames(schema: RecordSchema, nameOf: (name: string) => string): RecordSchema {
+  const renamed = mapFields(schema, (field) => ({ ...field, name: nameOf(field.name) }));
+  return schema.order === undefined ? renamed : { ...renamed, order: schema.order.map(nameOf) };
 }
 
 /** The schema with this field replaced, or added at the end. */
@@ -204,7 +222,8 @@ export function withTypes(
 
 /** Nothing is known of the listed fields any more, not even whether they occur. */
 export function forgetFields(schema: RecordSchema, names: readonly string[]): RecordSchema {
-  return { fields: schema.fields.filter(({ name }) => !names.includes(name)), others: true };
+  const fields = schema.fields.filter(({ name }) => !names.includes(name));
+  return { ...schema, fields, others: true };
 }
 
 /** A constant is written into a field of every record. */

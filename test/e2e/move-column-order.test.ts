@@ -99,37 +99,63 @@ async function headerOf(name: string): Promise<readonly string[]> {
   return header.split(',');
 }
 
-const years = (config: JsonObject = {}): JsonObject => ({
+const csv = (config: JsonObject = {}): JsonObject => ({
   type: 'csv',
   config: { path: inFolder('years.csv'), ...config },
 });
+const file = (name: string, config: JsonObject = {}): JsonObject => ({
+  type: 'file',
+  config: { path: inFolder(name), ...config },
+});
 const SET: Stages = [{ type: 'set', config: { values: { z: 1 } } }];
 const RENAME: Stages = [{ type: 'rename_field', config: { fields: { name: 'title' } } }];
+const CASES: Stages = [{ type: 'keys_case', config: { mode: 'screaming_snake' } }];
+const ORDER = ['id', '2024', 'name', '7', 'more'];
 
-test.each(Object.keys(SINKS))('as they stand in a CSV file, in %s', async (name) => {
+test.each(Object.keys(SINKS))('as they stand in a file, in %s', async (name) => {
   const { sink, columns } = SINKS[name]!;
-  const found: Record<string, readonly string[]> = {};
+  await move(csv(), file('years.xlsx', { format: 'xlsx' }));
   const ways = {
-    plain: [years(), []],
-    typed: [years({ columns: { name: 'utf8' } }), []],
-    flexible: [years({ flexible: true }), []],
-    inferred: [years({ infer_types: true }), []],
-    set: [years(), SET],
-    renamed: [years(), RENAME],
+    plain: [csv(), []],
+    typed: [csv({ columns: { name: 'utf8' } }), []],
+    flexible: [csv({ flexible: true }), []],
+    inferred: [csv({ infer_types: true }), []],
+    set: [csv(), SET],
+    renamed: [csv(), RENAME],
+    upper: [csv(), CASES],
+    file: [file('years.csv'), []],
+    sheet: [file('years.xlsx'), []],
+    'inferred sheet': [file('years.xlsx', { infer_types: true }), []],
+    'renamed sheet': [file('years.xlsx'), RENAME],
   } as const;
+  const found: Record<string, readonly string[]> = {};
   for (const [way, [source, stages]] of Object.entries(ways)) {
     await move(source, sink(), stages);
     found[way] = await columns();
   }
-  const order = ['id', '2024', 'name', '7', 'more'];
+  const renamed = ['id', '2024', 'title', '7', 'more'];
   expect(found).toEqual({
-    plain: order,
-    typed: order,
-    flexible: order,
-    inferred: order,
-    set: [...order, 'z'],
-    renamed: ['id', '2024', 'title', '7', 'more'],
+    plain: ORDER,
+    typed: ORDER,
+    flexible: ORDER,
+    inferred: ORDER,
+    set: [...ORDER, 'z'],
+    renamed,
+    upper: ['ID', '2024', 'NAME', '7', 'MORE'],
+    file: ORDER,
+    sheet: ORDER,
+    'inferred sheet': ORDER,
+    'renamed sheet': renamed,
   });
+});
+
+test('their order says nothing of types', async () => {
+  await move(csv({ infer_types: true }), SINKS['sqlite']!.sink());
+  const db = new DatabaseSync(inFolder('out.db'));
+  const [row] = db.prepare('SELECT typeof(id) AS id, typeof("2024") AS year FROM t').all();
+  db.exec('DROP TABLE t');
+  db.close();
+  expect(row).toEqual({ id: 'integer', year: 'integer' });
 });
 
 test.each(Object.keys(SINKS))(
@@ -137,7 +163,7 @@ test.each(Object.keys(SINKS))(
   async (name) => {
     const { sink, columns } = SINKS[name]!;
     const cast = [{ type: 'cast', config: { fields: { c: 'int' } } }];
-    await move({ type: 'csv', config: { path: inFolder('words.csv') } }, sink(), cast);
+    await move(csv({ path: inFolder('words.csv') }), sink(), cast);
     expect(await columns()).toEqual(['a', 'b', 'c', 'd']);
   },
 );

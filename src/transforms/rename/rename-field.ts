@@ -3,7 +3,7 @@ import { RecordError } from '../../lib/errors.ts';
 import { hasField, setField, type JsonObject } from '../../lib/text/json.ts';
 import { keepForm } from '../../lib/value-form.ts';
 import { finding, text } from '../../kit/schema.ts';
-import { mapFields } from '../../kit/record-schema.ts';
+import { withNames } from '../../kit/record-schema.ts';
 import { defineTransform } from '../../kit/transform.ts';
 import { mapping } from '../per-record.ts';
 import { renamedColumns } from './rename-tree.ts';
@@ -58,10 +58,7 @@ export const renameField = defineTransform<z.infer<typeof schema>>({
   reads: (config) => ({ kind: 'fields', names: renames(config.fields).map(([from]) => from) }),
   columns: (config) => ({ kind: 'rename', fields: Object.fromEntries(renames(config.fields)) }),
   schema: ({ fields: names }, input) =>
-    mapFields(input, (field) => ({
-      ...field,
-      name: Object.hasOwn(names, field.name) ? (names[field.name] as string) : field.name,
-    })),
+    withNames(input, (name) => (Object.hasOwn(names, name) ? (names[name] as string) : name)),
   worksOnColumns: () => true,
   compile(config) {
     const targets = new Map(renames(config.fields));

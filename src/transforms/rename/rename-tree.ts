@@ -66,17 +66,18 @@ export function renamingTree(
  * neither is known.
  */
 export function renamedSchema(
-  { fields, others }: RecordSchema,
+  { fields, others, order: before }: RecordSchema,
   rename: (key: string) => string,
   collisions: 'error' | 'last_wins',
 ): RecordSchema {
-  if (collisions === 'last_wins' && others === true) return UNKNOWN_SCHEMA;
+  const order = before === undefined ? {} : { order: before.map(rename) };
+  if (collisions === 'last_wins' && others === true) return { ...UNKNOWN_SCHEMA, ...order };
   const renamed = fields.map((field) => renamedField(field, rename));
   const isSingle = ({ name }: RecordField): boolean =>
     renamed.filter((field) => field.name === name).length === 1;
   const single = renamed.filter(isSingle);
-  if (single.length < renamed.length) return { fields: single, others: true };
-  return others === true ? { fields: single, others } : { fields: single };
+  const isOpen = others === true || single.length < renamed.length;
+  return { fields: single, ...(isOpen ? { others: true } : {}), ...order };
 }
 
 function renamedField(field: RecordField, rename: (key: string) => string): RecordField {

@@ -1,6 +1,5 @@
-import { isListedFirst, type RecordSchema } from '../../../kit/record-schema.ts';
+import { orderOf, type RecordSchema } from '../../../kit/record-schema.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import type { CsvShape } from './csv-page-maker.ts';
 
 /** Decides whether a row may have another number of cells than the header. */
 export interface WidthRule {
@@ -22,7 +21,8 @@ export class CsvColumns {
   readonly #known = new Set<string>();
   readonly #file: string;
   #schema: RecordSchema | undefined;
-  #tellsOrder = false;
+  /** How many columns there were when `#schema` was made. */
+  #told = 0;
   /** Cells in the first row. */
   #width = 0;
 
@@ -53,18 +53,13 @@ export class CsvColumns {
     return this.names.length > before;
   }
 
-  /**
-   * What pages say of their fields where a name is a whole number, such as `2024`, which a record
-   * lists before all others; otherwise records tell the columns and their order themselves.
-   */
-  schema({
-    flexible,
-    nullValues,
-  }: Pick<CsvShape, 'flexible' | 'nullValues'>): RecordSchema | undefined {
-    if (!this.#tellsOrder || this.#schema?.fields.length === this.names.length) return this.#schema;
-    const nullable = nullValues.length > 0;
-    const fields = this.names.map((name) => ({ name, type: { kind: 'utf8' } as const, nullable }));
-    return (this.#schema = { fields, ...(flexible ? { others: true } : {}) });
+  /** What pages tell of their fields: nothing where records tell the columns and their order. */
+  schema(): RecordSchema | undefined {
+    if (this.#told !== this.names.length) {
+      this.#schema = orderOf(this.names);
+      this.#told = this.names.length;
+    }
+    return this.#schema;
   }
 
   #append(name: string, line: number): void {
@@ -79,7 +74,6 @@ export class CsvColumns {
     }
     this.#known.add(name);
     if (name === '__proto__') this.plainNames = false;
-    if (isListedFirst(name)) this.#tellsOrder = true;
     this.labelSizes.push(
       Buffer.byteLength(JSON.stringify(name)) + (this.names.length === 0 ? 1 : 2),
     );

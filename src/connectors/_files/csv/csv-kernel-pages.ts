@@ -1,7 +1,6 @@
 import { ByteWriter } from '../../../kit/byte-writer.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { Page } from '../../../kit/page.ts';
-import type { RecordSchema } from '../../../kit/record-schema.ts';
 import { CellMarks } from '../../../kit/cell-marks.ts';
 import type { CsvColumns } from './csv-columns.ts';
 import { CsvLineKernel, type KernelStop } from '../../../fast/csv/csv-line-kernel.ts';
@@ -70,7 +69,7 @@ export class KernelPages implements PageMaker {
 
   #takeLines(): Page {
     const { bytes, release } = this.#out.take();
-    return Page.ofBlock(JSON_LINES, bytes, this.count, { release, schema: this.#schema() });
+    return Page.ofBlock(JSON_LINES, bytes, this.count, { release, schema: this.#columns.schema() });
   }
 
   #takeColumns(marks: CellMarks): Page {
@@ -82,16 +81,12 @@ export class KernelPages implements PageMaker {
     this.#marks.setWidth(this.#names.length);
     return Page.ofColumns(columns, {
       bytes,
-      schema: this.#schema(),
+      schema: this.#columns.schema(),
       release: () => {
         this.#spareMarks.push(marks);
         release();
       },
     });
-  }
-
-  #schema(): RecordSchema | undefined {
-    return this.#columns.schema(this.#options.shape);
   }
 
   #convert(stretch: Stretch, end: number, most: number): KernelStop {

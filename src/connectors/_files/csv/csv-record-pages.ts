@@ -74,7 +74,7 @@ export class RecordPages implements PageMaker {
 
   take(): Page {
     const rejected = this.#rejected?.take() ?? {};
-    const schema = this.#columns.schema(this.#options.shape);
+    const schema = this.#columns.schema();
     const page = Page.ofRecords(this.#records, { bytes: this.#bytes, schema, ...rejected });
     this.#records = [];
     this.#bytes = 0;

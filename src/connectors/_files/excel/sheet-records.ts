@@ -1,5 +1,6 @@
 import { ConnectorError } from '../../../lib/errors.ts';
 import { jsonText, setField, type JsonObject } from '../../../lib/text/json.ts';
+import { orderOf, type RecordSchema } from '../../../kit/record-schema.ts';
 import type { Log } from '../../../lib/log.ts';
 import { sheetRows, type SheetRow } from './sheet-rows.ts';
 import { Workbook } from './workbook.ts';
@@ -20,6 +21,14 @@ export interface SheetOptions {
  * dates are ISO 8601 text.
  */
 export function sheetRecords(bytes: Uint8Array, options: SheetOptions): JsonObject[] {
+  return readSheet(bytes, options).records;
+}
+
+/** The records, and what is known of their fields. */
+export function readSheet(
+  bytes: Uint8Array,
+  options: SheetOptions,
+): { readonly records: JsonObject[]; readonly schema: RecordSchema | undefined } {
   const { headerRow, name } = options;
   const workbook = new Workbook(bytes, name);
   const { rows, uncomputed } = sheetRows(workbook, partOf(workbook, options), name);
@@ -36,7 +45,7 @@ export function sheetRecords(bytes: Uint8Array, options: SheetOptions): JsonObje
     .sort(([one], [other]) => one - other)
     .map(([, cells]) => cells);
   const names = columnNames(header ?? new Map(), below, options);
-  return below.map((cells) => recordOf(cells, names));
+  return { records: below.map((cells) => recordOf(cells, names)), schema: orderOf(names) };
 }
 
 function partOf(workbook: Workbook, { sheet, name, log }: SheetOptions): string {

@@ -18,7 +18,7 @@ import { avroRecords } from '../avro/avro-records.ts';
 import { requireSame, type FileColumns } from '../parquet/parquet-schemas.ts';
 import type { FileReading } from './reading-blocks.ts';
 import type { Input } from './input.ts';
-import { sheetChoice, sheetRecords } from '../excel/sheet-records.ts';
+import { readSheet, sheetChoice } from '../excel/sheet-records.ts';
 import { xmlRecords } from '../xml/xml-records.ts';
 import { tellMisnamedEncoding, xmlText } from '../../../lib/xml/xml-text.ts';
 
@@ -114,19 +114,19 @@ async function* lineBatches(
   doubts.end();
 }
 
-async function* wholeFile(
-  input: Input,
-  { config, context }: Reading,
-): AsyncGenerator<readonly JsonValue[]> {
+async function* wholeFile(input: Input, reading: Reading): AsyncGenerator<readonly JsonValue[]> {
+  const { config, context } = reading;
   const { name } = input;
   if (input.format === 'xlsx') {
     const { sheet, header_row: headerRow } = config.excel;
-    yield sheetRecords(await wholeOf(input.blocks(), name), {
+    const { records, schema } = readSheet(await wholeOf(input.blocks(), name), {
       sheet: sheetChoice(sheet),
       headerRow,
       name,
       log: context.env.log,
     });
+    reading.fields ??= schema;
+    yield records;
     return;
   }
   if (input.format === 'xml') {

@@ -112,7 +112,7 @@ function isRejecting({ config, request }: ReadInputs): boolean {
 
 /** Files of several formats have no schema in common. */
 async function* withFields(read: AsyncIterable<Page>, reading: Reading): AsyncGenerator<Page> {
-  for await (const page of read) yield page.withSchema(reading.fields);
+  for await (const page of read) yield page.withSchema(reading.fields ?? page.schema);
 }
 
 async function* counted(read: AsyncIterable<Page>, reading: Reading): AsyncGenerator<Page> {

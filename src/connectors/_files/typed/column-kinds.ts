@@ -3,11 +3,12 @@ import { columnTypeIn, isExactDouble } from '../../../kit/column-type.ts';
 import { isLiteral, plainJson } from '../../../lib/text/json-literal.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import type {
-  NativeType,
-  RecordField,
-  RecordSchema,
-  RecordType,
+import {
+  inSchemaOrder,
+  type NativeType,
+  type RecordField,
+  type RecordSchema,
+  type RecordType,
 } from '../../../kit/record-schema.ts';
 import { typeText } from '../../../kit/type-text.ts';
 
@@ -112,7 +113,8 @@ export class ColumnLearner {
       if (this.#declared.size > 0) insertNew(order, record, columns);
       mergeFields(columns, record, this.#declared);
     }
-    this.#columns = this.#declared.size === 0 ? columns : inOrder(columns, order);
+    const names = this.#declared.size === 0 ? columns.keys() : order;
+    this.#columns = inOrder(columns, inSchemaOrder(names, this.#schema));
   }
 
   /**
