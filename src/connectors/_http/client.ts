@@ -62,6 +62,8 @@ export interface HttpClientOptions extends AnswerTime {
   readonly rules?: readonly ResponseRule[];
   /** Which answers besides those of 2xx are read like them. */
   readonly accepts?: (response: Response) => boolean;
+  /** Whether what is sent matters, and not only what comes back. */
+  readonly keepsBody?: boolean;
   /** Used instead of `env.fetch`, for client certificates. */
   readonly fetch?: typeof fetch | undefined;
 }
@@ -192,6 +194,7 @@ export class HttpClient {
           isTrusted(target, this.#homes, this.#trustedHosts) ||
           target.origin === URL.parse(credential.baseUrl ?? '')?.origin,
         credential,
+        keepsBody: this.#options.keepsBody,
         show: (target) => safeUrl(target, secretParams),
         send: (target, init) =>
           (this.#options.fetch ?? this.#options.env.fetch)(target, {

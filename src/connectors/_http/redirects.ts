@@ -16,6 +16,8 @@ export interface RedirectRules {
   /** Whether credentials may be sent to this address. */
   isTrusted(target: URL): boolean;
   readonly credential: Credential;
+  /** Whether a request that would go on without its body fails instead. */
+  readonly keepsBody?: boolean | undefined;
   /** The address as a message may show it. */
   show(url: string): string;
   send(url: string, init: RequestInit): Promise<Response>;
@@ -116,6 +118,13 @@ function redirected(
   const becomesGet =
     (status === 303 && hop.method !== 'HEAD') ||
     ((status === 301 || status === 302) && hop.method === 'POST');
+  // With 303 the server says that it has taken the body.
+  if (becomesGet && status !== 303 && hop.body !== undefined && rules.keepsBody === true)
+    throw new ConnectorError(
+      'refused',
+      `${hop.method} ${rules.show(hop.url)} was redirected to ${rules.show(target.href)}, where it would arrive without its body`,
+      { hint: 'use the final address; where that is a page to log in, check `auth`' },
+    );
   if (becomesGet) {
     const { 'content-type': _type, ...headers } = hop.headers;
     return { url: target.href, method: 'GET', headers, body: undefined };

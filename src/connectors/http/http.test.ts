@@ -53,6 +53,23 @@ async function writeIn(
 const numbers = (count: number): JsonObject[] =>
   Array.from({ length: count }, (_, index) => ({ n: index }));
 
+it.each([301, 302, 303, 307])(
+  'takes nothing for written that a redirect of %d brings nowhere',
+  async (status) => {
+    server.respond(({ method, path, body }) => {
+      if (path === '/in') return { status, headers: { location: '/login' } };
+      return method === 'POST' && body === '' ? { status: 400 } : { body: 'welcome' };
+    });
+    const result = write({}, [{ n: 1 }], false);
+    if (status > 302) return expect(await result).toMatchObject({ written: 1 });
+    await expect(result).rejects.toMatchObject({
+      kind: 'refused',
+      message: `POST ${server.url}/in was redirected to ${server.url}/login, where it would arrive without its body`,
+    });
+    expect(server.requests).toHaveLength(1);
+  },
+);
+
 describe('one record a request', () => {
   it('tries every record and tells which were refused', async () => {
     server.respond((request) => ({

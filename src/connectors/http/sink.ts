@@ -101,6 +101,7 @@ export function httpSinkClient(
     timeoutMs: config.timeout * 1000,
     timeoutField: 'timeout',
     retry: retryOf(config, context),
+    keepsBody: true,
     fetch: connections.fetch,
   });
 }

@@ -198,6 +198,10 @@ describe('pagination', () => {
     });
     server.respond([{ json: { items: slice(0), next: 'a' } }, { json: { error: null } }]);
     expect((await run({ ...base(), pagination })).records).toEqual(slice(0));
+    server.respond([{ json: { items: slice(0), next: 'a' } }, { status: 200 }]);
+    expect(
+      (await run({ ...base(), pagination })).env.lines.map(({ line }) => line).join(),
+    ).toContain('a page that the service has named is empty');
     // Nobody has said that there is a first page.
     server.respond([failed]);
     const { records, env } = await run({ ...base(), pagination });

@@ -23,13 +23,15 @@ export function noteFailure(
   { body, records }: PageAnswer,
   { where, isNamed }: Place,
 ): void {
+  const { env } = context;
+  if (isNamed === true && body === null)
+    env.log.warn('a page that the service has named is empty', { page: where });
   if (records.length > 0 || !isObject(body)) return;
   if (config.records_path === undefined && config.records_multi === undefined) return;
   const key = Object.keys(body).find(
     (name) => KEYS.includes(name.toLowerCase()) && saysSomething(body[name]),
   );
   if (key === undefined) return;
-  const { env } = context;
   const said = excerptOf(stringifyJson(body[key] ?? null), env.redactor);
   const hint =
     'a rule of `retry_on_response` with `match_success: true` repeats the request after such answers';
