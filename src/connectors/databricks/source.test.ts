@@ -277,6 +277,19 @@ describe('a result', () => {
     await expect(failure).rejects.not.toThrow(SIGNATURE);
   });
 
+  it('behind a link for which there is no other one is not asked for many times over', async () => {
+    const server = databricks.server();
+    server.oldLinks = 99;
+    let asked = 0;
+    server.fault = ({ path }) => {
+      if (!path.endsWith('/chunks/0')) return undefined;
+      asked += 1;
+      return { status: 500, json: {} };
+    };
+    await expect(read(MANY, { external_links: true })).rejects.toMatchObject({ status: 500 });
+    expect(asked).toBe(6);
+  });
+
   it('of which rows are missing is not taken for a whole one', async () => {
     const server = databricks.server();
     const real = await read(MANY);

@@ -5,6 +5,7 @@
 import type { PartContext, RetryPolicy } from '../../../kit/context.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { isObject, jsonText, type JsonObject } from '../../../lib/text/json.ts';
+import { isSpent } from '../../../lib/spent-attempts.ts';
 import { untilAborted } from '../../../lib/until-aborted.ts';
 import { jsonBody } from '../../_http/body.ts';
 import {
@@ -339,6 +340,8 @@ export class Link {
         return await work();
       } catch (error) {
         if (signal.aborted || !(error instanceof ConnectorError) || !isHarmless(error)) throw error;
+        // What was repeated inside of this, and in vain.
+        if (isSpent(error)) throw error;
         const waitMs = waitBeforeRetry(error, attempt, this.#polling.retry);
         if (waitMs === undefined) throw error;
         env.log.info('a request failed and is repeated', {
