@@ -204,6 +204,16 @@ describe('what the server refuses', () => {
       });
   });
 
+  it('in the place of a page that the one before has named ends the run', async () => {
+    const errors = [{ message: 'try again' }];
+    const data = { list: null };
+    server.respond([page(0, { hasNextPage: true, endCursor: 'a' }), { json: { data, errors } }]);
+    await expect(run({ pagination: {} })).rejects.toMatchObject({
+      kind: 'data',
+      message: `${server.url}/graphql gives a page without records: try again`,
+    });
+  });
+
   it('in part is read, with one warning', async () => {
     const errors = [{ message: 'no stock' }];
     const info = { hasNextPage: true, endCursor: 'a' };

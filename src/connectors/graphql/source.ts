@@ -84,8 +84,11 @@ class GraphqlReader {
     const pager = createPager(config, own, context.env.log);
     let request: PageRequest | undefined = pager.first;
     for (let page = 1; request !== undefined; page += 1) {
-      const body = await this.#ask(request);
+      const { body, ...told } = await this.#ask(request);
       const records = read(body);
+      // The page before has said that there is this one.
+      if (page > 1 && config.pagination?.type === 'Cursor' && records.length === 0)
+        refuseFailed(told);
       request = pager.next(body, records.length);
       const isCut = page >= most && request !== undefined;
       yield { records, isCut };
@@ -95,7 +98,7 @@ class GraphqlReader {
     }
   }
 
-  async #ask({ query, variables }: PageRequest): Promise<JsonValue> {
+  async #ask({ query, variables }: PageRequest): Promise<Body> {
     const { config, client } = this.#setup;
     const answer = await client.send({
       method: 'POST',
@@ -119,7 +122,7 @@ class GraphqlReader {
         },
       );
     if (errors.length > 0) this.#warnOfErrors(errors);
-    return body;
+    return { body, errors, where: answer.shownUrl };
   }
 
   /** Fields that failed are null in the records, and the server says why. */
@@ -132,6 +135,19 @@ class GraphqlReader {
       errors: messagesIn(errors),
     });
   }
+}
+
+interface Body {
+  readonly body: JsonValue;
+  readonly errors: readonly JsonValue[];
+  readonly where: string;
+}
+
+function refuseFailed({ errors, where }: Omit<Body, 'body'>): void {
+  if (errors.length === 0) return;
+  throw new ConnectorError('data', `${where} gives a page without records: ${messagesIn(errors)}`, {
+    hint: 'a rule of `retry_on_response` with `match_success: true` repeats the request after such answers',
+  });
 }
 
 async function* recordsOf(answers: AsyncIterable<Answer>): AsyncGenerator<readonly JsonValue[]> {
