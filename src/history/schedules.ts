@@ -26,6 +26,8 @@ export interface ScheduledRunRecord {
   readonly status: 'queued' | 'completed' | 'failed' | 'cancelled';
   readonly finished_at: string | null;
   readonly error: string | null;
+  /** Somebody asked for it: it does not count. */
+  readonly is_manual?: true;
 }
 
 export interface ScheduleStore {

@@ -46,6 +46,8 @@ export interface Progress {
 
 export interface ActiveRun {
   readonly tick: Date;
+  /** Somebody asked for it: it does not count. */
+  readonly isManual: boolean;
   readonly outcome: () => Promise<RunOutcome>;
 }
 
@@ -226,14 +228,12 @@ export class Scheduler {
     this.#isPaused = isPaused;
   }
 
-  #goOnWith({ tick, outcome }: ActiveRun): void {
-    this.#start(tick, {
-      ...this.#job,
-      run: (_tick, _signals, onAccepted) => {
-        onAccepted();
-        return outcome();
-      },
-    });
+  #goOnWith({ tick, isManual, outcome }: ActiveRun): void {
+    const run: Job['run'] = (_tick, _signals, onAccepted) => {
+      onAccepted();
+      return outcome();
+    };
+    this.#start(tick, { ...this.#job, run }, isManual);
   }
 
   #isOver(): boolean {

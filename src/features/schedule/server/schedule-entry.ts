@@ -66,8 +66,8 @@ export class ScheduleEntry {
     this.#paused = stored?.paused ?? null;
     this.#lastRun = stored?.last_run ?? null;
     this.#ended = stored?.ended ?? null;
-    if (stored !== undefined && stored.cron !== cronOf(document)) this.#ended = null;
-    this.#begin(stored === undefined ? undefined : progressOf(stored, cronOf(document)));
+    if (stored !== undefined && this.#beginsAnew(stored.cron)) this.#beginAnew();
+    else this.#begin(stored === undefined ? undefined : progressOf(stored, cronOf(document)));
   }
 
   /** The document as it is now; what was there before it goes on where it can. */
@@ -82,8 +82,10 @@ export class ScheduleEntry {
       this.#scheduler = undefined;
       return;
     }
-    const isOther = cronOf(before) !== cronOf(document);
-    if (this.#ended !== null && isOther) this.#ended = null;
+    if (before.read !== undefined && this.#beginsAnew(cronOf(before))) {
+      this.#beginAnew();
+      return;
+    }
     if (this.#ended !== null) return;
     const { read } = document;
     if (this.#scheduler === undefined)
@@ -137,12 +139,19 @@ export class ScheduleEntry {
   }
 
   #goOn(): void {
-    if (this.#ended === null) {
-      this.#scheduler?.resume();
-      return;
-    }
+    if (this.#ended === null) this.#scheduler?.resume();
+    else this.#beginAnew();
+  }
+
+  /** One that has ended begins again where its times are other ones than those that it had then. */
+  #beginsAnew(cronBefore: string): boolean {
+    const { read } = this.#document;
+    return this.#ended !== null && read !== undefined && cronBefore !== cronOf(this.#document);
+  }
+
+  #beginAnew(): void {
     this.#ended = null;
-    this.#begin(ANEW);
+    this.#begin({ ...ANEW, isPaused: this.#paused !== null });
   }
 
   /** Rejects with `RefusedError` while a run of it is active. */
@@ -154,7 +163,7 @@ export class ScheduleEntry {
       try {
         const receipt = await this.#submit(tick, caller, true);
         submitted.resolve(receipt);
-        return await this.#followed(receipt.run_id, tick, onAccepted);
+        return await this.#followed(started(receipt, tick, true), onAccepted);
       } catch (error) {
         submitted.reject(error);
         throw error;
@@ -190,7 +199,7 @@ export class ScheduleEntry {
       next_run: this.#ended === null ? (this.#scheduler?.next?.toISOString() ?? null) : null,
       running: this.#scheduler?.isRunning ?? false,
       waiting: progress?.waiting?.toISOString() ?? null,
-      last_run: this.#lastRun,
+      last_run: shownRun(this.#lastRun),
       successes: progress?.successes ?? this.#stored?.successes ?? 0,
       consecutive_failures: progress?.failures ?? this.#stored?.failures ?? 0,
       paused: this.#paused,
@@ -241,10 +250,9 @@ export class ScheduleEntry {
   /** The run that the server before this one had started. */
   #active(signal: AbortSignal) {
     const last = this.#lastRun;
-    if (last?.run_id == null || last.status !== 'queued') return undefined;
-    const { run_id, tick } = last;
-    const outcome = () => this.#outcome(run_id, new Date(tick), signal);
-    return { tick: new Date(tick), outcome };
+    if (last === null || last.status !== 'queued') return undefined;
+    const { tick, is_manual: isManual = false } = last;
+    return { tick: new Date(tick), isManual, outcome: () => this.#outcome(last, signal) };
   }
 
   #job({ pipeline, spec, cooldowns }: UsableSchedule): Job {
@@ -274,7 +282,7 @@ export class ScheduleEntry {
       this.#noteRefused(tick, error);
       throw error;
     });
-    if (submitted !== undefined) return this.#followed(submitted.run_id, tick, onAccepted);
+    if (submitted !== undefined) return this.#followed(started(submitted, tick, false), onAccepted);
     const at = tick.toISOString();
     this.#env.log.at('headgate::schedule').info('a tick was submitted before', { tick: at });
     const finished_at = this.#env.clock.now().toISOString();
@@ -291,17 +299,17 @@ export class ScheduleEntry {
     return this.#whileOpen(this.#services.submit(this.#document, { tick, caller, isManual }));
   }
 
-  #followed(runId: string, tick: Date, onAccepted: () => void): Promise<RunOutcome> {
-    const at = tick.toISOString();
-    this.#lastRun = { run_id: runId, tick: at, status: 'queued', finished_at: null, error: null };
+  #followed(run: ScheduledRunRecord, onAccepted: () => void): Promise<RunOutcome> {
+    this.#lastRun = run;
     onAccepted();
-    return this.#outcome(runId, tick, this.#stop.signal);
+    return this.#outcome(run, this.#stop.signal);
   }
 
-  async #outcome(runId: string, tick: Date, signal: AbortSignal): Promise<RunOutcome> {
-    const end = await this.#whileOpen(this.#services.ended(runId, signal));
+  async #outcome(run: ScheduledRunRecord, signal: AbortSignal): Promise<RunOutcome> {
+    assert(run.run_id !== null, 'a run that is followed was submitted');
+    const end = await this.#whileOpen(this.#services.ended(run.run_id, signal));
     const { status, finished_at, error } = end;
-    this.#lastRun = { run_id: runId, tick: tick.toISOString(), status, finished_at, error };
+    this.#lastRun = { ...run, status, finished_at, error };
     return outcomeOfEnd(end, this.#document.read?.pipeline ?? this.name);
   }
 
@@ -391,6 +399,23 @@ export class ScheduleEntry {
       this.#decisions.stored = made;
     }
   }
+}
+
+function started({ run_id }: SubmissionReceipt, tick: Date, isManual: boolean): ScheduledRunRecord {
+  return {
+    run_id,
+    tick: tick.toISOString(),
+    status: 'queued',
+    finished_at: null,
+    error: null,
+    ...(isManual ? { is_manual: true } : {}),
+  };
+}
+
+function shownRun(run: ScheduledRunRecord | null): ScheduleView['last_run'] {
+  if (run === null) return null;
+  const { is_manual: _, ...shown } = run;
+  return shown;
 }
 
 const NO_SIGNALS = { stop: new AbortController().signal, kill: new AbortController().signal };

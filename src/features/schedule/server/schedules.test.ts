@@ -346,6 +346,69 @@ test('after too many failures it ends, says so, and begins again when it is resu
   expect(next.schedules.get('orders')).toMatchObject({ state: 'active', consecutive_failures: 0 });
 });
 
+test.each(['the folder is read again', 'the server starts again'])(
+  'one that has ended begins again with other times, and counts from there: %s',
+  async (how) => {
+    const made = stage();
+    await made.schedules.begin([document({ max_runs: 2 })]);
+    for (const run of ['run-1', 'run-2']) {
+      await made.clock.pass(MINUTE);
+      made.end(run);
+    }
+    await made.clock.pass(0);
+    expect(made.schedules.get('orders')).toMatchObject({ state: 'ended', successes: 2 });
+    const changed = document({ cron: '*/5 * * * *', max_runs: 2 });
+    let now = made;
+    if (how === 'the server starts again') {
+      made.schedules.close();
+      now = stage(made);
+      await now.schedules.begin([changed]);
+    } else made.schedules.setFolder([changed]);
+    expect(now.schedules.get('orders')).toMatchObject({
+      state: 'active',
+      next_run: '2026-01-31T12:05:00.000Z',
+      successes: 0,
+      reason: null,
+    });
+    await now.clock.pass(3 * MINUTE);
+    now.end('run-3');
+    await now.clock.pass(5 * MINUTE);
+    expect(now.ticks()).toEqual(['12:01:00', '12:02:00', '12:05:00', '12:10:00']);
+  },
+);
+
+test('one that has ended and is paused stays paused with other times', async () => {
+  const made = stage();
+  await made.schedules.begin([document({ max_runs: 1 })]);
+  await made.clock.pass(MINUTE);
+  made.end('run-1');
+  await made.clock.pass(0);
+  await made.schedules.pause('orders', CALLER);
+  made.schedules.setFolder([document({ cron: '*/5 * * * *', max_runs: 1 })]);
+  expect(made.schedules.get('orders')).toMatchObject({ state: 'paused', next_run: null });
+  await made.clock.pass(5 * MINUTE);
+  expect(made.ticks()).toEqual(['12:01:00']);
+});
+
+test('a run that was asked for does not count for the next server either', async () => {
+  const made = stage();
+  const once = document({ cron: '0 0 1 1 *', max_runs: 1, on_failure: 'stop' });
+  await made.schedules.begin([once]);
+  await made.schedules.runNow('orders', CALLER);
+  await made.clock.pass(0);
+  made.schedules.close();
+  made.end('run-1', { status: 'failed', error: 'the server is gone' });
+  const next = stage(made);
+  await next.schedules.begin([once]);
+  await next.clock.pass(0);
+  expect(next.schedules.get('orders')).toMatchObject({
+    state: 'active',
+    running: false,
+    consecutive_failures: 0,
+    last_run: { run_id: 'run-1', status: 'failed' },
+  });
+});
+
 test('it runs now when nothing of it runs; such a run does not count', async () => {
   const made = stage();
   await made.schedules.begin([document({ cron: '0 0 1 1 *', max_runs: 1 })]);
