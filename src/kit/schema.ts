@@ -7,6 +7,7 @@ import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonValue } from '../lib/text/json.ts';
 import { suggestion } from '../lib/text/nearest.ts';
 import { joinPath } from '../lib/text/text-path.ts';
+import { describeValue } from './described-value.ts';
 import { alternatives, jsonSchemaOf, shapesAt, type JsonSchema } from './json-schema.ts';
 
 /** The only metadata keys a field may carry. */
@@ -207,6 +208,7 @@ function translate(issue: RawIssue, place: Place): Issue[] {
   ];
   const here = { path: joinPath(place.base, ...steps) };
   const found = valueAt(place.value, steps);
+  const described = (): string => describeValue(found, { shape: place.shape, steps });
   switch (issue.code) {
     case 'unrecognized_keys':
       return unknownKeys(issue.keys ?? [], steps, place);
@@ -224,19 +226,19 @@ function translate(issue: RawIssue, place: Place): Issue[] {
       return [
         {
           code: 'wrong_type',
-          message: `expected ${typeName(issue.expected)}, got ${describe(found)}`,
+          message: `expected ${typeName(issue.expected)}, got ${described()}`,
           ...here,
         },
       ];
     case 'invalid_value':
-      return [notOneOf(found, issue.values ?? [], steps, here.path)];
+      return [notOneOf(issue.values ?? [], steps, place)];
     case 'invalid_union':
       return translateUnion(issue, steps, place);
     case 'too_small':
     case 'too_big':
-      return [{ code: 'out_of_range', message: rangeText(issue, found), ...here }];
+      return [{ code: 'out_of_range', message: rangeText(issue, { found, described }), ...here }];
     case 'invalid_format':
-      return [{ code: 'invalid_value', ...formText(issue, describe(found)), ...here }];
+      return [{ code: 'invalid_value', ...formText(issue, described()), ...here }];
     case 'invalid_key': {
       const [first] = issue.issues ?? [];
       const name = `\`${steps.at(-1)}\``;
@@ -251,9 +253,7 @@ function translate(issue: RawIssue, place: Place): Issue[] {
       ];
     }
     default:
-      return [
-        { code: 'invalid_value', message: `${describe(found)} is not allowed here`, ...here },
-      ];
+      return [{ code: 'invalid_value', message: `${described()} is not allowed here`, ...here }];
   }
 }
 
@@ -292,11 +292,12 @@ function unknownKeys(
 }
 
 function notOneOf(
-  found: unknown,
   values: readonly unknown[],
   steps: readonly (string | number)[],
-  path: string,
+  place: Place,
 ): Issue {
+  const found = valueAt(place.value, steps);
+  const path = joinPath(place.base, ...steps);
   const names = values.map((value) => String(value));
   if (found === undefined) {
     return {
@@ -308,7 +309,7 @@ function notOneOf(
   }
   const issue = {
     code: 'invalid_value',
-    message: `${describe(found)} is not one of ${names.map((name) => `\`${name}\``).join(', ')}`,
+    message: `${describeValue(found, { shape: place.shape, steps })} is not one of ${names.map((name) => `\`${name}\``).join(', ')}`,
     path,
   };
   const near = typeof found === 'string' ? suggestion(found, names) : undefined;
@@ -318,15 +319,7 @@ function notOneOf(
 /** Reports the alternative that matches best, because the author most likely meant that one. */
 function translateUnion(issue: RawIssue, steps: (string | number)[], place: Place): Issue[] {
   const branches = issue.errors ?? [];
-  if (branches.length === 0)
-    return [
-      notOneOf(
-        valueAt(place.value, steps),
-        issue.options ?? [],
-        steps,
-        joinPath(place.base, ...steps),
-      ),
-    ];
+  if (branches.length === 0) return [notOneOf(issue.options ?? [], steps, place)];
   const found = valueAt(place.value, steps);
   const inner = { ...place, above: steps };
   const expected: string[] = [];
@@ -351,7 +344,7 @@ function translateUnion(issue: RawIssue, steps: (string | number)[], place: Plac
     return [
       {
         code: 'wrong_type',
-        message: `expected ${[...new Set(expected)].join(' or ')}, got ${describe(found)}`,
+        message: `expected ${[...new Set(expected)].join(' or ')}, got ${describeValue(found, { shape: place.shape, steps })}`,
         path,
       },
     ];
@@ -360,7 +353,10 @@ function translateUnion(issue: RawIssue, steps: (string | number)[], place: Plac
   return translateAll(close[0] ?? [], inner);
 }
 
-function rangeText(issue: RawIssue, found: unknown): string {
+function rangeText(
+  issue: RawIssue,
+  { found, described }: { readonly found: unknown; readonly described: () => string },
+): string {
   const limit = issue.code === 'too_small' ? issue.minimum : issue.maximum;
   const atLeast = issue.code === 'too_small';
   if (issue.origin === 'string')
@@ -378,7 +374,7 @@ function rangeText(issue: RawIssue, found: unknown): string {
     : issue.inclusive === false
       ? 'less than'
       : 'at most';
-  return `must be ${word} ${limit}, got ${describe(found)}`;
+  return `must be ${word} ${limit}, got ${described()}`;
 }
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {
@@ -394,22 +390,6 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
 
 function typeName(expected: string | undefined): string {
   return TYPE_NAMES[expected ?? ''] ?? expected ?? 'something else';
-}
-
-/** An address that may hold a login, before the host or as a parameter. */
-const MAY_HOLD_LOGIN = /:\/\/(?:[^/]*@|.*\?)/;
-
-function describe(value: unknown): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object') return 'a mapping';
-  if (typeof value === 'string') return describeText(value);
-  return `${value as number | boolean | bigint | undefined}`;
-}
-
-function describeText(value: string): string {
-  if (MAY_HOLD_LOGIN.test(value)) return 'this address';
-  return value.length > 60 ? 'a long text' : JSON.stringify(value);
 }
 
 function valueAt(value: unknown, steps: readonly (string | number)[]): unknown {

@@ -15,7 +15,7 @@ const letter = idText.optional().meta({ description: 'Only this dead letter, an 
 const encryptionKeys = z
   .array(z.string().min(1))
   .default([])
-  .meta({ description: 'Keys of a sealed queue, the current one first.' });
+  .meta({ description: 'Keys of a sealed queue, the current one first.', secret: true });
 const location = z.string().min(1).meta({
   description: 'A file of dead letters on the server, a folder of `.jsonl` files, or a glob.',
 });

@@ -17,7 +17,7 @@ export const callbackSchema = z
     headers: z
       .record(z.string(), z.string())
       .default({})
-      .meta({ description: 'Extra request headers.' }),
+      .meta({ description: 'Extra request headers.', secret: true }),
     extra_fields: z
       .record(z.string(), z.unknown())
       .default({})

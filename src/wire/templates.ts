@@ -160,11 +160,11 @@ export const runTemplateSchema = z
     params: z
       .record(z.string(), z.unknown())
       .nullish()
-      .meta({ description: 'Values of the parameters, by name.' }),
+      .meta({ description: 'Values of the parameters, by name.', secret: true }),
     env: z
       .record(z.string(), z.string())
       .nullish()
-      .meta({ description: 'Variables that `${env:…}` of this run sees first.' }),
+      .meta({ description: 'Variables that `${env:…}` of this run sees first.', secret: true }),
     version: selector('Number or channel; `stable` when absent.'),
     sink: z.string().nullish().meta({ description: 'Id of a sink template.' }),
     sink_version: selector('Its version; `stable` when absent.'),
