@@ -38,7 +38,7 @@ export async function planSync(
   files: readonly OriginFile[],
   registry: Known,
 ): Promise<readonly PlannedItem[]> {
-  const { wanted, skipped } = readAll(files, prefix);
+  const { wanted, skipped, unread } = readAll(files, prefix);
   const known = new Map((await registry.list(undefined)).map((one) => [one.id, one]));
   const items: PlannedItem[] = [];
   for (const file of wanted) {
@@ -73,9 +73,18 @@ export async function planSync(
     .filter(({ id, status }) => id.startsWith(prefix) && !ids.has(id) && status !== 'deprecated')
     .map(({ id }) => id)
     .sort();
-  const action = prune === 'deprecate' ? ('deprecate' as const) : ('orphaned' as const);
-  const reason = goneFrom(origin);
-  return [...items, ...orphans.map((id): PlannedItem => ({ action, id, reason })), ...skipped];
+  const [mayHold] = unread;
+  const gone =
+    mayHold === undefined
+      ? {
+          action: prune === 'deprecate' ? ('deprecate' as const) : ('orphaned' as const),
+          reason: goneFrom(origin),
+        }
+      : {
+          action: 'orphaned' as const,
+          reason: `no file of the origin ${origin} has it, but ${mayHold} cannot be read and may hold it`,
+        };
+  return [...items, ...orphans.map((id): PlannedItem => ({ ...gone, id })), ...skipped];
 }
 
 /** Why a template of the registry is deprecated when its origin does not have it any more. */
@@ -104,13 +113,18 @@ function registerItem(
   };
 }
 
+interface ReadFiles {
+  readonly wanted: readonly Wanted[];
+  readonly skipped: readonly PlannedItem[];
+  /** Names of files of which nobody knows which template they hold. */
+  readonly unread: readonly string[];
+}
+
 /** Files that are no template of the origin are left out, each with its reason. */
-function readAll(
-  files: readonly OriginFile[],
-  prefix: string,
-): { readonly wanted: readonly Wanted[]; readonly skipped: readonly PlannedItem[] } {
+function readAll(files: readonly OriginFile[], prefix: string): ReadFiles {
   const wanted = new Map<string, Wanted>();
   const skipped: PlannedItem[] = [];
+  const unread: string[] = [];
   for (const file of files) {
     const skip = (reason: string): void =>
       void skipped.push({ action: 'skipped', name: file.name, reason });
@@ -121,10 +135,11 @@ function readAll(
       else if (first !== undefined) skip(`its id \`${id}\` is that of ${first.name}, too`);
       else wanted.set(id, { id, name: file.name, text: file.text, sidecar: sidecarOf(file) });
     } catch (error) {
+      unread.push(file.name);
       skip(messageOf(error));
     }
   }
-  return { wanted: [...wanted.values()], skipped };
+  return { wanted: [...wanted.values()], skipped, unread };
 }
 
 /** Templates with an owner have an id of their own; others are put below the prefix. */
