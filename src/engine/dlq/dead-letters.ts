@@ -50,6 +50,7 @@ const ENVELOPE: RecordSchema = {
     field('payload', 'json'),
     field('types', 'utf8'),
     field('spellings', 'json'),
+    field('stored', 'json'),
     field('ts_ms', 'int64'),
     field('sink', 'utf8'),
     field('pipeline', 'utf8'),

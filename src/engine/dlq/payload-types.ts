@@ -1,7 +1,16 @@
 /**
- * What the JSON of a dead letter does not tell of its record: the types of the fields, and the
- * spelling of values that JSON writes in another way. A replay makes the same record of them.
+ * What the JSON of a dead letter does not tell of its record: the types of the fields, the spelling
+ * of values that JSON writes in another way, and what a SQLite file held where a record shows
+ * another value. A replay makes the same record of them.
  */
+import {
+  fromStoredLiteral,
+  keepStoredRow,
+  storedLiteral,
+  storedRowOf,
+  storedValue,
+  toSqlite,
+} from '../../lib/sql/sqlite-values.ts';
 import { sourceText, withSourceText } from '../../lib/text/json-literal.ts';
 import {
   canonicalJson,
@@ -18,6 +27,8 @@ export interface PayloadTypes {
   readonly types?: string;
   /** The JSON null of a document, its own text, or negative zero. */
   readonly spellings?: JsonObject;
+  /** The value in SQLite and the declared type of its column, as `{value, declared}`. */
+  readonly stored?: JsonObject;
 }
 
 /** `stored` is the payload after masking; nothing is told of fields that it changed. */
@@ -26,12 +37,15 @@ export function describePayload(
   stored: JsonValue,
   schema: RecordSchema | undefined,
 ): PayloadTypes {
-  if (schema === undefined) return {};
-  if (!isObject(record) || !isObject(stored))
-    return isObject(record) ? {} : { types: typesText(schema.fields) };
-  const fields = schema.fields.filter(
-    ({ name }) => Object.hasOwn(stored, name) && Object.is(stored[name], record[name]),
-  );
+  if (!isObject(record)) return schema === undefined ? {} : { types: typesText(schema.fields) };
+  if (!isObject(stored)) return {};
+  const isKept = (name: string): boolean =>
+    Object.hasOwn(stored, name) && Object.is(stored[name], record[name]);
+  const fields = schema?.fields.filter(({ name }) => isKept(name)) ?? [];
+  return { ...typesOf(fields, stored), ...storedOf(record, isKept, schema) };
+}
+
+function typesOf(fields: readonly RecordField[], stored: JsonObject): PayloadTypes {
   if (fields.length === 0) return {};
   const spellings = Object.fromEntries(
     fields.flatMap((field) => {
@@ -52,6 +66,25 @@ function spellingOf({ type }: RecordField, value: JsonValue): string | undefined
   return type.kind === 'json' ? sourceText(value) : undefined;
 }
 
+/** The type of a field says already how its value is stored. */
+function storedOf(
+  record: JsonObject,
+  isKept: (name: string) => boolean,
+  schema: RecordSchema | undefined,
+): PayloadTypes {
+  const columns = storedRowOf(record)?.columns;
+  if (columns === undefined) return {};
+  const typed = new Set(schema?.fields.map(({ name }) => name));
+  const told = [...columns.places].flatMap(([name, place]) => {
+    if (typed.has(name) || !isKept(name)) return [];
+    const value = storedValue(record, name);
+    if (value === undefined || value === toSqlite(record[name] ?? null)) return [];
+    const declared = columns.declared[place] ?? null;
+    return [[name, { value: storedLiteral(value), declared }] as const];
+  });
+  return told.length === 0 ? {} : { stored: Object.fromEntries(told) };
+}
+
 /** `undefined` for a text that tells no types. */
 export function parsePayloadTypes(types: string): RecordSchema | undefined {
   const type = parseType(`struct(${types})`);
@@ -70,6 +103,28 @@ export function spelledPayload(payload: JsonValue, spellings: JsonValue | undefi
       spelled[name] = Object.is(found, -0) ? found : withSourceText(found, text);
   }
   return spelled;
+}
+
+/** The payload as a record that was read from SQLite; a value that was changed since counts. */
+export function storedPayload(payload: JsonValue, stored: JsonValue | undefined): JsonValue {
+  if (!isObject(payload) || !isObject(stored)) return payload;
+  const told = Object.entries(stored).flatMap(([name, one]) => {
+    if (!isObject(one) || typeof one['value'] !== 'string') return [];
+    const value = fromStoredLiteral(one['value']);
+    const { declared } = one;
+    return value === undefined
+      ? []
+      : [{ name, value, declared: typeof declared === 'string' ? declared : null }];
+  });
+  const record = { ...payload };
+  keepStoredRow(record, {
+    columns: {
+      places: new Map(told.map(({ name }, place) => [name, place])),
+      declared: told.map(({ declared }) => declared),
+    },
+    values: told.map(({ value }) => value),
+  });
+  return record;
 }
 
 function spelledValue(text: string): JsonValue | undefined {

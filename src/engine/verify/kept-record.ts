@@ -4,7 +4,13 @@
  */
 import { sourceText, withSourceText } from '../../lib/text/json-literal.ts';
 import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
-import { keepStoredRow, storedRowOf, type StoredColumns } from '../../lib/sql/sqlite-values.ts';
+import {
+  fromStoredLiteral,
+  keepStoredRow,
+  storedLiteral,
+  storedRowOf,
+  type StoredColumns,
+} from '../../lib/sql/sqlite-values.ts';
 
 export class RecordKeeper {
   /** Those of the last record: a side asks one query, or several with the same columns. */
@@ -17,35 +23,19 @@ export class RecordKeeper {
       const text = Object.is(value, -0) ? '-0' : sourceText(value);
       return text === undefined ? [] : [[name, text]];
     });
-    return stringifyJson([record, spelled, row?.values.map(encoded) ?? null]);
+    return stringifyJson([record, spelled, row?.values.map(storedLiteral) ?? null]);
   }
 
   recordOf(text: string): JsonObject {
     const [record, spelled, stored] = parseJson(text) as [
       JsonObject,
       [string, string][],
-      JsonValue[] | null,
+      string[] | null,
     ];
     for (const [name, spelling] of spelled)
       record[name] = spelling === '-0' ? -0 : withSourceText(parseJson(spelling), spelling);
     if (stored !== null && this.#columns !== undefined)
-      keepStoredRow(record, { columns: this.#columns, values: stored.map(decoded) });
+      keepStoredRow(record, { columns: this.#columns, values: stored.map(fromStoredLiteral) });
     return record;
   }
-}
-
-/** A stored value with its storage class; JSON has no numbers of 64 bits, bytes or infinities. */
-function encoded(value: unknown): JsonValue {
-  if (value instanceof Uint8Array) return `b${Buffer.from(value).toString('base64')}`;
-  if (typeof value === 'bigint') return `i${value}`;
-  if (typeof value === 'number') return Object.is(value, -0) ? 'r-0' : `r${value}`;
-  return typeof value === 'string' ? `t${value}` : null;
-}
-
-function decoded(value: JsonValue): unknown {
-  if (typeof value !== 'string') return null;
-  const text = value.slice(1);
-  if (value.startsWith('b')) return new Uint8Array(Buffer.from(text, 'base64'));
-  if (value.startsWith('i')) return BigInt(text);
-  return value.startsWith('r') ? Number(text) : text;
 }

@@ -7,7 +7,11 @@ import { isObject, parseData, type JsonObject, type JsonValue } from '../../lib/
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { openRegular } from '../../lib/files/regular-file.ts';
 import { isEncrypted, decrypt } from '../../lib/crypto/encryption.ts';
-import { parsePayloadTypes, spelledPayload } from '../../engine/dlq/payload-types.ts';
+import {
+  parsePayloadTypes,
+  spelledPayload,
+  storedPayload,
+} from '../../engine/dlq/payload-types.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 import { causeOf } from './cause.ts';
@@ -153,7 +157,7 @@ function deadLetterOf(envelope: JsonObject, payload: JsonValue): DeadLetter | un
     row: text(envelope['row']),
     recordIndex: number(envelope['record_index']),
     tsMs: number(envelope['ts_ms']),
-    payload: spelledPayload(payload, envelope['spellings']),
+    payload: storedPayload(spelledPayload(payload, envelope['spellings']), envelope['stored']),
     input: text(position['input']),
     schema,
   };

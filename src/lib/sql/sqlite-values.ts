@@ -131,6 +131,38 @@ export function sqliteFieldValue(record: JsonObject, field: string): SQLInputVal
   return jsonEqual(fromSqlite(stored, row.columns.declared[place] ?? null), value) ? stored : bound;
 }
 
+/** A stored value as SQLite would read it in a statement, so that its storage class is kept. */
+export function storedLiteral(stored: unknown): string {
+  switch (typeof stored) {
+    case 'bigint':
+      return String(stored);
+    case 'number':
+      return realLiteral(stored);
+    case 'string':
+      return `'${stored.replaceAll("'", "''")}'`;
+    default:
+      return stored instanceof Uint8Array ? `X'${Buffer.from(stored).toString('hex')}'` : 'NULL';
+  }
+}
+
+/** As SQLite quotes the infinities itself. */
+function realLiteral(real: number): string {
+  if (!Number.isFinite(real)) return real < 0 ? '-9e999' : '9e999';
+  if (Object.is(real, -0)) return '-0.0';
+  const text = String(real);
+  return /^-?\d+$/.test(text) ? `${text}.0` : text;
+}
+
+/** Undoes `storedLiteral`; `undefined` for any other text. */
+export function fromStoredLiteral(literal: string): unknown {
+  if (literal === 'NULL') return null;
+  if (/^-?\d+$/.test(literal)) return BigInt(literal);
+  if (/^'.*'$/s.test(literal)) return literal.slice(1, -1).replaceAll("''", "'");
+  if (/^X'(?:[0-9a-f]{2})*'$/i.test(literal))
+    return new Uint8Array(Buffer.from(literal.slice(2, -1), 'hex'));
+  return /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/.test(literal) ? Number(literal) : undefined;
+}
+
 /** A number of more digits than a double holds is bound as text. */
 function ownValue(record: JsonObject, field: string): JsonValue {
   const value = exactField(record, field);
