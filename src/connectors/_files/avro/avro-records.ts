@@ -4,14 +4,15 @@ import { AvroContainer, damagedAvro } from './avro-container.ts';
 import type { Convert } from '../parquet/parquet-values.ts';
 import type { RecordSchema } from '../../../kit/record-schema.ts';
 import { decompressorOf, type Decompress } from './avro-codecs.ts';
+import { refuseDifferences, type ReadWith } from './avro-differences.ts';
 import { avroLibrary, type AvroLibrary } from './avro-library.ts';
 import { withoutDefaults } from './avro-names.ts';
 import { avroRecordSchema } from './avro-types.ts';
 import { avroConverter, hasWideUnion } from './avro-values.ts';
 
 export interface AvroOptions {
-  /** Reader schema; the one in the file when absent. */
-  readonly schema: unknown;
+  /** Instead of the schema in the file. */
+  readonly readWith?: ReadWith | undefined;
   readonly name: string;
   readonly signal: AbortSignal;
   /**
@@ -113,19 +114,18 @@ interface ReadingAs {
 }
 
 /** Reads a value as it was written, and gives it the form of the schema to read with. */
-async function readingOf(
-  written: unknown,
-  { schema: wanted, name }: AvroOptions,
-): Promise<ReadingAs> {
+async function readingOf(written: unknown, { readWith, name }: AvroOptions): Promise<ReadingAs> {
   const library = await avroLibrary();
+  const wanted = readWith?.schema;
   const wrapped = hasWideUnion(written) || hasWideUnion(wanted);
   const type = writtenType(library, written, wrapped, name);
-  if (wanted === undefined)
+  if (readWith === undefined)
     return {
       decode: (data, at) => type.decode(data, at),
       convert: avroConverter(written, type, wrapped),
       fields: avroRecordSchema(written, type),
     };
+  refuseDifferences(written, name, readWith);
   const reader = library.typeOf(wanted, wrapped);
   const resolver = reader.createResolver(type);
   return {

@@ -33,6 +33,8 @@ export interface AvroField {
   readonly name: string;
   readonly type: Schema;
   readonly default?: unknown;
+  /** Other names under which a reader finds the field. */
+  readonly aliases?: readonly string[];
 }
 
 /** What is used here of a type of the library, which is built in parallel to its schema. */

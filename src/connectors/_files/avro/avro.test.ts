@@ -21,10 +21,14 @@ import { avroFile } from './avro-writer.ts';
 /** Made with fastavro, whose values stand in the tests. */
 const UNIONS = join(import.meta.dirname, 'fixtures/unions.avro');
 
+const readWith = (schema: unknown) =>
+  schema === undefined ? undefined : { schema, file: undefined };
+
 async function read(path: string, schema?: unknown): Promise<JsonValue[]> {
   const records: JsonValue[] = [];
-  const options = { schema, name: path, signal: new AbortController().signal, onSchema: () => {} };
-  for await (const batch of avroRecords(createReadStream(path), options)) records.push(...batch);
+  const options = { readWith: readWith(schema), name: path, signal: new AbortController().signal };
+  for await (const batch of avroRecords(createReadStream(path), { ...options, onSchema: () => {} }))
+    records.push(...batch);
   return records;
 }
 
@@ -108,7 +112,7 @@ function containerOf({ codec = 'null', schema = 'int', count, data }: Block) {
 
 async function readContainer(block: Block, schema?: unknown): Promise<JsonValue[]> {
   const records: JsonValue[] = [];
-  const options = { schema, name: 'f', signal: new AbortController().signal };
+  const options = { readWith: readWith(schema), name: 'f', signal: new AbortController().signal };
   for await (const batch of avroRecords(containerOf(block), { ...options, onSchema: () => {} }))
     records.push(...batch);
   return records;
@@ -229,8 +233,7 @@ describe('the names that JavaScript has a meaning for', () => {
     const onDropped = expect.unreachable;
     const options = { name: 'f', signal: new AbortController().signal, onSchema: () => {} };
     const bytes = avroFile(batches(), { schema, codec: 'null', onDropped });
-    for await (const batch of avroRecords(bytes, { ...options, schema: undefined }))
-      found.push(...batch);
+    for await (const batch of avroRecords(bytes, options)) found.push(...batch);
     expect(found.map(stringifyJson)).toEqual([
       '{"__proto__":1,"constructor":{"__proto__":2,"toString":3},"either":{"__proto__":4}}',
     ]);
@@ -405,7 +408,7 @@ describe('a schema for writing', () => {
     }
     const bytes = avroFile(batches(), { schema, codec: 'zstd', onDropped: dropped });
     const found: JsonValue[] = [];
-    const options = { schema: undefined, name: 'f', signal: new AbortController().signal };
+    const options = { name: 'f', signal: new AbortController().signal };
     for await (const batch of avroRecords(bytes, { ...options, onSchema: () => {} }))
       found.push(...batch);
     return found;

@@ -14,6 +14,7 @@ import { pageBounds } from '../../../kit/page-bounds.ts';
 import { cutPages, unsized, type ReadLine, type Sized } from '../lines/cut-pages.ts';
 import { ParquetReader } from '../parquet/parquet-reader.ts';
 import { textOf, wholeOf } from '../output/whole.ts';
+import type { ReadWith } from '../avro/avro-differences.ts';
 import { avroRecords } from '../avro/avro-records.ts';
 import { requireSame, type FileColumns } from '../parquet/parquet-schemas.ts';
 import type { FileReading } from './reading-blocks.ts';
@@ -33,8 +34,8 @@ export interface Reading {
   readonly loneRecords: boolean;
   /** How many more records may be read. */
   left: number;
-  /** Avro: the schema of the first file, which later files are read with. */
-  avroSchema: unknown;
+  /** Avro: the schema that is given or that of the first file, which later files are read with. */
+  avro: ReadWith | undefined;
   /** The fields that the first file says it has; every later one is read with the same. */
   fields: RecordSchema | undefined;
   /** Parquet: the first file, whose columns every later one has. */
@@ -181,11 +182,11 @@ async function* parquetRecords(
 
 function avroOf(input: Input, reading: Reading): AsyncIterable<readonly JsonValue[]> {
   return avroRecords(input.blocks(), {
-    schema: reading.avroSchema,
+    readWith: reading.avro,
     name: input.name,
     signal: reading.context.signal,
     onSchema: (schema, fields) => {
-      reading.avroSchema ??= schema;
+      reading.avro ??= { schema, file: input.name };
       reading.fields ??= fields;
     },
   });

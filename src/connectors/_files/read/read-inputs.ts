@@ -77,7 +77,10 @@ async function* pagesOfAll(inputs: Inputs, options: ReadInputs): AsyncGenerator<
     rejects: isRejecting(options),
     loneRecords: inputs.loneRecords,
     left: request.limit ?? Infinity,
-    avroSchema: config.avro.schema,
+    avro:
+      config.avro.schema === undefined
+        ? undefined
+        : { schema: config.avro.schema, file: undefined },
     fields: undefined,
     columns: undefined,
   };

@@ -164,6 +164,31 @@ describe('the file source', () => {
     );
   });
 
+  it('refuses an Avro file with a field, or a unit, that the first one does not have', async () => {
+    const file = (...fields: object[]) =>
+      avroFile({ type: 'record', name: 'r', fields }, 'null', [{ id: 5, at: 1000 }]);
+    const id = { name: 'id', type: 'long' };
+    const at = (unit: string) => ({
+      name: 'at',
+      type: { type: 'long', logicalType: `timestamp-${unit}` },
+    });
+    await put('a.avro', await file(id));
+    await put('b.avro', await file(id, at('micros')));
+    await put('c.avro', await file(id, at('millis')));
+    expect((await failureOf(read({ path: '[ab].avro' }))).message).toMatch(
+      /the files differ in the field "at": missing in .*a\.avro, timestamp-micros in .*b\.avro/,
+    );
+    expect((await failureOf(read({ path: '[bc].avro' }))).message).toMatch(
+      /the files differ in the field "at": timestamp-micros in .*b\.avro, timestamp-millis in .*c\.avro/,
+    );
+    const schema = JSON.stringify({ type: 'record', name: 'r', fields: [id] });
+    expect(await read({ path: '*.avro', avro: { schema } })).toEqual([
+      { id: 5 },
+      { id: 5 },
+      { id: 5 },
+    ]);
+  });
+
   it.each(['null', 'deflate', 'snappy', 'zstandard'])(
     'reads Avro with the codec %s',
     async (codec) => {

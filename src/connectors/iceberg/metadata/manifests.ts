@@ -170,7 +170,6 @@ async function readAvro(
   let written: unknown;
   const records: JsonObject[] = [];
   const options = {
-    schema: undefined,
     name: path,
     signal,
     onSchema: (schema: unknown) => {
