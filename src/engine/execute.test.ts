@@ -20,6 +20,7 @@ import {
 import type { ExecuteOptions } from './engine.ts';
 import { execute } from './execute.ts';
 import { openLogins } from './logins.ts';
+import { ExecutionFence } from './row/execution-fence.ts';
 
 function run(plan: Plan, overrides: Partial<ExecuteOptions> = {}): Promise<RunOutcome> {
   const signal = new AbortController().signal;
@@ -55,6 +56,18 @@ const pages = [
   { records: [{ id: 1 }, { id: 2 }], bookmark: 2 },
   { records: [{ id: 3 }], bookmark: 3 },
 ];
+
+it('says that servers took the run up before, because it counts only what it moves itself', async () => {
+  const plan = planOf([plannedRow(fakeSource([]), fakeSink().definition)]);
+  const linesOf = async (claim: number): Promise<string> => {
+    const env = testEnv();
+    const fence = new ExecutionFence(claim, () => Promise.resolve(true), env.clock);
+    await run(plan, { env, fence });
+    return env.lines.map(({ line }) => line).join('\n');
+  };
+  expect(await linesOf(1)).not.toContain('took this run up');
+  expect(await linesOf(3)).toMatch(/servers took this run up before: .* times_before=2/);
+});
 
 describe('a failure', () => {
   it.each([

@@ -40,12 +40,18 @@ async function outcomeOf(
   observers: Observers,
   startedAt: Date,
 ): Promise<RunOutcome> {
-  const { env, plan } = options;
-  env.log.at('headgate::engine').info('pipeline run starting', {
+  const { env, plan, fence } = options;
+  const log = env.log.at('headgate::engine');
+  log.info('pipeline run starting', {
     pipeline: plan.name,
     rows: plan.rows.length,
     run_id: options.runId,
   });
+  if (fence !== undefined && fence.claim > 1)
+    log.info(
+      'servers took this run up before: it goes on behind the positions that are stored, and counts only what it moves this time',
+      { times_before: fence.claim - 1 },
+    );
   let outcomes: readonly InvocationOutcome[] = [];
   let nodes: RunOutcome['nodes'];
   let failure: OutcomeError | null = null;
@@ -60,7 +66,6 @@ async function outcomeOf(
   const cancelled = anyOf(options).aborted;
   const status = failure !== null ? 'failed' : cancelled ? 'cancelled' : 'completed';
   const written = outcomes.reduce((sum, outcome) => sum + outcome.balance.written, 0);
-  const log = env.log.at('headgate::engine');
   if (failure === null)
     log.info(`pipeline run ${status}`, { pipeline: plan.name, records_written: written });
   else
