@@ -271,7 +271,10 @@ export interface AskOptions {
 }
 
 export interface FixtureOptions extends Partial<
-  Pick<ServerOptions, 'bodyLimitBytes' | 'corsOrigins' | 'blocks' | 'metricsText' | 'parts'>
+  Pick<
+    ServerOptions,
+    'bodyLimitBytes' | 'corsOrigins' | 'localOnly' | 'blocks' | 'metricsText' | 'parts'
+  >
 > {
   readonly report?: DoctorReport;
   readonly auditFails?: boolean;

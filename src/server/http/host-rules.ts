@@ -1,4 +1,4 @@
-/** Which requests are for this server, going by their `Host`. */
+/** Which requests are for this server, going by their `Host` and `Origin`. */
 import { RefusedError } from '../../lib/errors.ts';
 import { isLoopback } from './listen.ts';
 
@@ -25,6 +25,26 @@ export function hostRefusal(
   if (isLoopback(name) || name === isLocalOnly.listenHost.toLowerCase()) return undefined;
   return new RefusedError('forbidden', `the server does not answer for the host \`${name}\``, {
     hint: 'call it as localhost or 127.0.0.1, or start it with tokens in place of --no-auth',
+  });
+}
+
+/** Requests that change nothing, whose answers browsers keep from pages of other sites. */
+const HARMLESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/**
+ * A page of any site can make a browser send a request that has no body, or plain text: browsers ask
+ * for no leave then, and say only which page it was. Where no token protects the server, such a
+ * request changes nothing.
+ */
+export function originRefusal(
+  { method, origin }: { readonly method: string; readonly origin: string | undefined },
+  isLocalOnly: { readonly listenHost: string } | undefined,
+): RefusedError | undefined {
+  if (isLocalOnly === undefined || origin === undefined || HARMLESS.has(method)) return undefined;
+  const name = URL.canParse(origin) ? nameOf(new URL(origin).host) : '';
+  if (isLoopback(name) || name === isLocalOnly.listenHost.toLowerCase()) return undefined;
+  return new RefusedError('forbidden', `pages of \`${origin}\` may change nothing here`, {
+    hint: 'name the origin in --cors-origin, or start the server with tokens in place of --no-auth',
   });
 }
 

@@ -16,7 +16,7 @@ import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { admit, NOBODY } from '../auth/admit.ts';
 import type { Principal } from '../auth/auth.ts';
 import { answerBrokenRequest } from './broken-request.ts';
-import { hostRefusal } from './host-rules.ts';
+import { hostRefusal, originRefusal } from './host-rules.ts';
 import { jsonPieces } from './json-pieces.ts';
 import { cannotListen } from './listen.ts';
 import { corsFor, preflightHeaders } from './cors.ts';
@@ -171,7 +171,8 @@ function addPrelude(
     const granted = cors(request.headers.origin);
     if (granted !== undefined) reply.headers(granted);
     if (request.method === 'OPTIONS') reply.headers(preflightHeaders(granted));
-    const refusal = earlyRefusal(request, { options, closing, limit });
+    const isListed = granted?.['access-control-allow-origin'] !== undefined;
+    const refusal = earlyRefusal(request, { options, closing, limit, isListed });
     if (refusal === undefined) return done();
     // The hook of the route, which names it, is not reached.
     request.template = (request.routeOptions.config as RouteLabel).template ?? UNMATCHED;
@@ -190,13 +191,26 @@ interface RouteLabel {
 
 /** Why a request is refused whatever it asks for. */
 function earlyRefusal(
-  { headers, raw }: FastifyRequest,
-  { options, closing, limit }: Omit<Scope, 'services'> & { readonly limit: number },
+  { method, headers, raw }: FastifyRequest,
+  {
+    options,
+    closing,
+    limit,
+    isListed,
+  }: Omit<Scope, 'services'> & {
+    readonly limit: number;
+    /** Its origin is one that `--cors-origin` names. */
+    readonly isListed: boolean;
+  },
 ): RefusedError | undefined {
   if (closing.aborted) return new RefusedError('unavailable', 'the server is shutting down');
   if (Number(headers['content-length']) > limit) return tooLarge(limit);
   if (raw.httpVersion === '1.1' && headers.host === undefined) return noHost();
-  return hostRefusal(raw.rawHeaders, options.localOnly);
+  const origin = isListed ? undefined : headers.origin;
+  return (
+    hostRefusal(raw.rawHeaders, options.localOnly) ??
+    originRefusal({ method, origin }, options.localOnly)
+  );
 }
 
 function noHost(): RefusedError {
