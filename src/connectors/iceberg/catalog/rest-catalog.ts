@@ -72,6 +72,8 @@ export class RestCatalog implements Catalog {
       homes: [this.#base],
       timeoutMs: REQUEST_MS,
       headers: headersOf(this.#given),
+      // As a GET, a commit would get the table as it was, as if it were made.
+      keepsBody: true,
       fetch: signing === undefined ? undefined : signedFetch(signing, env.clock, env.fetch),
     };
     this.#client = new HttpClient({ ...options, retry });
@@ -132,12 +134,15 @@ export class RestCatalog implements Catalog {
       ],
       updates: updates as unknown as JsonObject[],
     };
+    let isTaken = false;
     try {
-      return await this.#loaded(await this.#ask({ method: 'POST', path, json }, this.#once), name);
+      const answer = await this.#ask({ method: 'POST', path, json }, this.#once);
+      isTaken = true;
+      return await this.#loaded(answer, name);
     } catch (error) {
       if (!(error instanceof ConnectorError)) throw error;
       if (error.status === 409) return false;
-      if (!MAYBE_DONE.has(error.kind)) throw error;
+      if (!isTaken && !MAYBE_DONE.has(error.kind)) throw error;
       throw new CommitUnknown(error.kind, error.message, {
         cause: error,
         hint: 'it is not known whether the commit was made: look at the table before it is run again',
@@ -266,8 +271,8 @@ export class RestCatalog implements Catalog {
   }
 }
 
-/** After these a request may have had its effect. */
-const MAYBE_DONE: ReadonlySet<string> = new Set(['connection', 'timeout', 'http_5xx']);
+/** After these a request may have had its effect. `data`: its answer cannot be read. */
+const MAYBE_DONE: ReadonlySet<string> = new Set(['connection', 'timeout', 'http_5xx', 'data']);
 
 function parsed(text: string): unknown {
   try {
