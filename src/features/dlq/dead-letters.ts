@@ -103,11 +103,33 @@ async function* blocksOf(file: string, start: number): AsyncGenerator<Buffer> {
     const { size } = await opened.stat();
     if (size <= start) return;
     const blocks = opened.createReadStream({ start, end: size - 1, autoClose: false });
-    for await (const block of blocks) yield block as Buffer;
+    let isFirst = start === 0;
+    for await (const block of blocks) {
+      if (isFirst) refuseCompressed(file, block as Buffer);
+      isFirst = false;
+      yield block as Buffer;
+    }
   } catch (error) {
+    if (error instanceof RefusedError) throw error;
     throw unreadable(file, messageOf(error), error);
   }
 }
+
+/** Its lines would be counted as ones that are no dead letters, as if there were none. */
+function refuseCompressed(file: string, block: Buffer): void {
+  const how = Object.entries(COMPRESSED).find(([, begin]) =>
+    block.subarray(0, begin.length).equals(begin),
+  )?.[0];
+  if (how === undefined) return;
+  throw new RefusedError('bad_config', `${file} is compressed with ${how}`, {
+    hint: `unpack it (\`${how} -d\`), and name the file that this gives`,
+  });
+}
+
+const COMPRESSED = {
+  gzip: Buffer.of(0x1f, 0x8b),
+  zstd: Buffer.of(0x28, 0xb5, 0x2f, 0xfd),
+};
 
 function unreadable(file: string, why: string, cause?: unknown): RefusedError {
   return new RefusedError('bad_config', `${file} cannot be read: ${why}`, { cause });

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
@@ -116,6 +117,18 @@ describe('inspecting a queue', () => {
       undecryptable: 1,
       malformed: 0,
     });
+  });
+
+  it('refuses a compressed file, which would count as one without dead letters', async () => {
+    const queue = `${deadLetter({ id: 1 })}\n`;
+    await writeFile(join(cwd, 'dead.jsonl.gz'), gzipSync(queue));
+    await writeFile(join(cwd, 'dead.jsonl.zst'), zstdCompressSync(queue));
+    await expect(look('dead.jsonl.gz')).rejects.toMatchObject({
+      code: 'bad_config',
+      message: expect.stringContaining('dead.jsonl.gz is compressed with gzip') as string,
+      hint: expect.stringContaining('`gzip -d`') as string,
+    });
+    await expect(look('dead.jsonl.zst')).rejects.toThrow('is compressed with zstd');
   });
 
   it('reads the files of a folder and of a glob, but no archive and nothing below', async () => {
