@@ -1,5 +1,5 @@
 /**
- * A drafted part becomes a planned one: its definition is found and its config parsed, as far as
+ * A parsed part becomes a planned one: its definition is found and its config parsed, as far as
  * run-time tokens let it.
  */
 import type { ZodType } from 'zod';

@@ -11,7 +11,7 @@ const DEFAULTS: RequestRetry = {
   on: ALL_TRANSIENT,
 };
 
-export interface Patience {
+export interface ReadAgainOptions {
   /** Without a policy of the document it goes on for so long after the first failure. */
   readonly forMs?: number;
   /** Instead of the policy of the document, where the config of the source says something of it. */
@@ -30,11 +30,11 @@ interface Failures {
 
 /**
  * Repeats a read that failed on the way, as `resilience.retry` of the document says; without it
- * twice, or for as long as `patience` says.
+ * twice, or for as long as `forMs` says.
  */
 export function readAgain(
   { env, retry: policy, signal }: SourceContext,
-  { forMs = 0, retry = requestRetry(policy, DEFAULTS, {}), isFailing }: Patience = {},
+  { forMs = 0, retry = requestRetry(policy, DEFAULTS, {}), isFailing }: ReadAgainOptions = {},
 ) {
   const endless = { ...retry, maxRetries: Infinity };
   const none = (): Failures => ({ count: 0, firstMs: undefined });

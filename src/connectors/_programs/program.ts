@@ -48,7 +48,7 @@ export class Program {
   #ending: Promise<void> | undefined;
   /** Whether it has ended well. */
   #isDone = false;
-  #lastWords = '';
+  #lastErrorLine = '';
   readonly #onAbort = (): void => void this.stop();
 
   constructor(start: ProgramStart, context: PartContext) {
@@ -167,7 +167,7 @@ export class Program {
     }
     const how =
       code === null ? `was ended by ${signal ?? 'the system'}` : `ended with code ${code}`;
-    const said = this.#context.env.redactor.text(this.#lastWords);
+    const said = this.#context.env.redactor.text(this.#lastErrorLine);
     const words = said === '' ? '' : `: ${said}`;
     throw new ConnectorError(
       'refused',
@@ -197,8 +197,8 @@ export class Program {
       rest = (lines.pop() ?? '').slice(-MOST_LOGGED);
       for (const line of lines) {
         if (line.trim() === '') continue;
-        this.#lastWords = line.slice(0, MOST_LOGGED);
-        log.info(this.#lastWords, { program: this.#start.executable });
+        this.#lastErrorLine = line.slice(0, MOST_LOGGED);
+        log.info(this.#lastErrorLine, { program: this.#start.executable });
       }
     });
   }

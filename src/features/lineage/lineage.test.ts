@@ -395,7 +395,7 @@ describe('a collector', () => {
     });
     const outcome = await run(planOf(rows), { env, observers: [observerOf({ spec }, env)] });
     expect(outcome.status).toBe('completed');
-    // Twelve events were to be sent, four at a time: those that had not begun when patience ended
+    // Twelve events were to be sent, four at a time: those that had not begun when the grace period ended
     // never left.
     expect(collector.requests.length).toBeLessThan(12);
     expect(env.lines.some(({ line }) => line.includes('events=12'))).toBe(true);

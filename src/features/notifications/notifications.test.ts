@@ -137,19 +137,19 @@ describe('rules', () => {
 
   it('whose receiver is dead do not keep others from theirs', async () => {
     const silent = await startHttpServer(() => ({ hangs: true }));
-    const patience = new AbortController();
+    const deadline = new AbortController();
     const impatient: typeof fetch = (url, init) =>
       fetch(
         url,
         url instanceof URL && url.origin === silent.url
-          ? { ...init, signal: patience.signal }
+          ? { ...init, signal: deadline.signal }
           : init,
       );
     notifier = createNotifier(testEnv({ clock, metrics, fetch: impatient }));
     const arrivedAtLast = new Promise<void>((resolve) => server.respond(() => (resolve(), {})));
     const sending = notify([hook({}, { url: silent.url }), hook()], [invocation('eu')]);
     await arrivedAtLast;
-    patience.abort();
+    deadline.abort();
     await sending;
     await silent.close();
     expect(metrics.of('svc_notifications_sent_total')).toEqual({

@@ -98,9 +98,9 @@ class AzureStore implements ObjectStore {
     const { from = 0, to, version, signal } = request;
     const name = `${this.address}${key}`;
     const stop = new AbortController();
-    const whileWanted = AbortSignal.any([signal, stop.signal]);
+    const readSignal = AbortSignal.any([signal, stop.signal]);
     const conditions = version === undefined || version === '' ? {} : { ifMatch: version };
-    const got = await this.#ask(`${name} cannot be read`, whileWanted, (abortSignal) =>
+    const got = await this.#ask(`${name} cannot be read`, readSignal, (abortSignal) =>
       this.#container.getBlobClient(key).download(from, to === undefined ? undefined : to - from, {
         abortSignal,
         conditions,
@@ -112,7 +112,7 @@ class AzureStore implements ObjectStore {
       length: got.contentLength,
       version: got.etag,
       checksums: {},
-      blocks: blocksOf(body, { name, signal: whileWanted }),
+      blocks: blocksOf(body, { name, signal: readSignal }),
       cancel: () => {
         stop.abort();
         body.destroy();

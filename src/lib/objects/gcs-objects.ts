@@ -110,7 +110,7 @@ class GcsStore implements ObjectStore {
     const isPart = from > 0 || to !== undefined;
     const name = `${this.address}${key}`;
     const stop = new AbortController();
-    const whileWanted = AbortSignal.any([signal, stop.signal]);
+    const readSignal = AbortSignal.any([signal, stop.signal]);
     const generation = version === '' ? undefined : version;
     const response = await this.#requests
       .ask(`${name} cannot be read`, {
@@ -119,7 +119,7 @@ class GcsStore implements ObjectStore {
           'accept-encoding': 'identity',
           ...(isPart ? { range: `bytes=${from}-${to === undefined ? '' : to - 1}` } : {}),
         },
-        signal: whileWanted,
+        signal: readSignal,
       })
       .catch((error: unknown) => {
         throw generation === undefined ? error : replaced(error);
@@ -132,7 +132,7 @@ class GcsStore implements ObjectStore {
       stop.abort();
       throw noRanges(name);
     }
-    const body = blocksOf(response.body ?? Readable.from([]), { name, signal: whileWanted });
+    const body = blocksOf(response.body ?? Readable.from([]), { name, signal: readSignal });
     const length = headers.get('content-length');
     return {
       length: length === null ? undefined : Number(length) - (isWhole ? from : 0),
