@@ -12,6 +12,7 @@ import { sizeOf, type RabbitmqMessage } from './message.ts';
 const PREFETCHED = 1000;
 const MOST_PREFETCHED = 65_535;
 const CLOSE_MS = 800;
+const ANSWER_MS = 10_000;
 
 interface Session {
   readonly channel: Channel;
@@ -56,6 +57,27 @@ export class RabbitmqQueue implements MessageQueue<RabbitmqMessage> {
     const { signal, env } = this.#context;
     if (this.#inbox.length === 0) await this.#consume(most);
     await this.#inbox.arrival(ms, { clock: env.clock, signal });
+  }
+
+  /** A server answers what it is asked on a channel after the messages that it has sent there. */
+  async hasAnswered(): Promise<boolean> {
+    const channel = this.#session?.channel;
+    if (channel === undefined) return false;
+    await this.#link.run(this.#doing, () => this.#inTime(channel.prefetch(this.mostOpen)));
+    return true;
+  }
+
+  async #inTime(answer: Promise<unknown>): Promise<void> {
+    const answered = new AbortController();
+    const silence = this.#context.env.clock.sleep(ANSWER_MS, answered.signal).then(() => {
+      throw new ConnectorError('timeout', `${this.#doing}: the server does not answer`);
+    });
+    try {
+      await Promise.race([answer, silence]);
+    } finally {
+      answered.abort();
+      silence.catch(() => {});
+    }
   }
 
   async close(): Promise<void> {
