@@ -113,8 +113,11 @@ export class ColumnLearner {
       if (this.#declared.size > 0) insertNew(order, record, columns);
       mergeFields(columns, record, this.#declared);
     }
-    const names = this.#declared.size === 0 ? columns.keys() : order;
-    this.#columns = inOrder(columns, inSchemaOrder(names, this.#schema));
+    if (this.#schema === undefined) this.#columns = columns;
+    else {
+      const names = this.#declared.size === 0 ? columns.keys() : order;
+      this.#columns = inOrder(columns, inSchemaOrder(names, this.#schema));
+    }
   }
 
   /**
