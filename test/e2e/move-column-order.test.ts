@@ -7,10 +7,7 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDuckdb } from '../../src/lib/sql/duckdb.ts';
 import type { JsonObject } from '../../src/lib/text/json.ts';
-import { parts } from '../../src/parts.ts';
-import { planDocument } from '../../src/plan/plan-document.ts';
-import { load } from '../fakes/documents.ts';
-import { run } from '../fakes/engine.ts';
+import { move, type Stages } from '../fakes/move.ts';
 import { freshDatabase } from '../servers/postgres.ts';
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
@@ -25,15 +22,6 @@ afterAll(async () => {
   await database.drop();
   await rm(folder, { recursive: true, force: true });
 });
-
-type Stages = readonly JsonObject[];
-
-async function move(source: JsonObject, sink: JsonObject, transforms: Stages = []): Promise<void> {
-  const document = { version: 1, name: 'move', pipeline: { source, transforms, sink } };
-  const plan = planDocument(load(JSON.stringify(document), { format: 'json' }), parts, { cpus: 1 });
-  const outcome = await run(plan);
-  expect(outcome.invocations.map(({ error }) => error)).toEqual([null]);
-}
 
 const inFolder = (name: string): string => join(folder, name);
 
