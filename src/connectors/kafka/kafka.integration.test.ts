@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Admin, Producer } from '@platformatic/kafka';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -256,6 +257,31 @@ describe.skipIf(missing !== undefined)(`kafka ${missing ?? ''}`, { timeout: LONG
     expect(values(await read(topic))).toEqual(['whole']);
   });
 
+  it('finds the token of a row behind a transaction of another row that is still open', async () => {
+    const [topic, tokens] = [await makeTopic(unique('t')), await makeTopic(unique('tokens'))];
+    const config = { brokers: brokers(), topic, commit_token_topic: tokens };
+    const checked = check(kafkaSink.config, config);
+    if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+    const at = { clientId: 'test', bootstrapBrokers: [brokers()], idempotent: true, retries: 50 };
+    const slow = new Producer({ ...at, transactionalId: unique('other'), timeout: 60_000 });
+    const [first, second] = [
+      await kafkaSink.open(checked.value, sinkContext()),
+      await kafkaSink.open(checked.value, sinkContext()),
+    ];
+    try {
+      await first.tokens?.write(Page.ofRecords(['a']), 'a::row', 'one');
+      const other = await slow.beginTransaction({ producerId: -1n, producerEpoch: -1 });
+      await other.send({ messages: [{ topic: tokens, key: Buffer.from('b::row') }] });
+      await first.tokens?.write(Page.ofRecords(['b']), 'a::row', 'two');
+      const found = second.tokens?.last('a::row');
+      expect(await Promise.race([found, sleep(1000, 'nothing yet')])).toBe('nothing yet');
+      await other.commit();
+      expect(await found).toBe('two');
+    } finally {
+      await Promise.all([first.close(), second.close(), slow.close(true)]);
+    }
+  });
+
   it('commits nothing for an execution when a later one has begun, which goes on', async () => {
     const [topic, tokens] = [await makeTopic(unique('t')), unique('tokens')];
     const checked = check(kafkaSink.config, {
@@ -318,10 +344,16 @@ describe.skipIf(missing !== undefined)(`kafka ${missing ?? ''}`, { timeout: LONG
     );
     await move(['yes 2'], 'commit');
     await move(['no 3'], 'abort');
+    await move(['yes 3'], 'commit');
+    // One that wrote nothing: the broker marks its end, and lists no transaction for it.
+    const empty = await producer.beginTransaction();
+    const metadata = await producer.metadata({ topics: [topic] });
+    await empty.addPartitions(metadata, [{ topic, partition: 0 } as never]);
+    await empty.abort();
     await producer.close();
-    expect(values(await read(topic))).toEqual(['yes 1', 'yes 2']);
+    expect(values(await read(topic))).toEqual(['yes 1', 'yes 2', 'yes 3']);
     const answers = { extra_client_config: { 'max.partition.fetch.bytes': '600000' } };
-    expect(values(await read(topic, answers))).toEqual(['yes 1', 'yes 2']);
+    expect(values(await read(topic, answers))).toEqual(['yes 1', 'yes 2', 'yes 3']);
   });
 
   it('takes it that another row makes the topic of the commit tokens meanwhile', async () => {

@@ -66,7 +66,12 @@ const TRANSACTIONAL = 0b1_0000;
 const CONTROL = 0b10_0000;
 
 const READ_UNCOMMITTED = 0;
-const READ_COMMITTED = 1;
+/**
+ * 1 on the wire. At the number 1 the client leaves messages out by itself, and takes everything
+ * between an aborted transaction of a producer and the last end of one that was aborted: what it
+ * committed between them too. See `abortedOf`.
+ */
+const READ_COMMITTED = true as unknown as number;
 /** So many messages are left when more are asked for, or half of what came where that is more. */
 const FEW = 500;
 
@@ -347,10 +352,7 @@ function lastOf({ firstOffset, lastOffsetDelta }: Batch): bigint {
   return firstOffset + BigInt(lastOffsetDelta);
 }
 
-/**
- * Says of one batch after the other whether its transaction was aborted. The client leaves out only
- * the last one of each producer, and only where its end is in the same answer.
- */
+/** Says of one batch after the other whether its transaction was aborted. */
 function abortedOf({ abortedTransactions }: FetchedPartition): (batch: Batch) => boolean {
   if ((abortedTransactions ?? []).length === 0) return () => false;
   const coming = [...(abortedTransactions ?? [])].sort((a, b) =>

@@ -81,6 +81,7 @@ export async function partitionsOf(
   });
 }
 
+/** Ends are those for readers of committed messages: before the first transaction that is open. */
 export function offsetsAt(consumer: Consumer, topics: readonly string[], timestamp: bigint) {
   return consumer.listOffsets({ topics: [...topics], timestamp });
 }

@@ -15,7 +15,6 @@ import { ConnectorError } from '../../../lib/errors.ts';
 import { backoffMs, type BackoffPolicy } from '../../../lib/time/backoff.ts';
 import { retriesWithin } from '../client/settings.ts';
 import { LogReader, type Position } from '../read/log-reader.ts';
-import { offsetsAt } from '../read/start.ts';
 import type { OutMessage } from './messages.ts';
 import { sendChunks, withinTime } from './send.ts';
 import type { SinkSetup } from './setup.ts';
@@ -23,6 +22,7 @@ import { isFenced, kafkaError, kafkaLibrary } from '../../../lib/kafka/kafka.ts'
 
 const EARLIEST = -2n;
 const LATEST = -1n;
+const READ_UNCOMMITTED = 0;
 const POLL_MS = 500;
 /** Asks for the next epoch, whatever the last one was; the client would ask for that of its first. */
 const ANY_EPOCH = { producerId: -1n, producerEpoch: -1 };
@@ -297,12 +297,16 @@ async function fence(client: Producer): Promise<void> {
   await transaction.cancel();
 }
 
-/** The end is that of the log, whatever readers of committed messages may see of it. */
+/** The end is that of the log, also behind transactions of others that are still open. */
 async function positionsAt(
   consumer: Consumer,
   topic: string,
   timestamp: bigint,
 ): Promise<Position[]> {
-  const found = await offsetsAt(consumer, [topic], timestamp);
+  const found = await consumer.listOffsets({
+    topics: [topic],
+    timestamp,
+    isolationLevel: READ_UNCOMMITTED,
+  });
   return (found.get(topic) ?? []).map((offset, partition) => ({ topic, partition, offset }));
 }
