@@ -281,10 +281,6 @@ export class Transactions {
         }
       }
       return { token: found.get(scope), holder: found.get(mark) };
-    } catch (error) {
-      if (error instanceof ConnectorError && error.kind === 'missing')
-        return { token: undefined, holder: undefined };
-      throw error;
     } finally {
       void consumer.close().catch(() => {});
     }
