@@ -1,6 +1,7 @@
 /** The connection of a sink: one task at a time, and a new connection after one that broke. */
 import { requireOpen } from '../../kit/sink.ts';
 import { momentAfter } from '../../lib/moment-after.ts';
+import { StatementLimit, type StatementTime } from '../../lib/sql/statement-limit.ts';
 import { untilAborted } from '../../lib/sql/until-aborted.ts';
 
 /** A connection with transactions. */
@@ -21,9 +22,11 @@ export interface WriteServer<L extends WriteLink> {
   /** Whether the connection cannot be used any more. */
   isBroken(this: void, error: unknown): boolean;
   /** The server has rolled back, and says that trying again may succeed. */
-  isTransient(this: void, error: unknown): boolean;
+  isTransient?(this: void, error: unknown): boolean;
   /** A rollback failed because the server has rolled back by itself. */
   isUndone?(this: void, error: unknown): boolean;
+  /** How long one task may take, where the connection itself sets no limit. */
+  readonly time?: StatementTime;
 }
 
 const MOST_TRIES = 4;
@@ -62,7 +65,7 @@ export class WriteSession<L extends WriteLink> {
           return await this.#once(link, work);
         } catch (error) {
           const isLast = tries === MOST_TRIES || this.#link !== link;
-          if (isLast || !this.#server.isTransient(error)) throw error;
+          if (isLast || this.#server.isTransient?.(error) !== true) throw error;
         }
       }
     });
@@ -122,14 +125,18 @@ export class WriteSession<L extends WriteLink> {
       const wasIdle = this.#link !== undefined;
       const link = (this.#link ??= await this.#server.open(signal));
       this.#isBeginning = false;
+      using limit = new StatementLimit(signal, doing, this.#server.time);
       try {
-        return await untilAborted(work(link), { signal, cancel: () => link.cancel() });
+        return await untilAborted(work(link), {
+          signal: limit.signal,
+          cancel: () => link.cancel(),
+        });
       } catch (error) {
-        const isStopped = signal.aborted;
+        const isStopped = limit.signal?.aborted === true;
         const isLost = link.isOver || this.#server.isBroken(error);
         if (isStopped || isLost) this.#forget();
         if (!isStopped && isLost && wasIdle && this.#isBeginning) continue;
-        throw isStopped && error === signal.reason ? error : this.#server.error(error, doing);
+        throw isStopped && error === limit.signal.reason ? error : this.#server.error(error, doing);
       }
     }
   }

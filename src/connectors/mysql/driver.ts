@@ -14,6 +14,7 @@ import type {
   TableSweep,
 } from '../_sql/driver.ts';
 import type { HeldScope } from '../../kit/execution.ts';
+import type { WriteSession } from '../_sql/write-session.ts';
 import { isFenced, type MysqlSinkConfig } from './config.ts';
 import { columnLines, MYSQL_TYPES } from './write/column-types.ts';
 import { encodersOf, valueSql } from './write/encode.ts';
@@ -29,7 +30,7 @@ import {
   tablesFrom,
   uniqueIndexes,
 } from './write/schema.ts';
-import { WriteSession } from './write/session.ts';
+import { openSession, type Link } from './write/session.ts';
 import { insertStatements, keyCondition, nameList, TWO_ROWS } from './write/statements.ts';
 import {
   forgetToken,
@@ -53,9 +54,9 @@ export async function openMysqlDriver(
   config: MysqlSinkConfig,
   context: SinkContext,
 ): Promise<SqlDriver> {
-  const session = new WriteSession(config, context.signal);
+  const session = openSession(config, context.signal);
   try {
-    const server = await session.run('connection failed', (connection) =>
+    const server = await session.run('connection failed', ({ connection }) =>
       aboutServer(connection, config, context),
     );
     return driverOf(config, context, { session, server });
@@ -90,7 +91,7 @@ async function aboutServer(
 }
 
 interface Parts {
-  readonly session: WriteSession;
+  readonly session: WriteSession<Link>;
   readonly server: Server;
 }
 
@@ -123,18 +124,18 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
   // Making a table ends a transaction, so this comes before one.
   const makeTokens = async (): Promise<void> => {
     if (hasTokens) return;
-    await session.run('making the table of the commit tokens', (connection) =>
+    await session.run('making the table of the commit tokens', ({ connection }) =>
       askMysql(connection, MAKE_TOKENS),
     );
     hasTokens = true;
   };
   const columnsOf = (table: string): Promise<readonly LiveColumn[] | undefined> =>
-    session.run(`reading the columns of \`${table}\``, (connection) =>
+    session.run(`reading the columns of \`${table}\``, ({ connection }) =>
       readColumns(connection, table),
     );
   const assertHeld = async (doing: string, held: HeldScope | undefined): Promise<void> => {
     if (held !== undefined)
-      await session.transaction(doing, (connection) => holdScope(connection, held));
+      await session.transaction(doing, ({ connection }) => holdScope(connection, held));
   };
   const targets = new Map<string, readonly LiveColumn[]>();
   const targetOf = async (table: string): Promise<readonly LiveColumn[] | undefined> => {
@@ -147,12 +148,12 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
     roundingOf,
     columns: columnsOf,
     createTable: (table, columns, { key }) =>
-      session.run(`making the table \`${table}\``, (connection) =>
+      session.run(`making the table \`${table}\``, ({ connection }) =>
         createTable(connection, table, { columns, key, isMariadb: server.isMariadb }),
       ),
     async apply(change) {
       if (change.commit !== undefined) await makeTokens();
-      await session.transaction(`writing to \`${change.table}\``, async (connection) => {
+      await session.transaction(`writing to \`${change.table}\``, async ({ connection }) => {
         const facts = await factsOf(connection, change.table);
         await applyChange(connection, change, { config, server, facts, onRefused });
       });
@@ -167,7 +168,7 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
       if (commit !== undefined) await makeTokens();
       const { encoders, pieces, unknown, rounded } = plan;
       const file = { encoders, pieces, count: page.count };
-      return session.transaction(`writing to \`${table}\``, async (connection) => {
+      return session.transaction(`writing to \`${table}\``, async ({ connection }) => {
         const facts = await factsOf(connection, table);
         if (!facts.isTransactional) return undefined;
         if (!(await isLoaded(connection, { table, file, target: { onRefused } }))) return undefined;
@@ -176,7 +177,7 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
       });
     },
     sweep: (one) =>
-      session.transaction(`removing rows of \`${one.table}\``, async (connection) => {
+      session.transaction(`removing rows of \`${one.table}\``, async ({ connection }) => {
         if (one.held !== undefined) await holdScope(connection, one.held);
         return sweep(connection, one);
       }),
@@ -184,28 +185,30 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
     async lastToken(scope, execution) {
       if (execution !== undefined) {
         await makeTokens();
-        await session.transaction('taking over the commit token', (connection) =>
+        await session.transaction('taking over the commit token', ({ connection }) =>
           takeScope(connection, scope, execution),
         );
       }
-      return session.run('reading the commit token', (connection) => lastToken(connection, scope));
+      return session.run('reading the commit token', ({ connection }) =>
+        lastToken(connection, scope),
+      );
     },
     forgetToken: (scope) =>
-      session.run('removing the commit token', (connection) => forgetToken(connection, scope)),
+      session.run('removing the commit token', ({ connection }) => forgetToken(connection, scope)),
     evolve: (table, change) => {
       targets.delete(table);
-      return session.run(`changing the table \`${table}\``, (connection) =>
+      return session.run(`changing the table \`${table}\``, ({ connection }) =>
         evolve(connection, { table, change, isMariadb: server.isMariadb }),
       );
     },
     tablesFrom: (prefix) =>
-      session.run('looking for tables that other runs left', (connection) =>
+      session.run('looking for tables that other runs left', ({ connection }) =>
         tablesFrom(connection, prefix),
       ),
     stage: (table, staging) =>
       session.run(
         `staging \`${table}\``,
-        async (connection) =>
+        async ({ connection }) =>
           void (await askMysql(
             connection,
             `CREATE TABLE ${backticked(staging)} LIKE ${backticked(table)}`,
@@ -216,7 +219,7 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
     async swap(table, staging, { held }) {
       const doing = `replacing \`${table}\``;
       await assertHeld(doing, held);
-      await session.run(doing, (connection) => replaceTable(connection, table, staging));
+      await session.run(doing, ({ connection }) => replaceTable(connection, table, staging));
     },
     // Cleaning up continues after a stop.
     async drop(table, held) {
@@ -224,7 +227,7 @@ function driverOf(config: MysqlSinkConfig, context: SinkContext, parts: Parts): 
       await assertHeld(doing, held);
       await session.run(
         doing,
-        async (connection) =>
+        async ({ connection }) =>
           void (await askMysql(connection, `DROP TABLE IF EXISTS ${backticked(table)}`)),
         { always: true },
       );

@@ -1,15 +1,9 @@
-/** The connection of a sink: one task at a time, and a new connection after one that broke. */
+/** The connection of a sink. */
 import type { Connection } from 'mysql2';
-import { requireOpen } from '../../../kit/sink.ts';
 import { askMysql, connectMysql, killStatement } from '../../../lib/sql/mysql.ts';
 import { isBroken, mysqlError } from '../../../lib/sql/mysql-errors.ts';
-import { momentAfter } from '../../../lib/moment-after.ts';
-import {
-  StatementLimit,
-  statementTimeOf,
-  type StatementTime,
-} from '../../../lib/sql/statement-limit.ts';
-import { untilAborted } from '../../../lib/sql/until-aborted.ts';
+import { statementTimeOf } from '../../../lib/sql/statement-limit.ts';
+import { WriteSession, type WriteLink } from '../../_sql/write-session.ts';
 import type { MysqlSinkConfig } from '../config.ts';
 
 /**
@@ -22,104 +16,62 @@ const WRITING = [
   `SET net_read_timeout = 31536000`,
 ];
 
-export class WriteSession {
+export function openSession(
+  config: Pick<MysqlSinkConfig, 'connection_url' | 'statement_timeout_secs'>,
+  signal: AbortSignal,
+): WriteSession<Link> {
+  const { connection_url: url } = config;
+  return new WriteSession(
+    {
+      open: (stop) => Link.open(url, stop),
+      error: mysqlError,
+      isBroken,
+      time: statementTimeOf(config),
+    },
+    signal,
+  );
+}
+
+export class Link implements WriteLink {
+  readonly connection: Connection;
   readonly #url: string;
-  readonly #time: StatementTime;
-  readonly #signal: AbortSignal;
-  #connection: Connection | undefined;
-  #last: Promise<unknown> = Promise.resolve();
-  /** Whether a transaction is asked for of which nothing was sent. */
-  #isBeginning = false;
-  #isClosed = false;
+  #isOver = false;
 
-  constructor(
-    config: Pick<MysqlSinkConfig, 'connection_url' | 'statement_timeout_secs'>,
-    signal: AbortSignal,
-  ) {
-    this.#url = config.connection_url;
-    this.#time = statementTimeOf(config);
-    this.#signal = signal;
+  constructor(connection: Connection, url: string) {
+    this.connection = connection;
+    this.#url = url;
+    connection.on('error', () => (this.#isOver = true));
   }
 
-  /** Runs one task, which ends with the signal; one that is `always` done, a moment later. */
-  run<T>(
-    doing: string,
-    work: (connection: Connection) => Promise<T>,
-    { always = false }: { readonly always?: boolean } = {},
-  ): Promise<T> {
-    const signal = always ? momentAfter(this.#signal) : this.#signal;
-    const task = this.#last.then(() => this.#run(doing, work, signal));
-    this.#last = task.catch(() => {});
-    return task;
+  static async open(url: string, signal: AbortSignal): Promise<Link> {
+    return new Link(await connectMysql({ url, session: WRITING, signal, sendsFiles: true }), url);
   }
 
-  /** The same in a transaction. */
-  transaction<T>(doing: string, work: (connection: Connection) => Promise<T>): Promise<T> {
-    return this.run(doing, async (connection) => {
-      this.#isBeginning = true;
-      await askMysql(connection, 'START TRANSACTION');
-      this.#isBeginning = false;
-      try {
-        const result = await work(connection);
-        await askMysql(connection, 'COMMIT');
-        return result;
-      } catch (error) {
-        // A connection that cannot roll back is closed, and the server rolls back.
-        await askMysql(connection, 'ROLLBACK').catch(() => this.#forget());
-        throw error;
-      }
-    });
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    await this.#last;
-    this.#forget();
+  begin(): Promise<void> {
+    return this.#do('START TRANSACTION');
   }
 
-  /** What ended a connection while nothing was done with it is nobody's failure. */
-  async #run<T>(
-    doing: string,
-    work: (connection: Connection) => Promise<T>,
-    signal: AbortSignal,
-  ): Promise<T> {
-    for (;;) {
-      signal.throwIfAborted();
-      requireOpen(this.#isClosed);
-      const wasIdle = this.#connection !== undefined;
-      const connection = (this.#connection ??= await this.#open(signal));
-      this.#isBeginning = false;
-      using limit = new StatementLimit(signal, doing, this.#time);
-      try {
-        return await untilAborted(work(connection), {
-          signal: limit.signal,
-          cancel: () => killStatement(connection, this.#url),
-        });
-      } catch (error) {
-        const isStopped = limit.signal?.aborted === true;
-        const isLost = isBroken(error);
-        if (isStopped || isLost) this.#forget();
-        if (!isStopped && isLost && wasIdle && this.#isBeginning) continue;
-        throw isStopped && error === limit.signal.reason ? error : mysqlError(error, doing);
-      }
-    }
+  commit(): Promise<void> {
+    return this.#do('COMMIT');
   }
 
-  async #open(signal: AbortSignal): Promise<Connection> {
-    const connection = await connectMysql({
-      url: this.#url,
-      session: WRITING,
-      signal,
-      sendsFiles: true,
-    });
-    connection.on('error', () => {
-      if (this.#connection === connection) this.#forget();
-    });
-    return connection;
+  rollback(): Promise<void> {
+    return this.#do('ROLLBACK');
   }
 
-  #forget(): void {
-    this.#connection?.destroy();
-    this.#connection = undefined;
+  cancel(): Promise<void> {
+    return killStatement(this.connection, this.#url);
+  }
+
+  close(): void {
+    this.connection.destroy();
+  }
+
+  async #do(sql: string): Promise<void> {
+    await askMysql(this.connection, sql);
   }
 }
