@@ -1,6 +1,7 @@
 /**
- * Failures that came after the last attempt of a request, as `resilience.retry` counts them. Who
- * repeats the whole of which the request is a part leaves them: attempts would multiply.
+ * Failures that came after the last attempt of a request, as `resilience.retry` counts them, or of
+ * what cannot be done again. Who repeats the whole of which the request is a part leaves them:
+ * attempts would multiply.
  */
 const spent = new WeakSet<Error>();
 

@@ -39,6 +39,7 @@ import { createRecording } from './recording.ts';
 import { withRecordOfRow, withRefusedRecord } from './refused-row.ts';
 import { roundedFields } from './rounded-fields.ts';
 import { canSweep, takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
+import { settleOnce } from './settle-once.ts';
 import { stagingName } from './table-names.ts';
 
 export function createSqlSink(
@@ -158,7 +159,7 @@ export function createSqlSink(
   const sink: Sink = {
     write: (page, options) => write(page, { ...options, hold: holds(options) }),
     // Pages held for a token are only committed together with it.
-    flush: async () => (tokensInUse ? undefined : driver.settle?.()),
+    flush: async () => (tokensInUse ? undefined : settleOnce(driver)),
     finish: (reason) => table.finish(reason),
     ...(driver.sweep === undefined || !canSweep(config)
       ? {}

@@ -1,9 +1,12 @@
 /** The sink against a server, and over a network that breaks. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stillClock } from '../../../test/fakes/clock.ts';
+import { load } from '../../../test/fakes/documents.ts';
+import { countedMetrics, run } from '../../../test/fakes/engine.ts';
 import { sinkContext, testEnv } from '../../../test/fakes/env.ts';
 import { startHttpServer, type HttpServer, type Reply } from '../../../test/fakes/http-server.ts';
 import { tcpProxy, type TcpProxy } from '../../../test/fakes/tcp-proxy.ts';
+import { makeFolder } from '../../../test/e2e/folder.ts';
 import {
   clickhouse,
   freshClickhouse,
@@ -14,6 +17,8 @@ import type { RecordSchema } from '../../kit/record-schema.ts';
 import { check } from '../../kit/schema.ts';
 import type { Sink, WriteResult } from '../../kit/sink.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
+import { parts } from '../../parts.ts';
+import { planDocument } from '../../plan/plan-document.ts';
 import type { ClickhouseSinkConfig } from './config.ts';
 import { clickhouseSink } from './index.ts';
 
@@ -207,10 +212,10 @@ describe.skipIf(clickhouse.reason !== undefined)('a server', () => {
       await sink.flush();
       await sink.close();
       const { database, table: name } = parsed(config);
-      const parts = await server.ask(
+      const stored = await server.ask(
         `SELECT rows FROM system.parts WHERE database = '${database}' AND table = '${name}' AND level = 0 ORDER BY name FORMAT TSV`,
       );
-      return parts.split('\n').filter(Boolean).map(Number);
+      return stored.split('\n').filter(Boolean).map(Number);
     };
     expect(await insertsOf({ batch_size: 2 })).toEqual([2, 1, 2, 1, 2, 1, 2, 1]);
     expect(await insertsOf({ batch_size: 0 })).toEqual([3, 3, 3, 3]);
@@ -373,6 +378,26 @@ describe('requests', () => {
     answering(() => ({ status: 403, body: 'Code: 497. DB::Exception: Not enough privileges' }));
     await expect(sink.flush()).rejects.toMatchObject({ kind: 'auth', hint: /grant SYSTEM FLUSH/ });
     await sink.close();
+  });
+
+  it('with what was collected are not sent again, so a flush that failed is not repeated', async () => {
+    answering(() => ({ status: 502, body: 'bad gateway' }));
+    const metrics = countedMetrics();
+    const folder = makeFolder('clickhouse');
+    folder.records('in.jsonl', [{ id: 1 }]);
+    const pipeline = {
+      source: { type: 'jsonl', config: { path: 'in.jsonl' } },
+      sink: { type: 'clickhouse', config: config({ commit_rows: 10 }) },
+    };
+    const resilience = { retry: { max_attempts: 3, base_ms: 1 } };
+    const text = JSON.stringify({ version: 1, name: 'collected', pipeline, resilience });
+    const plan = planDocument(load(text, { format: 'json' }), parts, { cpus: 1 });
+    const outcome = await run(plan, { env: testEnv({ cwd: folder.path, metrics }) });
+    folder.remove();
+    expect(outcome.invocations[0]?.error?.message).toMatch(/bad gateway/);
+    expect(inserts()).toHaveLength(1);
+    expect(metrics.of('svc_resilience_retries_total')).toEqual({});
+    expect(Object.keys(metrics.of('svc_resilience_giveup_total'))).toHaveLength(1);
   });
 
   it('carry the login in headers', async () => {
