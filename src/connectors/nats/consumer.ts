@@ -13,6 +13,8 @@ export interface ConsumerFacts {
   /** How long it waits for an acknowledgement before it delivers again. */
   readonly ackWaitMs: number;
   readonly mostOpen: number;
+  /** How often it delivers a message that is not acknowledged. */
+  readonly mostAttempts: number;
   /** Messages that one request may ask for. */
   readonly mostAtOnce: number;
   readonly mostWaitMs: number;
@@ -40,6 +42,10 @@ export async function consumerFacts(
     throw new ConnectorError('refused', `\`${consumer}\` is a push consumer`, {
       hint: 'make a pull consumer: one without a deliver subject',
     });
+  if (config.headers_only === true)
+    throw new ConnectorError('refused', `\`${consumer}\` gives headers without their messages`, {
+      hint: 'make a consumer without `headers_only`',
+    });
   return {
     ackPolicy: config.ack_policy as ConsumerFacts['ackPolicy'],
     ackWaitMs: ackWaitOf(config),
@@ -47,11 +53,22 @@ export async function consumerFacts(
       config.ack_policy !== 'none' && isSet(config.max_ack_pending)
         ? config.max_ack_pending
         : Infinity,
+    mostAttempts: isSet(config.max_deliver) ? config.max_deliver : Infinity,
     mostAtOnce: isSet(config.max_batch) ? config.max_batch : Infinity,
     mostWaitMs: isSet(config.max_expires) ? config.max_expires / NANOSECONDS : Infinity,
     filters: filtersOf(config),
     nextSubject: `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`,
   };
+}
+
+/** How many messages wait for an acknowledgement, and the number of the last delivery of all. */
+export async function deliveries(
+  nc: NatsConnection,
+  { stream, consumer }: { readonly stream: string; readonly consumer: string },
+): Promise<{ readonly open: number; readonly last: number }> {
+  const { consumers } = await manager(nc);
+  const { num_ack_pending: open, delivered } = await consumers.info(stream, consumer);
+  return { open, last: delivered.consumer_seq };
 }
 
 function isSet(limit: number | undefined): limit is number {

@@ -5,7 +5,7 @@ import { ConnectorError } from '../../lib/errors.ts';
 import { Inbox } from '../_brokers/inbox.ts';
 import type { MessageQueue } from '../_brokers/message-source.ts';
 import { Window } from '../_brokers/window.ts';
-import { consumerFacts, type ConsumerFacts } from './consumer.ts';
+import { consumerFacts, deliveries, type ConsumerFacts } from './consumer.ts';
 import type { NatsSourceConfig } from './config.ts';
 import { natsError } from './errors.ts';
 import type { NatsLink } from './link.ts';
@@ -37,8 +37,12 @@ export interface JetMessage {
   readonly data: Uint8Array;
   /** Where it is acknowledged. */
   readonly reply: string;
+  /** How often it was delivered. */
+  readonly attempt: number;
   /** In the stream. */
   readonly sequence: number;
+  /** Counts what the consumer has delivered, each time again. */
+  readonly delivery: number;
   /** Messages of the consumer behind this one when it was delivered. */
   readonly pending: number;
 }
@@ -69,6 +73,9 @@ export class JetQueue implements MessageQueue<JetMessage> {
   readonly #over = new AbortController();
   /** Delivered and neither acknowledged nor given back, by sequence. */
   readonly #open = new Map<number, JetMessage>();
+  /** Those of them that are written, where one acknowledgement counts for all before it. */
+  readonly #written = new Set<number>();
+  #isHeldBack = false;
   #session: Session | undefined;
   #pull: Pull | undefined;
   #pulls = 0;
@@ -113,14 +120,52 @@ export class JetQueue implements MessageQueue<JetMessage> {
     if (last === undefined) return;
     await this.#connect();
     const policy = this.#session?.facts.ackPolicy;
-    const before = policy === 'explicit' ? messages.slice(0, -1) : [];
-    if (policy !== 'none')
-      await this.#link.run('messages cannot be acknowledged', async (nc) => {
-        for (const { reply } of before) nc.publish(reply, ACK);
-        // The server works on them in order: when it has answered to the last one, all are done.
-        await nc.request(last.reply, ACK, { timeout: CONFIRM_MS });
-      });
-    for (const { sequence } of messages) this.#open.delete(sequence);
+    await this.#link.run('messages cannot be acknowledged', async (nc) => {
+      if (policy === 'all') return this.#acknowledgeAll(nc, messages);
+      if (policy === 'none') return this.#forget(messages);
+      for (const { reply } of messages.slice(0, -1)) nc.publish(reply, ACK);
+      // The server works on them in order: when it has answered to the last one, all are done.
+      await this.#acknowledgeLast(nc, last);
+      this.#forget(messages);
+    });
+  }
+
+  /**
+   * The server would forget everything before the message, also what a run has left that was
+   * killed, or what this one has not written. So it waits for that, which comes again.
+   */
+  async #acknowledgeAll(nc: NatsConnection, messages: readonly JetMessage[]): Promise<void> {
+    for (const { sequence } of messages) this.#written.add(sequence);
+    const { open, last } = await deliveries(nc, this.#names);
+    const held = [...this.#open.values()].sort((a, b) => a.sequence - b.sequence);
+    const known = held.filter(({ delivery }) => delivery <= last).length;
+    if (known < open) return this.#tellHeldBack(open - known);
+    const next = held.findIndex(({ sequence }) => !this.#written.has(sequence));
+    const done = next === -1 ? held : held.slice(0, next);
+    const end = done.at(-1);
+    if (end === undefined) return;
+    await this.#acknowledgeLast(nc, end);
+    this.#forget(done);
+  }
+
+  async #acknowledgeLast(nc: NatsConnection, { reply }: JetMessage): Promise<void> {
+    await nc.request(reply, ACK, { timeout: CONFIRM_MS });
+  }
+
+  #forget(messages: readonly JetMessage[]): void {
+    for (const { sequence } of messages) {
+      this.#open.delete(sequence);
+      this.#written.delete(sequence);
+    }
+  }
+
+  #tellHeldBack(others: number): void {
+    if (this.#isHeldBack) return;
+    this.#isHeldBack = true;
+    this.#context.env.log.warn(
+      'nothing is acknowledged before messages that another run was given, because the consumer would forget them (`ack_policy: all`); what is written may come again',
+      { messages: others },
+    );
   }
 
   async close(): Promise<void> {
@@ -141,10 +186,20 @@ export class JetQueue implements MessageQueue<JetMessage> {
     // The question makes the server forget our last request: one that still stands would take the
     // first message, and nobody would see it before its time is over.
     await consumerFacts(nc, this.#names);
-    const replies = [...this.#open.values()].map(({ reply }) => reply);
+    const held = [...this.#open.values()];
+    this.#tellLost(held.filter(({ attempt }) => attempt >= facts.mostAttempts));
+    const replies = held.map(({ reply }) => reply);
     const last = replies.pop() ?? '';
     for (const reply of replies) nc.publish(reply, NAK);
     await nc.request(last, NAK, { timeout: CLOSE_MS });
+  }
+
+  #tellLost({ length }: readonly JetMessage[]): void {
+    if (length === 0) return;
+    this.#context.env.log.warn(
+      'messages that were not written do not come again: the consumer has delivered them as often as `max_deliver` says',
+      { messages: length },
+    );
   }
 
   get #names(): { readonly stream: string; readonly consumer: string } {
@@ -263,7 +318,8 @@ function jetMessage({ subject, data, reply }: Msg): JetMessage | undefined {
   const tokens = reply?.split('.') ?? [];
   // Newer servers put a domain and an account before the name of the stream.
   const at = tokens.length >= NEW_TOKENS ? 2 : 0;
-  const [sequence, pending] = [Number(tokens[at + 5]), Number(tokens[at + 8])];
+  const number = (token: number): number => Number(tokens[at + token]);
+  const [attempt, sequence, delivery, pending] = [number(4), number(5), number(6), number(8)];
   if (reply === undefined || !Number.isSafeInteger(sequence)) return undefined;
-  return { subject, data, reply, sequence, pending };
+  return { subject, data, reply, attempt, sequence, delivery, pending };
 }

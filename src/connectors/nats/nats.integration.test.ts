@@ -1,4 +1,4 @@
-import { AckPolicy, DiscardPolicy } from '@nats-io/jetstream';
+import { AckPolicy, DiscardPolicy, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { nkeys } from '@nats-io/transport-node';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -143,6 +143,18 @@ describe.skipIf(missing !== undefined)(`nats ${missing ?? ''}`, { timeout: LONG 
       expect(await openWaiting(stream)).toBe(0);
     });
 
+    it('says so where what it is given back does not come again', async () => {
+      const stream = await makeStream();
+      await makeConsumer(stream, { max_deliver: 2 });
+      await publish(`${stream}.a`, [1, 2]);
+      const warnings = async (): Promise<JsonValue[]> => {
+        const { env } = await read(from(stream, { max_messages: 2 }));
+        return env.lines.filter(({ level }) => level === 'WARN').map(({ line }) => line);
+      };
+      expect(await warnings()).toEqual([]);
+      expect(await warnings()).toEqual([expect.stringMatching(/do not come again.*messages=2/)]);
+    });
+
     it('is asked for no more than max_messages', async () => {
       const stream = await makeStream();
       await makeConsumer(stream);
@@ -159,6 +171,19 @@ describe.skipIf(missing !== undefined)(`nats ${missing ?? ''}`, { timeout: LONG 
       await publish(`${stream}.a`, [1, 2, 3]);
       const all = from(stream, { max_messages: 3 });
       expect((await read(all, { acknowledges: true })).records).toEqual([1, 2, 3]);
+      expect(await openWaiting(stream)).toBe(0);
+    });
+
+    it('with all as its ack policy does not forget what a run has left that was killed', async () => {
+      const stream = await makeStream();
+      await makeConsumer(stream, { ack_policy: AckPolicy.All, ack_wait: 2 * SECOND });
+      await publish(`${stream}.a`, [1, 2, 3, 4]);
+      const killed = await jetstream(connection()).consumers.get(stream, 'loader');
+      await killed.next();
+      await killed.next();
+      const rest = from(stream, { idle_timeout_secs: 3 });
+      const { records } = await read(rest, { acknowledges: true });
+      expect(records).toEqual([3, 4, 1, 2]);
       expect(await openWaiting(stream)).toBe(0);
     });
 
@@ -203,7 +228,6 @@ describe.skipIf(missing !== undefined)(`nats ${missing ?? ''}`, { timeout: LONG 
       let own: NatsTestServer = await startNats({ folder });
       try {
         const { connect } = await import('@nats-io/transport-node');
-        const { jetstream, jetstreamManager } = await import('@nats-io/jetstream');
         const client = await connect({ servers: own.address, reconnectTimeWait: 100 });
         const { streams, consumers } = await jetstreamManager(client);
         await streams.add({ name: 'R', subjects: ['R.>'] });
@@ -249,9 +273,11 @@ describe.skipIf(missing !== undefined)(`nats ${missing ?? ''}`, { timeout: LONG 
       const stream = await makeStream({});
       const { consumers } = await manager();
       await consumers.add(stream, { durable_name: 'pushing', deliver_subject: unique('to') });
+      await consumers.add(stream, { durable_name: 'bare', headers_only: true });
       await makeConsumer(stream, { filter_subject: `${stream}.a` });
       const refusals = [
         [{ jetstream_consumer: 'pushing' }, /push consumer/],
+        [{ jetstream_consumer: 'bare' }, /headers without their messages/],
         [{ jetstream_consumer: 'nobody' }, /consumer `nobody` of the stream/],
         [{ subject: `${stream}.b` }, /gives `.*\.a`, and nothing of/],
       ] as const;
@@ -376,6 +402,23 @@ describe.skipIf(missing !== undefined)(`nats ${missing ?? ''}`, { timeout: LONG 
       expect(await stored(stream)).toEqual([1, 2, 3, 4]);
       await write({ subject: `${stream}.a` }, [page]);
       expect(await stored(stream)).toEqual([1, 2, 3, 4, 1, 2, 3, 4]);
+    });
+
+    it('stores dead letters beside the records of their run in one stream', async () => {
+      const stream = await makeStream();
+      const context = sinkContext();
+      for (const [role, record] of [
+        ['main', 'good'],
+        ['dlq', 'bad'],
+      ] as const) {
+        const config = { servers: [url()], subject: `${stream}.${role}` };
+        const checked = check(natsSink.config, config);
+        if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+        const sink = await natsSink.open(checked.value, { ...context, role });
+        await sink.write(Page.ofRecords([record]), { partial: false });
+        await sink.close();
+      }
+      expect(await stored(stream)).toEqual(['good', 'bad']);
     });
 
     it('tells what a full stream says', async () => {

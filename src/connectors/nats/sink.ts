@@ -34,7 +34,6 @@ export class NatsSink implements Sink {
   /** Ids of pages that failed on their way: what arrived of them is not stored twice. */
   readonly #failed = new WeakMap<Page, string>();
   #session: Session | undefined;
-  #pages = 0;
   #isClosed = false;
 
   constructor(config: NatsSinkConfig, context: SinkContext) {
@@ -47,8 +46,8 @@ export class NatsSink implements Sink {
     requireOpen(this.#isClosed);
     // All of them before the first is sent: a record that cannot be sent leaves nothing behind.
     const messages = page.records().map((record, index) => this.#messageOf(record, index));
-    this.#pages += 1;
-    const id = this.#failed.get(page) ?? `${this.#context.invocationId}-${this.#pages}`;
+    // Of nothing else: the sink of the dead letters may publish into the same stream.
+    const id = this.#failed.get(page) ?? this.#context.env.ids.next();
     const most = Math.min(this.#config.batch_size || Infinity, MOST_UNCONFIRMED);
     try {
       for (let from = 0; from < messages.length; from += most)
