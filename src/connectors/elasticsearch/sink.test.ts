@@ -239,6 +239,13 @@ it('documents that vanished at the source are removed, within the scope alone', 
   expect(await sink.sweep?.({ scope: { region: 'far north' }, keys })).toBe(1);
   expect(ids()).toEqual(['1', '3', '4']);
   expect(search.scrolls.size).toBe(0);
+  server.respond((request) =>
+    request.path.endsWith('/_search')
+      ? { json: { timed_out: true, hits: { hits: [] } } }
+      : search.answer(request),
+  );
+  await expect(sink.sweep?.({ scope: { region: 'far north' }, keys })).rejects.toThrow(/too long/);
+  server.respond((request) => search.answer(request));
   await expect(sink.sweep?.({ scope: { regoin: 'x' }, keys })).rejects.toThrow(/no field `regoin`/);
   await sink.close();
 });

@@ -85,6 +85,31 @@ it('fails where parts of the index did not answer', async () => {
   await expect(read()).rejects.toThrow(/took too long/);
 });
 
+it('fails where parts of the index are nowhere, which some servers do not count as failed', async () => {
+  const shards = { total: 5, successful: 4, skipped: 1, failed: 0 };
+  server.respond([{ json: { _shards: shards, hits: { hits: [{ _source: {} }] } } }]);
+  await expect(read()).rejects.toThrow(/1 of its shards.*would be missing/);
+  expect(server.requests[0]?.query.get('allow_partial_search_results')).toBe('false');
+});
+
+it('fails where another cluster of the index was left out', async () => {
+  const parts = { _shards: { total: 1, successful: 1, failed: 0 }, hits: { hits: [] } };
+  for (const _clusters of [
+    { total: 2, successful: 1, skipped: 1 },
+    { total: 2, successful: 1, skipped: 0, partial: 1, failed: 0 },
+  ]) {
+    server.respond([{ json: { ...parts, _clusters } }]);
+    await expect(read({ index: 'orders,far:orders' })).rejects.toThrow(
+      /1 of its clusters.*would be missing/,
+    );
+  }
+});
+
+it('fails where an index keeps no documents, only what they are found by', async () => {
+  server.respond([{ json: { hits: { hits: [{ _index: 'orders', _id: '1' }] } } }]);
+  await expect(read()).rejects.toThrow(/`orders`.*`_source`/);
+});
+
 it('is one plain search with `batch_size: 0`, which must hold everything', async () => {
   const { pages } = await read({ batch_size: 0 });
   expect(pages).toHaveLength(1);

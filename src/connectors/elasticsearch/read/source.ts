@@ -9,6 +9,7 @@ import { cutPages, unsized } from '../../_files/lines/cut-pages.ts';
 import { fillText, valuesOf } from '../../_http/placeholders.ts';
 import type { ElasticsearchSourceConfig } from '../config.ts';
 import { Link, step } from '../link.ts';
+import { complete, hitsOf, NOTHING_LESS } from './answers.ts';
 
 /** The server gives no more at a time. */
 const MOST = 10_000;
@@ -96,7 +97,12 @@ class ElasticsearchSource implements Source {
         : withParentValues(wanted as JsonObject, this.#context.parent);
     const path = `${step(this.#index)}/_search`;
     return complete(
-      await this.#link.ask({ method: 'POST', path, query, json: { ...body, query: filled } }),
+      await this.#link.ask({
+        method: 'POST',
+        path,
+        query: [...query, NOTHING_LESS],
+        json: { ...body, query: filled },
+      }),
     );
   }
 
@@ -133,41 +139,19 @@ class ElasticsearchSource implements Source {
   }
 }
 
-/** Parts of the index that did not answer would be missing. */
-function complete(answer: JsonObject): JsonObject {
-  const shards = answer['_shards'] ?? null;
-  const failed = isObject(shards) ? Number(shards['failed'] ?? 0) : 0;
-  if (answer['timed_out'] !== true && failed === 0) return answer;
-  const why =
-    failed === 0 ? 'took too long' : `failed on ${failed} of its shards: ${reasonOf(shards)}`;
-  throw new ConnectorError('http_5xx', `the search ${why}, so documents would be missing`, {
-    hint: 'look at the health of the cluster',
-  });
-}
-
-function reasonOf(shards: JsonValue): string {
-  const failures = isObject(shards) && Array.isArray(shards['failures']) ? shards['failures'] : [];
-  const [first = null] = failures;
-  const reason = isObject(first) ? (first['reason'] ?? null) : null;
-  return jsonText(isObject(reason) ? (reason['reason'] ?? reason) : (reason ?? 'no reason given'));
-}
-
 function placeOf(answer: JsonObject): string | undefined {
   const { _scroll_id: place } = answer;
   return typeof place === 'string' ? place : undefined;
 }
 
-export function hitsOf(answer: JsonObject): readonly JsonObject[] {
-  const outer = answer['hits'] ?? null;
-  const hits = isObject(outer) ? outer['hits'] : undefined;
-  if (Array.isArray(hits)) return hits.filter(isObject);
-  throw new ConnectorError('data', 'the answer of the server is none to a search', {
-    hint: 'check `base_url`',
-  });
-}
-
 function recordsIn(answer: JsonObject): JsonValue[] {
-  return hitsOf(answer).map((hit) => hit['_source'] ?? null);
+  return hitsOf(answer).map(({ _source: document, _index: index = null }) => {
+    if (document !== undefined) return document;
+    const what = `the index \`${jsonText(index)}\` does not keep its documents (\`_source\`)`;
+    throw new ConnectorError('data', what, {
+      hint: 'turn `_source` on in its mapping, and load it anew',
+    });
+  });
 }
 
 function totalOf(answer: JsonObject): number {

@@ -1,10 +1,10 @@
 /** Removes the documents that no longer exist at the source. */
 import type { Sweep } from '../../../kit/sink.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
 import { step } from '../link.ts';
 import { fieldsOf, mappingsOf } from '../mapping.ts';
-import { hitsOf } from '../read/source.ts';
+import { complete, hitsOf, NOTHING_LESS } from '../read/answers.ts';
 import { idOf, sendChanges, type Bulk, type Change } from './bulk.ts';
 
 const AT_ONCE = 5000;
@@ -68,15 +68,15 @@ async function* idsIn({ link, index }: Bulk, query: JsonValue): AsyncGenerator<s
     let answer = await link.ask({
       method: 'POST',
       path: `${step(index)}/_search`,
-      query: [['scroll', KEEP]],
+      query: [['scroll', KEEP], NOTHING_LESS],
       json: { size: AT_ONCE, sort: ['_doc'], _source: false, query },
     });
     for (;;) {
-      const { _scroll_id: told, _shards: shards = null } = answer;
-      if (isObject(shards) && Number(shards['failed'] ?? 0) > 0)
-        throw new ConnectorError('http_5xx', `parts of \`${index}\` did not answer`);
+      const { _scroll_id: told } = answer;
       if (typeof told === 'string') place = told;
-      const ids = hitsOf(answer).flatMap(({ _id: id }) => (typeof id === 'string' ? [id] : []));
+      const ids = hitsOf(complete(answer)).flatMap(({ _id: id }) =>
+        typeof id === 'string' ? [id] : [],
+      );
       if (ids.length === 0 || place === undefined) return;
       yield ids;
       const json = { scroll: KEEP, scroll_id: place };
