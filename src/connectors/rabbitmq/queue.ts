@@ -13,6 +13,8 @@ const PREFETCHED = 1000;
 const MOST_PREFETCHED = 65_535;
 const CLOSE_MS = 800;
 const ANSWER_MS = 10_000;
+/** A stream would show nothing of what it holds, and so not be told from a queue without messages. */
+const FROM_FIRST = { 'x-stream-offset': 'first' } as const;
 
 interface Session {
   readonly channel: Channel;
@@ -108,7 +110,10 @@ export class RabbitmqQueue implements MessageQueue<RabbitmqMessage> {
       if (session.tag !== undefined) return;
       session.wanted = most;
       const { queue, consumer_tag: consumerTag } = this.#config;
-      const options = consumerTag === undefined ? {} : { consumerTag };
+      const options = {
+        ...(consumerTag === undefined ? {} : { consumerTag }),
+        ...(this.#mayBeStream ? { arguments: FROM_FIRST } : {}),
+      };
       const { consumerTag: tag } = await session.channel.consume(
         queue,
         (message) => this.#received(session, message),
@@ -149,11 +154,24 @@ export class RabbitmqQueue implements MessageQueue<RabbitmqMessage> {
       return this.#inbox.fail(new ConnectorError('missing', why));
     }
     if (session !== this.#session) return;
+    if (this.#mayBeStream && isOfStream(message)) return this.#inbox.fail(this.#streamError());
     const received = { message, channel: session.channel };
     this.#bytes += sizeOf(received);
     session.wanted -= 1;
     this.#inbox.push(received);
     this.#pauseWhereFull(session);
+  }
+
+  /** One that is declared as a queue is none. */
+  get #mayBeStream(): boolean {
+    return !this.#config.declare_queue;
+  }
+
+  #streamError(): ConnectorError {
+    const why = `${this.#doing}: it is a stream, which does not remember what was acknowledged`;
+    const hint =
+      'read a queue; where it is one, with messages that were copied from a stream, set `declare_queue: true`';
+    return new ConnectorError('refused', why, { hint });
   }
 
   /** Others get what this run does not take, and long messages do not fill the memory. */
@@ -166,6 +184,10 @@ export class RabbitmqQueue implements MessageQueue<RabbitmqMessage> {
       if (session === this.#session) this.#inbox.fail(rabbitmqError(error, this.#doing));
     });
   }
+}
+
+function isOfStream({ properties }: ConsumeMessage): boolean {
+  return properties.headers?.['x-stream-offset'] !== undefined;
 }
 
 function usualPrefetch(batchSize: number): number {

@@ -74,6 +74,18 @@ describe.skipIf(missing !== undefined)(`rabbitmq ${missing ?? ''}`, { timeout: L
   afterAll(stop);
 
   describe('a queue', () => {
+    it('that is a stream is refused, which would begin behind what it holds each time', async () => {
+      const queue = unique('s');
+      const stream = { durable: true, arguments: { 'x-queue-type': 'stream' } };
+      await (await client()).assertQueue(queue, stream);
+      await send(queue, [1, 2, 3]);
+      const config = { queue, declare_queue: false, idle_timeout_secs: 2 };
+      await expect(read(config)).rejects.toMatchObject({
+        code: 'connector_refused',
+        message: expect.stringMatching(/is a stream/) as string,
+      });
+    });
+
     it('keeps what was not acknowledged, and gives it again in its place', async () => {
       const queue = await makeQueue();
       await send(queue, [1, 2, 3, 4, 5]);
