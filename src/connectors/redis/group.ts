@@ -43,6 +43,7 @@ export class GroupSource implements Source {
   /** What the consumer was given before is asked for first, after this id; `undefined`: all was. */
   #ownAfter: string | undefined = '0';
   #newest = '0';
+  #deleted = 0;
 
   constructor(setup: GroupSetup) {
     const { config, stream, context } = setup;
@@ -94,7 +95,13 @@ export class GroupSource implements Source {
   }
 
   close(): Promise<void> {
-    this.#setup.link.close();
+    const { link, context, stream } = this.#setup;
+    link.close();
+    if (this.#deleted > 0)
+      context.env.log.warn('entries were deleted before they were written', {
+        stream: stream.key,
+        entries: this.#deleted,
+      });
     return Promise.resolve();
   }
 
@@ -155,11 +162,12 @@ export class GroupSource implements Source {
     return found;
   }
 
-  /** Entries that were deleted while they waited hold nothing that could be lost. */
+  /** Entries that were deleted while they waited, or cut off, are told of at the end. */
   async #withoutDeleted(found: readonly [Buffer, Buffer[] | null][]): Promise<Sized[]> {
     const { key } = this.#setup.stream;
     const deleted = found.flatMap(([id, flat]) => (flat === null ? [id.toString()] : []));
     if (deleted.length > 0) await this.#acknowledge(deleted);
+    this.#deleted += deleted.length;
     const given = found.flatMap(([id, flat]) => (flat === null ? [] : [entryOf(id, flat, key)]));
     this.#window.seen(
       given.length,

@@ -86,10 +86,11 @@ describe.skipIf(redis.reason !== undefined)(`redis ${redis.reason ?? ''}`, () =>
     async function readPart(
       config: JsonObject,
       acknowledge: (bookmarks: JsonValue[]) => JsonValue | undefined,
+      env = testEnv(),
     ): Promise<JsonValue[]> {
       const checked = check(redisSource.config, { url: server.url, batch_size: 2, ...config });
       if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
-      const source = await redisSource.open(checked.value, sourceContext());
+      const source = await redisSource.open(checked.value, sourceContext({ env }));
       const pages: Page[] = [];
       for await (const page of source.pages({ lane: RECORDS_LANE })) pages.push(page);
       const mark = acknowledge(pages.map(({ bookmark = null }) => bookmark));
@@ -122,10 +123,13 @@ describe.skipIf(redis.reason !== undefined)(`redis ${redis.reason ?? ''}`, () =>
       expect(await readPart(other, (marks) => marks.at(-1))).toEqual(['6-0']);
     });
 
-    it('is not kept waiting by entries that were deleted before they were acknowledged', async () => {
+    it('is not kept waiting by entries that were deleted before they were written, and tells of them', async () => {
       await readPart({ source_type: type }, () => undefined);
       await client.xdel('s', '1-0', '2-0', '3-0', '4-0', '5-0');
-      expect(await readPart({ source_type: type }, () => undefined)).toEqual([]);
+      const env = testEnv();
+      expect(await readPart({ source_type: type }, () => undefined, env)).toEqual([]);
+      const warnings = env.lines.filter(({ level }) => level === 'WARN');
+      expect(warnings.map(({ line }) => line)).toEqual([expect.stringMatching(/deleted.*5/)]);
       expect((await client.xpending('s', 'g'))[0]).toBe(0);
     });
 
