@@ -15,6 +15,8 @@ export const IDLE_FLUSH_MS = 200;
 
 /** Connects when it is first asked, and again by the first call after the connection was lost. */
 export interface MessageQueue<M> {
+  /** Called first where an earlier run has read it, and counts on what it has left. */
+  resume?(): void;
   /** What has come already. At most `most` messages may still be asked for. */
   take(most: number): M | undefined;
   /** Waits for messages, at most so long; rejects when the connection is lost. */
@@ -84,10 +86,11 @@ export class MessageSource<M> implements Source {
       this.acknowledge = (bookmark) => this.#acknowledge(bookmark);
   }
 
-  async *pages({ lane, limit = Infinity, rejects }: ReadRequest): AsyncGenerator<Page> {
+  async *pages({ lane, limit = Infinity, rejects, bookmark }: ReadRequest): AsyncGenerator<Page> {
     const { queue, context, batchSize, maxMessages } = this.#setup;
     const { signal, env } = context;
     signal.throwIfAborted();
+    if (bookmark !== undefined) queue.resume?.();
     const cutter = new PageCutter(lane, pageBounds(batchSize, context.pageBytes));
     /** When the page in hand must be given, full or not. */
     let dueMs = Infinity;

@@ -46,10 +46,12 @@ async function read(
   {
     acknowledges = true,
     rejects = false,
+    bookmark,
     onPage,
   }: {
     readonly acknowledges?: boolean;
     readonly rejects?: boolean;
+    readonly bookmark?: JsonValue | undefined;
     readonly onPage?: (page: Page) => Promise<void> | void;
   } = {},
 ): Promise<ReadResult> {
@@ -57,7 +59,8 @@ async function read(
   const source = await opened(config, { env });
   const pages: Page[] = [];
   try {
-    for await (const page of source.pages({ lane: RECORDS_LANE, rejects })) {
+    const from = bookmark === undefined ? {} : { bookmark };
+    for await (const page of source.pages({ lane: RECORDS_LANE, rejects, ...from })) {
       pages.push(page);
       await onPage?.(page);
       if (acknowledges && page.bookmark !== undefined) await source.acknowledge?.(page.bookmark);
@@ -118,6 +121,20 @@ describe.skipIf(missing !== undefined)(`mqtt ${missing ?? ''}`, { timeout: LONG 
       expect((await read({ ...config, idle_timeout_secs: 0.2 })).records).toEqual([]);
       await send(topic, [1, 2]);
       expect((await read({ ...config, max_messages: 2 })).records).toEqual([1, 2]);
+    });
+
+    it('that the server has lost between two runs is told', async () => {
+      const config = { topics: [unique('t')], client_id: unique('c'), ...more };
+      const warnings = async (bookmark: JsonValue | undefined): Promise<JsonValue[]> => {
+        const { env } = await read({ ...config, idle_timeout_secs: 0.2 }, { bookmark });
+        return env.lines.filter(({ level }) => level === 'WARN').map(({ line }) => line);
+      };
+      expect(await warnings(undefined)).toEqual([]);
+      expect(await warnings({ delivered: 2 })).toEqual([]);
+      await read({ ...config, clean_start: true, idle_timeout_secs: 0.2 });
+      expect(await warnings({ delivered: 2 })).toEqual([
+        expect.stringContaining('the server has lost the session'),
+      ]);
     });
 
     it('whose connection is lost goes on, and loses nothing', async () => {

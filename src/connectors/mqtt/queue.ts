@@ -30,6 +30,8 @@ export class MqttQueue implements MessageQueue<MqttMessage> {
   #session: MqttSession | undefined;
   #opening: Promise<void> | undefined;
   #wasSubscribed = false;
+  /** Whether the server must have a session, of this run or of an earlier one. */
+  #isExpected = false;
   /** Whether the session that stands has been subscribed by this run before. */
   #isAgain = false;
   #isClosed = false;
@@ -43,6 +45,10 @@ export class MqttQueue implements MessageQueue<MqttMessage> {
     this.mostOpen = config.receive_maximum ?? usualMaximum(config);
     registerLogin(config, context);
     if (isKept(config)) this.acknowledge = (messages) => this.#acknowledge(messages);
+  }
+
+  resume(): void {
+    this.#isExpected = isKept(this.#config);
   }
 
   take(): MqttMessage | undefined {
@@ -150,7 +156,7 @@ export class MqttQueue implements MessageQueue<MqttMessage> {
   #forget(): void {
     const { env } = this.#context;
     this.#open.clear();
-    if (this.#wasSubscribed && isKept(this.#config))
+    if (this.#isExpected)
       env.log.warn('the server has lost the session: what was sent meanwhile does not come');
   }
 
@@ -173,6 +179,7 @@ export class MqttQueue implements MessageQueue<MqttMessage> {
       });
     }
     this.#wasSubscribed = true;
+    this.#isExpected = isKept(this.#config);
   }
 
   #received(session: MqttSession, packet: IPublishPacket): void {
