@@ -139,11 +139,11 @@ interface Ending {
 async function untilEnded(link: Link, { first, job, what, pageRows }: Ending): Promise<JsonObject> {
   const { clock } = link.context.env;
   const { poll_timeout: most, statement_timeout: wait } = link.config;
-  const startedMs = clock.now().getTime();
+  const startedMs = clock.elapsedMs();
   let answer = first;
   try {
     while (answer['jobComplete'] !== true) {
-      const leftMs = most === 0 ? Infinity : startedMs + most * MS - clock.now().getTime();
+      const leftMs = most === 0 ? Infinity : startedMs + most * MS - clock.elapsedMs();
       if (leftMs <= 0) throw tooLate(job, most);
       answer = await link.ask(what, {
         path: `queries/${encodeURIComponent(job.jobId)}`,
@@ -251,7 +251,7 @@ async function untilLoaded(
 ): Promise<JsonObject> {
   const { clock, redactor } = link.context.env;
   const { poll_timeout: most } = link.config;
-  const startedMs = clock.now().getTime();
+  const startedMs = clock.elapsedMs();
   let answer = first;
   try {
     for (
@@ -259,7 +259,7 @@ async function untilLoaded(
       stateOf(answer) !== 'DONE';
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
     ) {
-      if (most !== 0 && clock.now().getTime() - startedMs > most * MS) throw tooLate(job, most);
+      if (most !== 0 && clock.elapsedMs() - startedMs > most * MS) throw tooLate(job, most);
       await clock.sleep(pauseMs, link.context.signal);
       link.context.signal.throwIfAborted();
       answer = await lookAtJob(link, what, job);

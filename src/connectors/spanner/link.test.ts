@@ -14,7 +14,9 @@ let link: SpannerLink;
 beforeAll(async () => {
   fake = await FakeSpanner.start();
   const place = { project_id: 'p', instance: 'i', database: 'd', max_sessions: 1 };
-  const env = testEnv({ clock: stillClock('2026-02-01T00:00:00Z') });
+  // The time of day is not asked for: it may be set.
+  const now = (): Date => new Date('2026-02-01T00:00:00Z');
+  const env = testEnv({ clock: { ...stillClock(), now } });
   link = new SpannerLink(
     { ...place, auth: { type: 'anonymous' }, emulator_host: fake.host },
     { env, signal: new AbortController().signal },

@@ -110,13 +110,13 @@ export class SpannerLink {
     work: (transaction: Transaction) => Promise<readonly Mutation[]>,
   ): Promise<void> {
     const { env, signal } = this.context;
-    const until = env.clock.now().getTime() + TRANSACTION_MS;
+    const until = env.clock.elapsedMs() + TRANSACTION_MS;
     for (let attempt = 0; ; attempt += 1) {
       try {
         await this.withSession((session) => this.#attempt(session, doing, work));
         return;
       } catch (error) {
-        if (!isAborted(error) || env.clock.now().getTime() > until) throw error;
+        if (!isAborted(error) || env.clock.elapsedMs() > until) throw error;
         const wait = backoffMs(AGAIN, attempt);
         await env.clock.sleep(error.retryAfterMs ?? wait, signal);
         signal.throwIfAborted();
@@ -163,9 +163,9 @@ export class SpannerLink {
     timeoutSecs: number,
   ): Promise<void> {
     const { env, signal } = this.context;
-    const until = env.clock.now().getTime() + timeoutSecs * 1000;
+    const until = env.clock.elapsedMs() + timeoutSecs * 1000;
     const request = { database: this.#database, statements };
-    const isLate = (): boolean => env.clock.now().getTime() > until;
+    const isLate = (): boolean => env.clock.elapsedMs() > until;
     let operation: Operation | undefined;
     for (let attempt = 0; ; attempt += 1) {
       try {

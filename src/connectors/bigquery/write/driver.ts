@@ -181,7 +181,7 @@ export class BigqueryDriver implements SqlDriver {
       table: change.table,
       most: config.batch_size,
       partial,
-      isFresh: () => context.env.clock.now().getTime() - this.#changedMs < FRESH_MS,
+      isFresh: () => context.env.clock.elapsedMs() - this.#changedMs < FRESH_MS,
     }).catch((error: unknown) => {
       const place = error instanceof ConnectorError ? places[error.record ?? -1] : undefined;
       throw place === undefined ? error : withRefusedRow(withoutRecord(error), place.row);
@@ -369,7 +369,7 @@ export class BigqueryDriver implements SqlDriver {
   }
 
   #changed(): void {
-    this.#changedMs = this.#parts.context.env.clock.now().getTime();
+    this.#changedMs = this.#parts.context.env.clock.elapsedMs();
   }
 
   #name(table: string): string {

@@ -52,18 +52,18 @@ async function* partsOf(
   let token: Uint8Array | undefined;
   let canResume = true;
   let held: PartialResult[] = [];
-  let heardAt = env.clock.now().getTime();
+  let heardAt = env.clock.elapsedMs();
   for (let attempt = 0; ; attempt += 1) {
     const session = await link.session();
     const request = { session, transaction, sql, params, param_types: types, resume_token: token };
     // However often it is tried again.
-    const silenceMs = Math.max(1, heardAt + SILENCE_MS - env.clock.now().getTime());
+    const silenceMs = Math.max(1, heardAt + SILENCE_MS - env.clock.elapsedMs());
     const call = { doing: 'the query failed', about: about(session), silenceMs };
     try {
       for await (const part of link.service.stream(EXECUTE_STREAMING_SQL, request, call)) {
         held.push(part);
         const isPlace = part.resume_token.length > 0;
-        heardAt = env.clock.now().getTime();
+        heardAt = env.clock.elapsedMs();
         if (!isPlace && held.length < MOST_HELD) continue;
         canResume = isPlace;
         if (isPlace) [token, attempt] = [part.resume_token, 0];
@@ -71,7 +71,7 @@ async function* partsOf(
         held = [];
         yield* ready;
         // Whoever takes them may take long.
-        heardAt = env.clock.now().getTime();
+        heardAt = env.clock.elapsedMs();
       }
       yield* held;
       return;
