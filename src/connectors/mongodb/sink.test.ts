@@ -380,6 +380,18 @@ describe('records that are refused', () => {
     });
   });
 
+  test('do not hide that enough members have not confirmed the others', async () => {
+    const writeErrors = [{ index: 1, code: 11_000, errmsg: 'E11000 duplicate key' }];
+    const writeConcernError = { code: 64, errmsg: 'waiting for replication timed out' };
+    for (const refused of [[], writeErrors]) {
+      const answer = { ok: 1, n: 2 - refused.length, writeErrors: refused, writeConcernError };
+      faults.push({ name: 'insert', fault: answer });
+      const failure = await failureOf(write(place(), [{ id: 1 }, { id: 2 }], { partial: true }));
+      expect(failure).toMatchObject({ kind: 'timeout' });
+      expect(failure.message).toContain('waiting for replication timed out');
+    }
+  });
+
   test('a command that was done and not answered is not done again', async () => {
     const config = place();
     faults.push({ name: 'insert', fault: 'cut after' });
