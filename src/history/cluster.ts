@@ -26,15 +26,17 @@ export interface ClaimRequest {
   readonly atLeast?: RunPriority | undefined;
 }
 
-/** A run of this instance whose lease was extended. */
-export interface RenewedLease {
+/** A run that this instance executes. */
+export interface HeldLease {
   readonly run_id: string;
   readonly attempt: number;
   readonly cancel_requested: boolean;
+  /** False: something else was changing the run, and was not waited for. */
+  readonly isExtended: boolean;
 }
 
 export interface Heartbeat {
-  readonly leases: readonly RenewedLease[];
+  readonly leases: readonly HeldLease[];
   /** Instances of the cluster that live, this one included. */
   readonly instances: number;
   /** A run has been in the queue for longer than it takes to claim one. */
@@ -100,6 +102,11 @@ export interface ClusterStore {
   releaseRun(fence: RunFence): Promise<boolean>;
   /** Says that the instance lives, and extends the leases of its runs. */
   beat(self: Instance, leaseMs: number): Promise<Heartbeat>;
+  /**
+   * The same for when that is not answered, because an answer to something else was lost: on a
+   * connection of its own, and without waiting for what others have locked.
+   */
+  beatAside(self: Instance, leaseMs: number, waitMs: number): Promise<Heartbeat>;
   /** Ends the leases of an instance that is known to be gone. */
   expire(instanceId: string): Promise<void>;
   /** Puts runs whose lease has ended into the queue again, or fails them. */

@@ -184,6 +184,23 @@ test(
   },
 );
 
+test(
+  'a commit whose answer is lost without an end of the connection takes no run from its server',
+  { timeout: 300_000 },
+  async () => {
+    const through = new URL(database.url);
+    through.port = String(proxy.port);
+    const brief = ['--lease-ttl-secs', '4'];
+    const { id, holder } = await begin('swallowed', await start(1, brief, through.href));
+    proxy.silenceAfter('COMMIT');
+    const [other] = await start(1, brief);
+    await eventually(async () => expect((await other?.get(id))?.status).toBe('completed'));
+    expect(holder.output()).not.toMatch(/lost touch/);
+    expect(await other?.get(id)).toMatchObject({ attempt: 0, records_written: ROWS });
+    await expectSound(id, 'swallowed');
+  },
+);
+
 test.skipIf(CLOCKS === undefined)(
   `clocks that jump end no lease, and take no run from anybody ${CLOCKS === undefined ? '(libfaketime is not installed)' : ''}`,
   { timeout: 300_000 },

@@ -12,6 +12,8 @@ export interface TcpProxy {
   heal(): void;
   /** Cuts the connection on which the client sends this text, after the server got it. */
   cutAfter(text: string): void;
+  /** The same, but the connection stays open, and nothing more is heard on it. */
+  silenceAfter(text: string): void;
   close(): Promise<void>;
 }
 
@@ -21,7 +23,7 @@ export async function tcpProxy(target: {
 }): Promise<TcpProxy> {
   const pairs = new Set<readonly [Socket, Socket]>();
   let mode: 'open' | 'cut' | 'frozen' = 'open';
-  let trap: string | undefined;
+  let trap: { readonly text: string; readonly isSilent: boolean } | undefined;
   const server = createServer((client) => {
     if (mode === 'cut') {
       client.destroy();
@@ -38,9 +40,11 @@ export async function tcpProxy(target: {
     client.on('data', (bytes) => {
       upstream.write(bytes);
       // The server has the statement, and its answer finds nobody.
-      if (trap !== undefined && bytes.includes(trap)) {
+      if (trap !== undefined && bytes.includes(trap.text)) {
+        upstream.removeAllListeners('data');
+        if (trap.isSilent) upstream.resume();
+        else upstream.once('data', end);
         trap = undefined;
-        upstream.removeAllListeners('data').once('data', end);
       }
     });
     upstream.on('data', (bytes) => client.write(bytes));
@@ -64,7 +68,10 @@ export async function tcpProxy(target: {
       for (const socket of all()) socket.resume();
     },
     cutAfter(text) {
-      trap = text;
+      trap = { text, isSilent: false };
+    },
+    silenceAfter(text) {
+      trap = { text, isSilent: true };
     },
     async close() {
       for (const socket of all()) socket.destroy();

@@ -94,7 +94,21 @@ const RUNNING = `status <> 'completed' AND status = 'running'`;
 export const BEAT = `INSERT INTO svc_serve_instances (instance_id, host, pid, pid_started, listen, started_at, max_concurrent, in_flight, clustered, seen_at, lease_until)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ${NOW}, ${TIME_IN})
   ON CONFLICT (instance_id) DO UPDATE SET in_flight = excluded.in_flight, seen_at = excluded.seen_at, lease_until = excluded.lease_until`;
-export const RENEW = `UPDATE svc_serve_runs SET lease_until = ${TIME_IN} WHERE owner = ? AND ${RUNNING} RETURNING run_id, attempt, cancel_requested`;
+export const RENEW = `UPDATE svc_serve_runs SET lease_until = ${TIME_IN} WHERE owner = ? AND ${RUNNING} RETURNING run_id, attempt, cancel_requested, 1 AS is_extended`;
+/** Extends what nothing else is changing: never waits, and so is in nobody's way. */
+export const RENEW_FREE = `WITH free AS MATERIALIZED (
+    SELECT run_id FROM svc_serve_runs WHERE owner = ? AND ${RUNNING} FOR UPDATE SKIP LOCKED
+  ), extended AS (
+    UPDATE svc_serve_runs r SET lease_until = ${TIME_IN} FROM free WHERE r.run_id = free.run_id RETURNING r.run_id, r.attempt, r.cancel_requested
+  )
+  SELECT r.run_id, COALESCE(e.attempt, r.attempt) AS attempt, COALESCE(e.cancel_requested, r.cancel_requested) AS cancel_requested,
+    CASE WHEN e.run_id IS NULL THEN 0 ELSE 1 END AS is_extended
+  FROM svc_serve_runs r LEFT JOIN extended e ON e.run_id = r.run_id WHERE r.owner = ? AND ${RUNNING}`;
+/** As `BEAT` for an instance that is known. */
+export const BEAT_FREE = `WITH free AS MATERIALIZED (
+    SELECT instance_id FROM svc_serve_instances WHERE instance_id = ? FOR UPDATE SKIP LOCKED
+  )
+  UPDATE svc_serve_instances i SET in_flight = ?, seen_at = ${NOW}, lease_until = ${TIME_IN} FROM free WHERE i.instance_id = free.instance_id`;
 export const ALIVE = `SELECT count(*)::integer AS instances FROM svc_serve_instances WHERE clustered = 1 AND lease_until >= ${NOW}`;
 export const IS_WAITING = `SELECT EXISTS (SELECT 1 FROM svc_serve_runs WHERE ${UNCLAIMED} AND submitted_at < ${TIME_IN}) AS is_waiting`;
 export const MEMBERS = `SELECT *, CASE WHEN clustered = 1 THEN lease_until >= ${NOW} ELSE seen_at >= ${TIME_IN} END AS is_alive

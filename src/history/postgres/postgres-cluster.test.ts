@@ -32,6 +32,8 @@ async function openBy(servers: number): Promise<readonly Opened[]> {
   return all;
 }
 
+const schemaOf = (url: string): string => new URL(url).searchParams.get('schema') ?? '';
+
 interface Opened {
   readonly history: OpenedHistory;
   readonly cluster: ClusterStore;
@@ -277,7 +279,7 @@ describe('a run whose server is lost', () => {
     await one.cluster.claimRuns(by('me', { leaseMs: 0 }));
     const beat = await one.cluster.beat(instance('me'), 60_000);
     expect(beat).toEqual({
-      leases: [{ run_id: 'a', attempt: 0, cancel_requested: false }],
+      leases: [{ run_id: 'a', attempt: 0, cancel_requested: false, isExtended: true }],
       instances: 1,
       isWaiting: false,
     });
@@ -285,6 +287,35 @@ describe('a run whose server is lost', () => {
     await one.cluster.expire('me');
     expect(await one.cluster.members()).toEqual([]);
     expect((await one.cluster.reclaim(LOST)).requeued).toEqual(['a']);
+  });
+
+  it('keeps its server beside a change that does not end, unless it is what changes', async () => {
+    const url = `${database.url}?schema=cluster_${schemas + 1}`;
+    const one = await openOne();
+    for (const id of ['a', 'b', 'ended']) await queue(one, id);
+    await one.cluster.claimRuns(by('me', { leaseMs: 0 }));
+    await one.history.finishRun({ run_id: 'ended', owner: 'me', attempt: 0 }, ENDING);
+    await one.cluster.beat(instance('me'), 0);
+    const other = new Client({ connectionString: url, options: `-c search_path=${schemaOf(url)}` });
+    await other.connect();
+    await other.query(
+      `BEGIN; UPDATE svc_serve_runs SET status = 'completed' WHERE run_id = 'b'; UPDATE svc_serve_instances SET in_flight = 0`,
+    );
+    const beat = await one.cluster.beatAside(instance('me'), 60_000, 1000);
+    expect(beat.leases).toMatchObject([
+      { run_id: 'a', isExtended: true },
+      { run_id: 'b', isExtended: false },
+    ]);
+    expect(beat.instances).toBe(1);
+    // What is locked is taken by nobody.
+    expect(await one.cluster.reclaim(LOST)).toMatchObject({ requeued: [], failed: [] });
+    await other.query('ROLLBACK');
+    await other.end();
+    expect((await one.cluster.reclaim(LOST)).requeued).toEqual(['b']);
+    expect((await one.cluster.beatAside(instance('me'), 60_000, 1000)).leases).toMatchObject([
+      { run_id: 'a', isExtended: true },
+    ]);
+    expect((await one.cluster.members()).map(({ isAlive }) => isAlive)).toEqual([true]);
   });
 
   it('that was given back is no attempt', async () => {

@@ -12,9 +12,10 @@ import {
 } from '../cluster.ts';
 import type { Instance, RunFence } from '../history.ts';
 import { instanceOf, text } from '../sql/rows.ts';
-import type { SqlScript, SqlStatement, SqlValue } from '../sql/sql-store.ts';
+import type { SqlResult, SqlScript, SqlStatement, SqlValue } from '../sql/sql-store.ts';
 import * as statements from './claim-statements.ts';
 import { claimedRuns } from './claimed-runs.ts';
+import { queryAll } from './connection.ts';
 import { Listener } from './listener.ts';
 import { PostgresShards } from './postgres-shards.ts';
 import type { PostgresStore } from './postgres-store.ts';
@@ -63,6 +64,20 @@ export class PostgresCluster implements ClusterStore {
 
   beat(self: Instance, leaseMs: number): Promise<Heartbeat> {
     return this.#store.change(() => heartbeat(self, leaseMs), { touches: ['beat'] });
+  }
+
+  async beatAside(self: Instance, leaseMs: number, waitMs: number): Promise<Heartbeat> {
+    const { instance_id, in_flight } = self;
+    const asked = [
+      returning(statements.RENEW_FREE, [instance_id, leaseMs, instance_id]),
+      { sql: statements.BEAT_FREE, values: [instance_id, in_flight, leaseMs] },
+      ...LOOKS,
+    ];
+    const [held, , ...looks] = await this.#store.askAside(
+      (client) => queryAll(client, asked),
+      waitMs,
+    );
+    return heartbeatOf(held, looks);
   }
 
   async expire(instanceId: string): Promise<void> {
@@ -123,23 +138,34 @@ function returning(sql: string, values: readonly SqlValue[]): SqlStatement {
   return { sql, values, returns: true };
 }
 
+/** What a heartbeat asks beside. */
+const LOOKS = [returning(statements.ALIVE, []), returning(statements.IS_WAITING, [-WAITING_MS])];
+
 function* heartbeat(self: Instance, leaseMs: number): SqlScript<Heartbeat> {
   const { instance_id, host, pid, pid_started, listen, started_at } = self;
   const { max_concurrent, in_flight } = self;
   const where = [instance_id, host, pid, pid_started, listen, started_at];
-  const [, renewed, alive, waiting] = yield [
+  const [, renewed, ...looks] = yield [
     { sql: statements.BEAT, values: [...where, max_concurrent, in_flight, leaseMs] },
     returning(statements.RENEW, [leaseMs, instance_id]),
-    returning(statements.ALIVE, []),
-    returning(statements.IS_WAITING, [-WAITING_MS]),
+    ...LOOKS,
   ];
+  return heartbeatOf(renewed, looks);
+}
+
+function heartbeatOf(
+  held: SqlResult | undefined,
+  [alive, waiting]: readonly SqlResult[],
+): Heartbeat {
   return {
-    leases: (renewed?.rows ?? []).map((row) => ({
+    leases: (held?.rows ?? []).map((row) => ({
       run_id: text(row['run_id']),
       attempt: Number(row['attempt']),
       cancel_requested: row['cancel_requested'] === 1,
+      isExtended: row['is_extended'] === 1,
     })),
-    instances: Number(alive?.rows[0]?.['instances'] ?? 0),
+    // This one lives, whatever keeps it from saying so.
+    instances: Math.max(1, Number(alive?.rows[0]?.['instances'] ?? 0)),
     isWaiting: (waiting?.rows[0]?.['is_waiting'] as unknown) === true,
   };
 }

@@ -1,5 +1,5 @@
 /** The tables of a history in PostgreSQL: reads side by side, writes in the order of the calls. */
-import type { Client, ClientBase, Pool } from 'pg';
+import type { Client, ClientBase, ClientConfig, Pool } from 'pg';
 import { Gate } from '../../lib/gate.ts';
 import { connectPostgres, openPostgresPool } from '../../lib/sql/postgres.ts';
 import { HistoryError } from '../history.ts';
@@ -66,12 +66,12 @@ export class PostgresStore implements SqlStore {
   /** Writes that later reads have to see. */
   readonly #deferred = new Set<Promise<unknown>>();
   readonly #setUp: ((store: PostgresStore) => Promise<void>) | undefined;
-  readonly #connect: () => Promise<Client>;
+  readonly #connect: (client?: ClientConfig) => Promise<Client>;
   #ready: Promise<void> | undefined;
 
   private constructor(
     pool: Pool,
-    connect: () => Promise<Client>,
+    connect: (client?: ClientConfig) => Promise<Client>,
     { waitMs, setUp, backgroundWaitMs }: PostgresStoreOptions,
   ) {
     this.#pool = pool;
@@ -87,26 +87,29 @@ export class PostgresStore implements SqlStore {
   /** Connects when it is first needed. */
   static async open(url: string, options: PostgresStoreOptions = {}): Promise<PostgresStore> {
     const { schema, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options;
+    const session = {
+      statement_timeout: statementTimeoutMs,
+      ...(schema === undefined ? {} : { options: `-c search_path=${schema}` }),
+    };
     const pool = await openPostgresPool({
       url,
       max: CONNECTIONS,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       session: {
+        ...session,
         pipeline: true,
-        statement_timeout: statementTimeoutMs,
         query_timeout: statementTimeoutMs + ANSWER_MARGIN_MS,
         idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS,
-        ...(schema === undefined ? {} : { options: `-c search_path=${schema}` }),
       },
     }).catch((error: unknown) => {
       throw refusedError(error);
     });
-    const connect = async (): Promise<Client> => {
-      const client = await connectPostgres({ url, connectTimeoutMs: CONNECT_TIMEOUT_MS });
-      await client.query(`SET statement_timeout = ${statementTimeoutMs}`);
-      if (schema !== undefined) await client.query(`SET search_path = ${schema}`);
-      return client;
-    };
+    const connect = (client: ClientConfig = {}): Promise<Client> =>
+      connectPostgres({
+        url,
+        connectTimeoutMs: CONNECT_TIMEOUT_MS,
+        client: { ...session, ...client },
+      });
     return new PostgresStore(pool, connect, options);
   }
 
@@ -118,6 +121,24 @@ export class PostgresStore implements SqlStore {
   /** A connection beside the pool, for whoever keeps it. Rejects when the database is away. */
   connectAlone(): Promise<Client> {
     return this.#connect();
+  }
+
+  /**
+   * On a connection of its own, which is given up when it does not answer in time: for what must
+   * not wait for anything that goes on in the pool.
+   */
+  async askAside<T>(work: (client: ClientBase) => Promise<T>, waitMs: number): Promise<T> {
+    const client = await this.#connect({
+      pipeline: true,
+      connectionTimeoutMillis: waitMs,
+      query_timeout: waitMs,
+    });
+    try {
+      return await work(client);
+    } finally {
+      // One that is silent would be waited for.
+      void client.end().catch(() => {});
+    }
   }
 
   /** Resolves when the tables are there. */

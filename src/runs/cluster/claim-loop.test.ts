@@ -1,40 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
-import type { Clock } from '../../lib/time/clock.ts';
+import { HandClock, settled } from '../../../test/fakes/hand-clock.ts';
 import type { ClaimedRun, ClaimRequest, ClusterStore } from '../../history/cluster.ts';
 import { RUN_PRIORITIES, type RunPriority } from '../../wire/run-priority.ts';
 import { ClaimLoop } from './claim-loop.ts';
-
-/** Time stands still, and whoever sleeps is woken by hand only. */
-class HandClock implements Clock {
-  elapsed = 1000;
-  readonly #sleepers = new Set<{ readonly until: number; readonly wake: () => void }>();
-  now(): Date {
-    return new Date(this.elapsed);
-  }
-  elapsedMs(): number {
-    return this.elapsed;
-  }
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      if (signal?.aborted === true) return resolve();
-      const sleeper = { until: this.elapsed + ms, wake: resolve };
-      this.#sleepers.add(sleeper);
-      signal?.addEventListener('abort', () => resolve(), { once: true });
-    });
-  }
-  async pass(ms: number): Promise<void> {
-    this.elapsed += ms;
-    for (const sleeper of this.#sleepers)
-      if (sleeper.until <= this.elapsed && this.#sleepers.delete(sleeper)) sleeper.wake();
-    await settled();
-  }
-}
-
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 20; turn += 1) await nextTurn();
-}
 
 const loops: ClaimLoop[] = [];
 afterEach(async () => {

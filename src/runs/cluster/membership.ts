@@ -1,4 +1,4 @@
-import type { ClusterStore, Heartbeat, Member } from '../../history/cluster.ts';
+import type { ClusterStore, HeldLease, Heartbeat, Member } from '../../history/cluster.ts';
 import type { Instance } from '../../history/history.ts';
 import type { CancelledShards } from '../../history/shards.ts';
 import type { Env } from '../../lib/env.ts';
@@ -10,6 +10,8 @@ import { trustedMs } from './trust.ts';
 
 /** A lease is renewed so often while it lasts. */
 const RENEWALS = 4;
+/** Without an answer by then, it is asked for once more. */
+const ASK_AGAIN_MS = 1000;
 /** Instances that are gone are looked for so often. */
 const ADOPT_EVERY_MS = 30_000;
 
@@ -29,6 +31,14 @@ export interface MembershipOptions {
   readonly onSettled: (settled: CancelledShards) => void;
 }
 
+interface Answer {
+  /** The runs that were here when the question was asked. */
+  readonly before: readonly LiveRun[];
+  /** Others trust this instance until then. */
+  readonly trustedUntil: number;
+  readonly beat: Heartbeat;
+}
+
 /**
  * Says regularly that this instance lives, stops what it may not execute any more, and puts runs of
  * instances that are lost into the queue again.
@@ -42,6 +52,7 @@ export class Membership {
   #trustedUntil = 0;
   #nextAdoption = 0;
   #over: Promise<void> | undefined;
+  #reclaiming: Promise<void> | undefined;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -60,26 +71,33 @@ export class Membership {
   /** A history that does not answer yet is asked again. */
   async begin(): Promise<void> {
     await this.#step();
+    await this.#reclaiming;
     this.#over = this.#keep();
   }
 
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#over;
+    await this.#reclaiming;
   }
 
   async #keep(): Promise<void> {
     const { env, leaseMs } = this.#options;
     const { signal } = this.#stop;
+    let sleepMs = leaseMs / RENEWALS;
     while (!signal.aborted) {
-      await env.clock.sleep(leaseMs / RENEWALS, signal);
-      if (!signal.aborted) await this.#step();
+      await env.clock.sleep(sleepMs, signal);
+      if (signal.aborted) return;
+      const began = env.clock.elapsedMs();
+      await this.#step();
+      // One that was answered late has left less of the lease.
+      sleepMs = Math.max(0, began + leaseMs / RENEWALS - env.clock.elapsedMs());
     }
   }
 
   /** Never rejects. */
   async #step(): Promise<void> {
-    const { env, leaseMs } = this.#options;
+    const { env } = this.#options;
     const { clock } = env;
     const over = new AbortController();
     // A process that was frozen wakes up behind the end of its leases.
@@ -87,11 +105,10 @@ export class Membership {
     void clock
       .sleep(Math.max(0, this.#trustedUntil - clock.elapsedMs()), over.signal)
       .then(() => this.#loseTouchIfLate());
-    const trustedUntil = clock.elapsedMs() + trustedMs(leaseMs);
     try {
-      await this.#beat(trustedUntil);
-      this.#trustedUntil = trustedUntil;
-      await this.#reclaim();
+      this.#obey(await this.#beat());
+      // A heartbeat does not wait for what it takes to look after others.
+      this.#reclaiming ??= this.#reclaim().finally(() => (this.#reclaiming = undefined));
     } catch (error) {
       env.log.warn('leases could not be renewed', { error: messageOf(error) });
     }
@@ -114,38 +131,60 @@ export class Membership {
     for (const run of live.values()) run.loseTouch();
   }
 
-  async #beat(trustedUntil: number): Promise<void> {
-    const { env, store, self, leaseMs, live, inFlight } = this.#options;
-    const before = [...live.values()];
-    const beat = await store.beat({ ...self, in_flight: inFlight() }, leaseMs);
-    this.#instances = beat.instances;
-    env.metrics.set(clusterInstances, {}, beat.instances);
-    env.metrics.set(shardsExecuting, {}, before.filter(({ isShard }) => isShard).length);
-    this.#obey(before, beat, trustedUntil);
-    if (beat.isWaiting) this.#options.onWaiting();
+  /** The first answer counts: an answer to something else that was lost holds up all that is written. */
+  async #beat(): Promise<Answer> {
+    const { store, leaseMs } = this.#options;
+    const over = new AbortController();
+    const first = this.#ask((self) => store.beat(self, leaseMs)).finally(() => over.abort());
+    const again = this.#askAgain(first, over.signal);
+    return Promise.any([first, again]).catch(() => first);
   }
 
-  #obey(before: readonly LiveRun[], { leases }: Heartbeat, trustedUntil: number): void {
-    const renewed = new Map(leases.map((lease) => [lease.run_id, lease]));
-    for (const run of before) {
-      const { run_id, attempt } = run.fence;
-      const lease = renewed.get(run_id);
-      if (lease?.attempt === attempt) {
-        run.trust(trustedUntil);
-        if (lease.cancel_requested) run.stop('cancel');
-      } else if (!run.closing) {
-        this.#options.env.log.warn(
-          'a run is stopped: another server took it over, or it has ended',
-          {
-            run_id,
-          },
-        );
-        run.lose();
+  /** Asks until it is answered, or the first question is. */
+  async #askAgain(first: Promise<Answer>, over: AbortSignal): Promise<Answer> {
+    const { env, store, leaseMs } = this.#options;
+    const waitMs = Math.min(ASK_AGAIN_MS, leaseMs / RENEWALS);
+    for (;;) {
+      await env.clock.sleep(waitMs, over);
+      if (over.aborted) return first;
+      try {
+        return await this.#ask((self) => store.beatAside(self, leaseMs, waitMs));
+      } catch (error) {
+        env.log.debug('a heartbeat was asked for again, in vain', { error: messageOf(error) });
       }
     }
   }
 
+  async #ask(beat: (self: Instance) => Promise<Heartbeat>): Promise<Answer> {
+    const { env, self, leaseMs, live, inFlight } = this.#options;
+    const before = [...live.values()];
+    const trustedUntil = env.clock.elapsedMs() + trustedMs(leaseMs);
+    return { before, trustedUntil, beat: await beat({ ...self, in_flight: inFlight() }) };
+  }
+
+  #obey({ before, trustedUntil, beat }: Answer): void {
+    const { env } = this.#options;
+    this.#trustedUntil = trustedUntil;
+    this.#instances = beat.instances;
+    env.metrics.set(clusterInstances, {}, beat.instances);
+    env.metrics.set(shardsExecuting, {}, before.filter(({ isShard }) => isShard).length);
+    const leases = new Map(beat.leases.map((lease) => [lease.run_id, lease]));
+    for (const run of before) obeyLease(run, leases.get(run.fence.run_id), { trustedUntil, env });
+    if (beat.isWaiting) this.#options.onWaiting();
+  }
+
+  /** Never rejects. */
   async #reclaim(): Promise<void> {
+    try {
+      await this.#reclaimLost();
+    } catch (error) {
+      this.#options.env.log.warn('runs of lost servers could not be looked for', {
+        error: messageOf(error),
+      });
+    }
+  }
+
+  async #reclaimLost(): Promise<void> {
     const { env, store, maxAttempts, onRequeued, onSettled } = this.#options;
     await this.#expireDead();
     const error = `the servers that executed the run were lost ${maxAttempts + 1} times: it was reclaimed ${maxAttempts} times and is given up`;
@@ -182,5 +221,24 @@ export class Membership {
     if (env.clock.elapsedMs() < this.#nextAdoption) return [];
     this.#nextAdoption = env.clock.elapsedMs() + ADOPT_EVERY_MS;
     return store.adoptWaiting();
+  }
+}
+
+function obeyLease(
+  run: LiveRun,
+  lease: HeldLease | undefined,
+  { trustedUntil, env }: Pick<Answer, 'trustedUntil'> & Pick<MembershipOptions, 'env'>,
+): void {
+  const { run_id, attempt } = run.fence;
+  if (lease?.attempt === attempt) {
+    if (lease.cancel_requested) run.stop('cancel');
+    if (lease.isExtended) run.trust(trustedUntil);
+    else if (!run.isOwned && !run.closing) {
+      env.log.error('a run is stopped: its lease could not be extended in time', { run_id });
+      run.loseTouch();
+    }
+  } else if (!run.closing) {
+    env.log.warn('a run is stopped: another server took it over, or it has ended', { run_id });
+    run.lose();
   }
 }

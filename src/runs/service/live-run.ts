@@ -188,6 +188,11 @@ export class LiveRun {
     this.stop('shutdown');
   }
 
+  /** No other server can have it. */
+  get isOwned(): boolean {
+    return !this.#isForsaken && this.#services.env.clock.elapsedMs() < this.#trustedUntil;
+  }
+
   /** Its lease was renewed. */
   trust(until: number): void {
     this.#trustedUntil = Math.max(this.#trustedUntil, until);
@@ -311,7 +316,7 @@ export class LiveRun {
 
   #hear(event: RunEvent): void {
     if (event.kind === 'asks_owner') {
-      const isOwned = this.#isOwned();
+      const { isOwned } = this;
       this.#handle?.answerOwner(event.question, isOwned);
       // That the worker writes nothing more and fails is not the end of the run.
       if (!isOwned) this.loseTouch();
@@ -341,10 +346,6 @@ export class LiveRun {
       return clock.now().toISOString();
     const sinceMs = clock.elapsedMs() - this.#startedElapsed;
     return new Date(Date.parse(this.#startedAt) + sinceMs).toISOString();
-  }
-
-  #isOwned(): boolean {
-    return !this.#isForsaken && this.#services.env.clock.elapsedMs() < this.#trustedUntil;
   }
 
   #endOf(end: JobEnd): RunEnd {
