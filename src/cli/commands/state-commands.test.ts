@@ -7,7 +7,9 @@ import { z } from 'zod';
 import { Page } from '../../kit/page.ts';
 import { createParts } from '../../kit/parts.ts';
 import { defineSource } from '../../kit/source.ts';
+import type { StateStore, StateStoreDefinition } from '../../kit/state-store.ts';
 import { parts as built } from '../../parts.ts';
+import { fileState } from '../../state/file.ts';
 import {
   type Done,
   type TestWorldOptions,
@@ -32,17 +34,37 @@ const counting = defineSource({
       close: () => Promise.resolve(),
     }),
 });
+/** Called before a store lists what it has, and before it deletes something. */
+let freeze: (at: 'list' | 'delete', key: string, store: StateStore) => Promise<void>;
+const freezing: StateStoreDefinition = {
+  ...fileState,
+  open: async (config: z.infer<typeof fileState.config>, context) => {
+    const store = await fileState.open(config, context);
+    return {
+      ...store,
+      entries: async (key) => {
+        await freeze('list', key, store);
+        return store.entries(key);
+      },
+      deleteHeld: async (key, by) => {
+        await freeze('delete', key, store);
+        return store.deleteHeld(key, by);
+      },
+    };
+  },
+};
 const parts = createParts({
   sources: [...built.sources.all, counting],
   sinks: built.sinks.all,
   transforms: built.transforms.all,
-  states: built.states.all,
+  states: built.states.all.map((one) => (one.type === 'file' ? freezing : one)),
   credentials: built.credentials.all,
   secrets: built.secrets.all,
 });
 
 let cwd: string;
 beforeEach(() => {
+  freeze = () => Promise.resolve();
   cwd = mkdtempSync(path.join(tmpdir(), 'headgate-state-'));
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
@@ -196,6 +218,32 @@ describe('state reset', () => {
     };
     expect(rows.map(({ bookmarks }) => bookmarks.length)).toEqual([1, 1, 0]);
   });
+
+  it.each(['list', 'delete'] as const)(
+    'removes nothing of a row that a run has had since it was frozen (before its %s)',
+    async (at) => {
+      await ran();
+      freeze = async (now, _, store) => {
+        if (now !== at) return;
+        freeze = () => Promise.resolve();
+        const other = { token: 'run-9', ttlMs: 60_000, holder: { run_id: 'run-9' } };
+        const { token } = await store.lease('shop::a', other);
+        await store.lease('shop::a', { ...other, instead: token });
+        await store.put('shop::a', 7);
+      };
+      const reset = await cli('state reset d.yaml --row a --yes');
+      expect([reset.code, reset.err]).toEqual([
+        1,
+        expect.stringMatching(/`shop::a` was taken over by (run `run-9`|another run)/),
+      ]);
+      expect((await cli('state show d.yaml --row a')).out).toMatch(/^ {2}7$/m);
+      using out = database('out.db');
+      const marks = out
+        .prepare(`SELECT scope FROM _svc_commit_token WHERE scope = 'shop::a'`)
+        .all();
+      expect(marks).toHaveLength(at === 'list' ? 1 : 0);
+    },
+  );
 
   it('says so when nothing is stored', async () => {
     const { code, err } = await cli('state reset d.yaml --row b --yes');

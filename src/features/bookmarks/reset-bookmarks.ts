@@ -3,10 +3,11 @@
  * sink remembers of a row goes first: with that alone the next run would continue where the
  * destination says, and a reset that was interrupted between the two changes nothing.
  */
+import assert from 'node:assert/strict';
 import { removeState } from '../../engine/delivery/remove-state.ts';
 import { wrapConnectorError } from '../../engine/failure.ts';
 import { openPart, partContext } from '../../engine/row/parts.ts';
-import { releaseLease, takeLease } from '../../engine/row/state-lease.ts';
+import { releaseLease, takeLease, type StateLease } from '../../engine/row/state-lease.ts';
 import { opening, tokensAt, type Opening } from '../../engine/rollback/find-run.ts';
 import { replicationOf } from '../../blocks/replication/index.ts';
 import { replacedOutput, type TokenWriter } from '../../kit/sink.ts';
@@ -33,7 +34,10 @@ export async function plannedResets(request: StateRequest): Promise<readonly Row
   return resets.toSorted((one, two) => one.row.index - two.row.index);
 }
 
-/** All of the rows, or none: refused while a run uses one of them. Gives what was removed. */
+/**
+ * All of the rows, or none: refused while a run uses one of them. One that was frozen until a run had
+ * begun removes nothing more. Gives what was removed.
+ */
 export async function resetBookmarks(request: StateRequest): Promise<readonly RowReset[]> {
   refuseReplication(request);
   await using closers = new AsyncDisposableStack();
@@ -42,17 +46,19 @@ export async function resetBookmarks(request: StateRequest): Promise<readonly Ro
   const done: RowReset[] = [];
   const work: (() => Promise<void>)[] = [];
   for (const opened of await openStores(request, closers)) {
+    const leases = new Map<string, StateLease>();
     const lease = async (row: PlannedRow, key: string): Promise<void> => {
-      const runId = options.invocationId;
-      const held = await takeLease({ env, plan, row, runId }, opened.store, key);
+      const leasing = { env, plan, row, runId: options.invocationId, isStrict: true };
+      const held = await takeLease(leasing, opened.store, key);
       closers.defer(() => releaseLease(held, env.log));
+      leases.set(key, held);
     };
     for (const row of opened.rows) await lease(row, row.stateKey);
     // Listed again while no run of the rows can begin.
     for (const reset of await resetsIn(opened)) {
       for (const { key } of reset.bookmarks)
         if (key !== reset.row.stateKey) await lease(reset.row, key);
-      work.push(await prepared(options, { opened, reset }, closers));
+      work.push(await prepared(options, { opened, reset, leases }, closers));
       done.push(reset);
     }
   }
@@ -72,22 +78,36 @@ async function resetsIn(opened: OpenStore): Promise<RowReset[]> {
     .filter(({ bookmarks, hasWatermark }) => bookmarks.length > 0 || hasWatermark);
 }
 
+interface LeasedReset {
+  readonly opened: OpenStore;
+  readonly reset: RowReset;
+  /** Of everything that the reset removes, by its key. */
+  readonly leases: ReadonlyMap<string, StateLease>;
+}
+
 /** Everything that can be refused is found here; the step that it gives only removes. */
 async function prepared(
   options: Opening,
-  { opened, reset }: { readonly opened: OpenStore; readonly reset: RowReset },
+  { opened, reset, leases }: LeasedReset,
   closers: AsyncDisposableStack,
 ): Promise<() => Promise<void>> {
   const { row, bookmarks, hasWatermark } = reset;
   const tokens = hasWatermark ? await openTokens(options, reset, closers) : undefined;
+  const leaseOf = (key: string): StateLease => {
+    const lease = leases.get(key);
+    assert(lease !== undefined, 'what is removed is leased');
+    return lease;
+  };
   const scopes = new Set([row.stateKey, ...bookmarks.map(({ key }) => key)]);
   return async () => {
+    for (const scope of scopes) await leaseOf(scope).confirm();
     for (const scope of tokens === undefined ? [] : scopes)
       await tokens?.forget(scope).catch((error: unknown) => {
         throw wrapConnectorError('Sink', row.sink.type, error);
       });
     const labels = { pipeline: options.plan.name, row: row.id };
-    const kept = { store: opened.store, env: options.env, labels };
+    const store = { delete: (key: string) => leaseOf(key).delete(key) };
+    const kept = { store, env: options.env, labels };
     await removeState(kept, ...bookmarks.map(({ key }) => key)).catch((error: unknown) => {
       throw wrapConnectorError('State', opened.type, error);
     });
