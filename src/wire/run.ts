@@ -163,8 +163,13 @@ export const runRecordSchema = z
       .number()
       .nullable()
       .meta({ description: 'Filled live while running; final after.' }),
-    records_written: z.int(),
-    invocations: z.array(invocationRecordSchema),
+    records_written: z.int().meta({
+      description:
+        'Of a run that servers took over from each other: what the last of them wrote, which went on after the bookmark of the one before.',
+    }),
+    invocations: z.array(invocationRecordSchema).meta({
+      description: 'As the server reported them that executed the run last.',
+    }),
     nodes: z.array(nodeRecordSchema).optional().meta({
       description:
         'Present when the document has a graph, and the run has ended: the nodes before the sinks, which are invocations.',
@@ -180,7 +185,10 @@ export const runRecordSchema = z
       .enum(RUN_PRIORITIES)
       .optional()
       .meta({ description: 'As submitted; absent where that is `normal`.' }),
-    attempt: z.int().meta({ description: '0 for the first owner, one more for every requeue.' }),
+    attempt: z.int().meta({
+      description:
+        '0 at first, one more each time the server that executed the run was lost. A server that gives the run back when it shuts down changes nothing.',
+    }),
     callback: z
       .unknown()
       .optional()

@@ -168,7 +168,13 @@ export interface RunListAnswer {
      * Filled live while running; final after.
      */
     elapsed_secs: number | null;
+    /**
+     * Of a run that servers took over from each other: what the last of them wrote, which went on after the bookmark of the one before.
+     */
     records_written: number;
+    /**
+     * As the server reported them that executed the run last.
+     */
     invocations: {
       /**
        * Invocation id; rollback names it.
@@ -251,7 +257,7 @@ export interface RunListAnswer {
      */
     priority?: 'high' | 'normal' | 'low';
     /**
-     * 0 for the first owner, one more for every requeue.
+     * 0 at first, one more each time the server that executed the run was lost. A server that gives the run back when it shuts down changes nothing.
      */
     attempt: number;
     /**
@@ -318,7 +324,13 @@ export interface RunGetAnswer {
    * Filled live while running; final after.
    */
   elapsed_secs: number | null;
+  /**
+   * Of a run that servers took over from each other: what the last of them wrote, which went on after the bookmark of the one before.
+   */
   records_written: number;
+  /**
+   * As the server reported them that executed the run last.
+   */
   invocations: {
     /**
      * Invocation id; rollback names it.
@@ -401,7 +413,7 @@ export interface RunGetAnswer {
    */
   priority?: 'high' | 'normal' | 'low';
   /**
-   * 0 for the first owner, one more for every requeue.
+   * 0 at first, one more each time the server that executed the run was lost. A server that gives the run back when it shuts down changes nothing.
    */
   attempt: number;
   /**
