@@ -107,7 +107,10 @@ function isFetched(name: string): name is keyof typeof FETCHED_SERVERS {
   return Object.hasOwn(FETCHED_SERVERS, name);
 }
 
-export function startOf(server: ServerOrReason): Promise<TestServer> {
+export function startOf<S>(server: {
+  readonly start?: (() => Promise<S>) | undefined;
+  readonly reason?: string | undefined;
+}): Promise<S> {
   return server.start === undefined ? Promise.reject(new Error(server.reason)) : server.start();
 }
 
