@@ -1,5 +1,5 @@
 /** What came of a run elsewhere: the data sets that it moved, and the callback at its end. */
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -17,6 +17,8 @@ describe.skipIf(chromium.reason !== undefined)(`after a run [${chromium.reason ?
   let browser: Browser;
   let program: Program;
   let receiver: Server;
+  /** Answers that a test gives. */
+  const held: ServerResponse[] = [];
   let seen: Visit | undefined;
   let ids: { readonly first: string; readonly second: string; readonly failed: string };
 
@@ -26,18 +28,13 @@ describe.skipIf(chromium.reason !== undefined)(`after a run [${chromium.reason ?
     browser = await chromium.start();
     writeOrders(shop.path('in.csv'));
     receiver = createServer((request, response) => {
-      response.writeHead(request.url === '/no' ? 403 : 204).end();
+      if (request.url === '/late') held.push(response);
+      else response.writeHead(request.url === '/no' ? 403 : 204).end();
     });
     await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
     program = await shop.start();
     const input = shop.path('in.csv');
     const document = orders({ name: 'moved', input, folder: shop.dir });
-    const run = async (config: object | string, path: string): Promise<string> => {
-      const id = await program.submit(config as string, { callback: { url: `${url}${path}` } });
-      await program.ended(id);
-      return id;
-    };
     ids = {
       first: await run(document, '/yes'),
       second: await run(
@@ -56,10 +53,18 @@ describe.skipIf(chromium.reason !== undefined)(`after a run [${chromium.reason ?
   afterEach(() => seen?.close());
   afterAll(async () => {
     await browser?.close();
+    receiver?.closeAllConnections();
     receiver?.close();
     await shop.dispose();
   });
 
+  /** Gives its id when it has ended and its callback was sent to this path. */
+  const run = async (config: object | string, path: string): Promise<string> => {
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}${path}`;
+    const id = await program.submit(config as string, { callback: { url } });
+    await program.ended(id);
+    return id;
+  };
   const open = async (view: string, options?: VisitOptions): Promise<Visit> => {
     seen = await visit(browser, program.url, options);
     await seen.open(view);
@@ -137,6 +142,16 @@ describe.skipIf(chromium.reason !== undefined)(`after a run [${chromium.reason ?
     await page.goto(`${program.url}/#/runs/${ids.second}?tab=details`);
     await page.getByText('Given up: the receiver took no attempt').waitFor();
     await page.getByText('the receiver answered 403').waitFor();
+  });
+
+  test('tells that its callback is on its way until it was delivered', async () => {
+    const input = shop.path('in.csv');
+    const id = await run(orders({ name: 'told-late', input, folder: shop.dir }), '/late');
+    await expect.poll(() => held).toHaveLength(1);
+    const { page } = await open(`/runs/${id}?tab=details`);
+    await page.getByText('On its way').waitFor();
+    held[0]?.writeHead(204).end();
+    await page.getByText('Delivered').waitFor();
   });
 
   test.each([

@@ -66,10 +66,10 @@ export function RunPage({ id }: { readonly id: string }) {
   );
 }
 
-/** Asked again until it has ended. */
+/** Asked again until it has ended, and its callback is no longer on its way. */
 function useRun(id: string) {
   const first = useAsked(async (client) => client.run(id), { about: [id] });
-  const isOver = first.data !== undefined && !isActive(first.data);
+  const isOver = first.data !== undefined && !isActive(first.data) && !isTelling(first.data);
   const live = useAsked(
     async (client): Promise<RunGetAnswer | undefined> =>
       isOver || first.data === undefined ? undefined : client.run(id),
@@ -81,6 +81,10 @@ function useRun(id: string) {
   const data = live.data ?? first.data;
   const isDone = live.data !== undefined && !isActive(live.data);
   return { ...first, data, error: first.error ?? (isDone ? undefined : live.error) };
+}
+
+function isTelling({ callback_delivery: delivery }: RunGetAnswer): boolean {
+  return delivery?.state === 'underway';
 }
 
 function Summary({ run }: { readonly run: RunGetAnswer }) {
