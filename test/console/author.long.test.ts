@@ -49,7 +49,7 @@ describe.skipIf(chromium.reason !== undefined)(`the editor [${chromium.reason ??
     expect(await page.locator('.issues').innerText()).toContain('csv');
     await page.locator('.cm-lintRange-error').first().waitFor();
     await place.first().click();
-    expect(await page.locator('.cm-activeLine').innerText()).toContain('type: cvs');
+    await page.locator('.cm-activeLine', { hasText: 'type: cvs' }).waitFor();
     expect(await page.getByRole('button', { name: 'Submit' }).isDisabled()).toBe(true);
     if (seen !== undefined) await expectFlawless(seen);
   });
@@ -65,9 +65,9 @@ describe.skipIf(chromium.reason !== undefined)(`the editor [${chromium.reason ??
     await offers.getByText('source', { exact: true }).click();
     await editor.pressSequentially('type: postg');
     await offers.getByText('postgres', { exact: true }).click();
-    expect((await editor.innerText()).replaceAll(/\n+/g, '\n')).toMatch(
-      /pipeline:\n {2}source:\n {4}type: postgres/,
-    );
+    await expect
+      .poll(async () => (await editor.innerText()).replaceAll(/\n+/g, '\n'))
+      .toMatch(/pipeline:\n {2}source:\n {4}type: postgres/);
   });
 
   test.each(['light', 'dark'] as const)(
@@ -192,6 +192,6 @@ pipeline:
     expect(await page.locator('.issues li').count()).toBeGreaterThanOrEqual(100);
     await editorOf(page).press('Control+End');
     await editorOf(page).pressSequentially('# go on');
-    expect(await editorOf(page).innerText()).toContain('# go on');
+    await expect.poll(() => editorOf(page).innerText()).toContain('# go on');
   });
 });

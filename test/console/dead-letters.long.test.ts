@@ -137,7 +137,7 @@ describe.skipIf(chromium.reason !== undefined)(`dead letters [${chromium.reason 
       expect(await page.getByLabel('Record, as JSON').isEditable()).toBe(false);
       await page.keyboard.press('Escape');
       await letters.getByRole('button', { name: 'Edit and replay' }).first().click();
-      expect(await page.getByLabel('Record, as JSON').inputValue()).toContain(HOSTILE);
+      await expect.poll(() => page.getByLabel('Record, as JSON').inputValue()).toContain(HOSTILE);
       await expectFlawless(visited);
       expect(await page.locator('img[src="x"], [onerror]').count()).toBe(0);
     },

@@ -54,9 +54,11 @@ describe.skipIf(chromium.reason !== undefined)(`forms [${chromium.reason ?? ''}]
     await page.getByLabel('Kind of sink').selectOption('jsonl');
     await page.getByLabel('path', { exact: false }).first().fill(shop.path('out.jsonl'));
     await page.getByText('No problem found').waitFor();
-    expect(await textOf(page)).toBe(
-      `version: 1\npipeline:\n  source:\n    type: csv\n    config:\n      path: ${shop.path('in.csv')}\n  sink:\n    type: jsonl\n    config:\n      path: ${shop.path('out.jsonl')}\n`,
-    );
+    await expect
+      .poll(() => textOf(page))
+      .toBe(
+        `version: 1\npipeline:\n  source:\n    type: csv\n    config:\n      path: ${shop.path('in.csv')}\n  sink:\n    type: jsonl\n    config:\n      path: ${shop.path('out.jsonl')}\n`,
+      );
     if (seen !== undefined) await expectFlawless(seen);
   });
 
@@ -86,27 +88,31 @@ pipeline:
     await page.getByLabel('op required').selectOption('ne');
     await page.getByLabel('value', { exact: true }).fill('name 2');
     await page.getByText('No problem found').waitFor();
-    expect(await textOf(page)).toContain(
-      '    # numbers\n    - type: cast # at once\n      config: { fields: { id: int } }\n    - type: filter\n      config:',
-    );
+    await expect
+      .poll(() => textOf(page))
+      .toContain(
+        '    # numbers\n    - type: cast # at once\n      config: { fields: { id: int } }\n    - type: filter\n      config:',
+      );
     if (seen !== undefined) await expectFlawless(seen);
     await added.focus();
     await page.keyboard.press('Alt+ArrowUp');
     await page.getByRole('button', { name: /^1 filter/, expanded: true }).waitFor();
     await item(/^2 cast/).waitFor();
-    expect(await textOf(page)).toMatch(
-      /transforms:\n {4}- type: filter\n[^]*\n {4}# numbers\n {4}- type: cast # at once\n/,
-    );
+    await expect
+      .poll(() => textOf(page))
+      .toMatch(
+        /transforms:\n {4}- type: filter\n[^]*\n {4}# numbers\n {4}- type: cast # at once\n/,
+      );
     // The focus has gone with it, to what can be pressed.
-    expect(await page.locator(':focus').getAttribute('data-control')).toBe('summary');
+    await page.locator('[data-control="summary"]:focus').waitFor();
     await page.getByRole('button', { name: 'Move 2, cast up' }).press('Enter');
     await page.getByRole('button', { name: 'Remove 1, cast' }).press('Enter');
     await page.getByRole('button', { name: /^1 filter/ }).waitFor();
-    expect(await textOf(page)).not.toContain('numbers');
+    await expect.poll(() => textOf(page)).not.toContain('numbers');
     await page.getByText('No problem found').waitFor();
     await page.getByRole('button', { name: 'Remove 1, filter' }).press('Enter');
     await page.getByText('No transform yet').waitFor();
-    expect(await textOf(page)).toContain('  transforms: []\n');
+    await expect.poll(() => textOf(page)).toContain('  transforms: []\n');
     // The editor takes back what a form did.
     await editorOf(page).press('Control+z');
     await item(/^1 filter/).waitFor();
@@ -133,13 +139,15 @@ pipeline:
     // The next key goes to the value of what was added.
     await page.getByLabel('on "day".one', { exact: true }).and(page.locator(':focus')).waitFor();
     await page.keyboard.press('f');
-    expect(await textOf(page)).toContain(
-      '          id: int # a number\n          on "day".one: float',
-    );
+    await expect
+      .poll(() => textOf(page))
+      .toContain('          id: int # a number\n          on "day".one: float');
     if (seen !== undefined) await expectFlawless(seen);
     await page.getByRole('button', { name: 'Remove on "day".one' }).click();
     await page.getByLabel('on "day".one', { exact: true }).waitFor({ state: 'detached' });
-    expect(await textOf(page)).toContain('          id: int # a number\n    - type: rename_field');
+    await expect
+      .poll(() => textOf(page))
+      .toContain('          id: int # a number\n    - type: rename_field');
     await page.getByRole('button', { name: /^1 cast/ }).click();
     await page.getByRole('button', { name: /^2 rename_field/ }).click();
     await name.fill('id');
@@ -148,10 +156,10 @@ pipeline:
     const renamed = page.getByLabel('id', { exact: true });
     await renamed.fill('x');
     await renamed.fill('');
-    expect(await textOf(page)).toContain('id: ""');
+    await expect.poll(() => textOf(page)).toContain('id: ""');
     await renamed.fill('order_id');
     await page.getByText('No problem found').waitFor();
-    expect(await textOf(page)).toContain('fields:\n          id: order_id');
+    await expect.poll(() => textOf(page)).toContain('fields:\n          id: order_id');
   });
 
   test('of transforms fit a narrow screen, and say what is wrong with one', async () => {
@@ -169,9 +177,9 @@ pipeline:
     if (seen !== undefined) await expectToFit(seen);
     await page.getByRole('button', { name: /^Remove 2/ }).click();
     await page.getByRole('button', { name: /^2 / }).waitFor({ state: 'detached' });
-    expect(await textOf(page)).toContain(
-      'transforms: [{ type: cast, config: { fields: { id: integer } } }]',
-    );
+    await expect
+      .poll(() => textOf(page))
+      .toContain('transforms: [{ type: cast, config: { fields: { id: integer } } }]');
   });
 
   const WRITTEN = `# moves orders
@@ -218,8 +226,8 @@ pipeline:
     await page.getByLabel('Kind of source').selectOption('sqlite');
     await page.getByRole('button', { name: 'Remove connection_url' }).click();
     await page.getByLabel('database_url').fill('shop.db');
-    expect(await textOf(page)).toContain('# nobody else may read it');
-    expect(await textOf(page)).not.toContain('postgres://');
+    await expect.poll(() => textOf(page)).toContain('# nobody else may read it');
+    await expect.poll(() => textOf(page)).not.toContain('postgres://');
   });
 
   test('show hostile values as texts, and refuse what is no YAML', async () => {
@@ -233,7 +241,7 @@ pipeline:
     await page.getByRole('button', { name: 'Remove <b onclick=alert(2)>' }).waitFor();
     await page.getByLabel('columns').fill('{ a: [');
     await page.getByText('This is no YAML').waitFor();
-    expect(await textOf(page)).not.toContain('columns');
+    await expect.poll(() => textOf(page)).not.toContain('columns');
     expect(await page.locator('img[src="x"], [onclick]').count()).toBe(0);
     if (seen !== undefined) await expectFlawless(seen);
   });

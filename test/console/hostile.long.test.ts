@@ -3,7 +3,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { workshop, type Program } from '../e2e/serve-program.ts';
 import { launcherPath } from '../servers/bundle.ts';
 import { chromiumOrReason } from '../servers/chromium.ts';
@@ -64,10 +64,13 @@ describe.skipIf(chromium.reason !== undefined)(`hostile texts [${chromium.reason
     );
     await Promise.all([program.ended(moved), program.ended(failed)]);
     ids = { moved, failed };
+  });
+  // What is waited for must not stand in the view before.
+  beforeEach(async () => {
     seen = await visit(browser, program.url);
   });
+  afterEach(() => seen?.close());
   afterAll(async () => {
-    await seen?.close();
     await browser?.close();
     await shop.dispose();
   });
@@ -100,7 +103,6 @@ describe.skipIf(chromium.reason !== undefined)(`hostile texts [${chromium.reason
     await page.getByRole('cell', { name: IMAGE }).waitFor();
     await page.getByRole('columnheader', { name: '<b onclick=alert(5)>column</b>' }).waitFor();
     await expectNothingRan();
-    await page.keyboard.press('Escape');
     await seen.open('/data/deadLetters');
     await page
       .getByLabel('File, folder or glob on the server')

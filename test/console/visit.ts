@@ -86,8 +86,10 @@ export async function expectFlawless(seen: Visit): Promise<void> {
 
 /** Nothing has to be scrolled sideways. */
 export async function expectToFit({ page }: Visit): Promise<void> {
-  const beyond = await page.evaluate<number>(
-    'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-  );
-  expect(beyond).toBe(0);
+  const beyond = (): Promise<number> =>
+    page.evaluate<number>(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+  // Charts take their width a moment after they are drawn.
+  await expect.poll(beyond).toBe(0);
 }
