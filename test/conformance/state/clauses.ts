@@ -177,9 +177,10 @@ export const STATE_CLAUSES: readonly StateClause[] = [
     check: (subject) =>
       subject.using(async (store) => {
         const key = 'suite::lease_end';
-        await store.lease(key, { ...asking('a'), ttlMs: 300 });
+        const ttlMs = 2000;
+        await store.lease(key, { ...asking('a'), ttlMs });
         assert.equal((await store.lease(key, asking('b'))).token, 'a');
-        await sleep(400);
+        await sleep(ttlMs + 100);
         assert.equal((await store.lease(key, asking('b'))).token, 'b');
         assert.equal((await store.lease(key, asking('a'))).token, 'b', 'the old holder has it too');
         assert.equal((await store.lease(key, { ...asking('c'), instead: 'a' })).token, 'b');
