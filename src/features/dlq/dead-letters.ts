@@ -105,7 +105,7 @@ async function* blocksOf(file: string, start: number): AsyncGenerator<Buffer> {
     const blocks = opened.createReadStream({ start, end: size - 1, autoClose: false });
     let isFirst = start === 0;
     for await (const block of blocks) {
-      if (isFirst) refuseCompressed(file, block as Buffer);
+      if (isFirst) refuseOtherFormat(file, block as Buffer);
       isFirst = false;
       yield block as Buffer;
     }
@@ -116,19 +116,36 @@ async function* blocksOf(file: string, start: number): AsyncGenerator<Buffer> {
 }
 
 /** Its lines would be counted as ones that are no dead letters, as if there were none. */
-function refuseCompressed(file: string, block: Buffer): void {
-  const how = Object.entries(COMPRESSED).find(([, begin]) =>
-    block.subarray(0, begin.length).equals(begin),
-  )?.[0];
-  if (how === undefined) return;
-  throw new RefusedError('bad_config', `${file} is compressed with ${how}`, {
-    hint: `unpack it (\`${how} -d\`), and name the file that this gives`,
+function refuseOtherFormat(file: string, block: Buffer): void {
+  const beginsWith = ([, begin]: readonly [string, Buffer]): boolean =>
+    block.subarray(0, begin.length).equals(begin);
+  const how = Object.entries(COMPRESSED).find(beginsWith)?.[0];
+  if (how !== undefined)
+    throw new RefusedError('bad_config', `${file} is compressed with ${how}`, {
+      hint: `unpack it (\`${how} -d\`), and name the file that this gives`,
+    });
+  const what = Object.entries(OTHER_FORMATS).find(beginsWith)?.[0];
+  if (what === undefined) return;
+  throw new RefusedError('bad_config', `${file} is ${what}, and no file of JSON Lines`, {
+    hint: COPY_TO_LINES,
   });
 }
+
+/** For dead letters that a sink wrote in another format than JSON Lines. */
+export const COPY_TO_LINES =
+  'copy the dead letters with a document whose sink is `jsonl`, and name the file that this gives; or let the `dlq` write `jsonl`';
 
 const COMPRESSED = {
   gzip: Buffer.of(0x1f, 0x8b),
   zstd: Buffer.of(0x28, 0xb5, 0x2f, 0xfd),
+};
+
+const OTHER_FORMATS = {
+  'an Avro file': Buffer.from('Obj\x01'),
+  'a Parquet file': Buffer.from('PAR1'),
+  'an ORC file': Buffer.from('ORC'),
+  'a SQLite database': Buffer.from('SQLite format 3\0'),
+  'an Excel file': Buffer.from('PK\x03\x04'),
 };
 
 function unreadable(file: string, why: string, cause?: unknown): RefusedError {

@@ -131,6 +131,21 @@ describe('inspecting a queue', () => {
     await expect(look('dead.jsonl.zst')).rejects.toThrow('is compressed with zstd');
   });
 
+  it.each([
+    ['an Avro file', 'Obj\u0001', 'dead.avro'],
+    ['a Parquet file', 'PAR1', 'dead.parquet'],
+    ['an ORC file', 'ORC', 'dead.orc'],
+    ['a SQLite database', 'SQLite format 3\0', 'dead.db'],
+    ['an Excel file', 'PK\u0003\u0004', 'dead.xlsx'],
+  ])('refuses %s, and says how it becomes a queue', async (what, begin, name) => {
+    await writeFile(join(cwd, name), `${begin}\nmore`);
+    await expect(look(name)).rejects.toMatchObject({
+      code: 'bad_config',
+      message: expect.stringContaining(`${name} is ${what}`) as string,
+      hint: expect.stringContaining('sink is `jsonl`') as string,
+    });
+  });
+
   it('reads the files of a folder and of a glob, but no archive and nothing below', async () => {
     await mkdir(join(cwd, 'q/below'), { recursive: true });
     for (const name of [
@@ -420,6 +435,16 @@ describe('replaying', () => {
     expect(await lines('a.jsonl')).toEqual([1, 4, 5, 6].map((id) => `{"id":${id}}`));
     await again({ beside: { matrix } }, { row: 'b' });
     expect(await lines('b.jsonl')).toEqual([2, 4, 5].map((id) => `{"id":${id}}`));
+  });
+
+  it('is refused when no line is a dead letter, as in a queue of delimited text', async () => {
+    await put('dead.csv', ['reason,payload', 'quality,"{""id"":1}"']);
+    for (const dryRun of [true, false])
+      await expect(again({}, { from: 'dead.csv', dryRun })).rejects.toMatchObject({
+        code: 'bad_config',
+        message: expect.stringContaining('no dead letters in 2 lines') as string,
+        hint: expect.stringContaining('sink is `jsonl`') as string,
+      });
   });
 
   it('is refused, like purging, when no key opens any line: that is not an empty queue', async () => {

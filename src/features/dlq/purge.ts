@@ -11,7 +11,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import type { DiscardReport } from '../../wire/dlq.ts';
 import { isWanted, linesOf, type DeadLetterFilter, type Line } from './dead-letters.ts';
 import { archiveOf, locate } from './location.ts';
-import { assertOpened } from './reading.ts';
+import { assertReadable } from './reading.ts';
 
 export interface PurgeRequest {
   readonly location: string;
@@ -50,7 +50,7 @@ async function purgeAll(request: PurgeRequest): Promise<DiscardReport> {
     rewritten += 1;
     if (!request.delete) archives.push(archiveOf(file));
   }
-  assertOpened(seen);
+  assertReadable(seen);
   return { discarded: purged, files_rewritten: rewritten, archived_to: archives };
 }
 

@@ -5,7 +5,14 @@ import type { TypesConfig } from '../../kit/declared-columns.ts';
 import { UNKNOWN_SCHEMA, withField, type RecordSchema } from '../../kit/record-schema.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import type { ReplayReport } from '../../wire/dlq.ts';
-import { isWanted, linesOf, type DeadLetter, type DeadLetterFilter } from './dead-letters.ts';
+import { count } from '../../lib/text/count.ts';
+import {
+  COPY_TO_LINES,
+  isWanted,
+  linesOf,
+  type DeadLetter,
+  type DeadLetterFilter,
+} from './dead-letters.ts';
 
 export interface Wanted {
   readonly keys: readonly string[];
@@ -69,13 +76,14 @@ export class Reading {
     }
   }
 
-  /**
-   * Throws `RefusedError` when there are dead letters and no key opens any of them: nothing was
-   * replayed.
-   */
+  /** Throws `RefusedError` when no line could be read as a dead letter: nothing was replayed. */
   report(result: Pick<ReplayReport, 'records_written' | 'failed_dlq' | 'dry_run'>): ReplayReport {
     const passed = this.#passedOver;
-    assertOpened({ readable: this.#readable, undecryptable: passed.undecryptable });
+    assertReadable({
+      readable: this.#readable,
+      undecryptable: passed.undecryptable,
+      others: passed.malformed + passed.non_envelope,
+    });
     const unread = this.#unread;
     const isAny = unread > 0 || Object.values(passed).some((lines) => lines > 0);
     return {
@@ -115,22 +123,31 @@ function withTypesOfRun(config: unknown, types: RecordSchema | undefined): unkno
   return { ...config, infer_types: false, columns: types.fields.reduce(withField, declared) };
 }
 
-/** A queue that no key opens is not an empty one. Throws `RefusedError`. */
-export function assertOpened({
-  readable,
-  undecryptable,
-}: {
+/** Lines of a queue, by what they turned out to be. */
+export interface LinesRead {
   readonly readable: number;
   readonly undecryptable: number;
-}): void {
-  if (readable > 0 || undecryptable === 0) return;
-  throw new RefusedError(
-    'bad_config',
-    `no key opens the dead letters: ${undecryptable} sealed, and none readable`,
-    {
-      hint: 'name the key they were sealed with: `--key-env`, or `encryption_keys`',
-    },
-  );
+  /** Lines that are no dead letters; a discard leaves them, and so does not ask for any. */
+  readonly others?: number | undefined;
+}
+
+/** What no key opens, and what is no queue, is not an empty one. Throws `RefusedError`. */
+export function assertReadable({ readable, undecryptable, others = 0 }: LinesRead): void {
+  if (readable > 0) return;
+  if (undecryptable > 0)
+    throw new RefusedError(
+      'bad_config',
+      `no key opens the dead letters: ${undecryptable} sealed, and none readable`,
+      {
+        hint: 'name the key they were sealed with: `--key-env`, or `encryption_keys`',
+      },
+    );
+  if (others > 0)
+    throw new RefusedError(
+      'bad_config',
+      `there are no dead letters in ${count(others, 'line')}: one is a JSON object with a \`payload\``,
+      { hint: COPY_TO_LINES },
+    );
 }
 
 /** Throws `RefusedError`: it was taken out of the queue, or another file holds it. */
