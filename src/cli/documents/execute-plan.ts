@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import type { CliContext } from '../framework/context.ts';
 import { EXIT, signalExit } from '../framework/exit.ts';
+import { printRefusal } from '../framework/json-refusal.ts';
 import { momentOption } from '../framework/moment-option.ts';
 import {
   choiceOption,
@@ -15,6 +16,7 @@ import { listenForStop, type Stops } from '../framework/signals.ts';
 import { progressLine } from '../render/progress-line.ts';
 import { reportFailures, rowDocument, runDocument, summarizeRun } from '../render/run-report.ts';
 import { documentEnv } from './document-env.ts';
+import { limitedOverwrite } from './limited-overwrite.ts';
 import type { Loaded } from './load-plan.ts';
 import type { ReceiptOfRun } from './write-receipt.ts';
 
@@ -26,6 +28,10 @@ export const EXECUTE_OPTIONS = {
     value: 'N',
     min: 1,
     description: 'Write at most this many records for each matrix row; no bookmark is stored.',
+  }),
+  allowOverwrite: switchOption({
+    description:
+      'With `--limit`: let the few records replace the table of a sink with `write_mode: overwrite`.',
   }),
   clock: momentOption({ description: 'Time to use for `${now.*}`, instead of the present.' }),
   threads: integerOption({
@@ -60,6 +66,11 @@ export async function executePlan(
   options: ExecuteValues,
 ): Promise<number> {
   const { terminal, world } = context;
+  const refusal = limitedOverwrite(plan, options);
+  if (refusal !== undefined) {
+    if (options.output !== 'text') printRefusal(context, refusal, options.output);
+    throw refusal;
+  }
   const receipt = await receiptTarget(context, options.receipt);
   const { execute } = await import('../../engine/execute.ts');
   const { threadsToSpare } = await import('../../engine/threads/budget.ts');
