@@ -1,4 +1,5 @@
 import type { DetectorName } from '../../blocks/masking/schema.ts';
+import type { DecimalType, RecordType } from '../../kit/record-schema.ts';
 
 /**
  * Each says whether a whole text is of one kind. What is cheap to ask comes first: nearly every
@@ -22,6 +23,33 @@ export const DETECT_NUMBER: Partial<Record<DetectorName, (number: number | bigin
     return ISSUERS.test(text) && hasLuhnSum(text);
   },
 };
+
+/**
+ * Whether a value of the type may be of the kind: a text may be of any, and digits of one that has
+ * enough of them.
+ */
+export function canFindIn(detector: DetectorName | undefined, type: RecordType): boolean {
+  if (detector === undefined) return false;
+  switch (type.kind) {
+    case 'utf8':
+      return true;
+    case 'decimal':
+      return digitsOf(type) >= (FEWEST_DIGITS[detector] ?? Infinity);
+    case 'int64':
+    case 'uint64':
+      return DETECT_NUMBER[detector] !== undefined;
+    default:
+      return false;
+  }
+}
+
+/** Of the kinds that have nothing but digits, and signs that a number has too. */
+const FEWEST_DIGITS: Partial<Record<DetectorName, number>> = { credit_card: 13, phone: 10 };
+
+/** At most; a fraction has a zero before it. */
+function digitsOf({ precision = Infinity, scale = 0 }: DecimalType): number {
+  return Math.max(precision, scale + 1);
+}
 
 /** Visa, Mastercard, American Express, Diners Club, Discover, UnionPay, JCB, Maestro, Mir. */
 const ISSUERS =

@@ -5,7 +5,7 @@ import { maskingSchema as maskingBlock } from '../../blocks/masking/schema.ts';
 import { csvSource } from '../../connectors/csv/index.ts';
 import { jsonlSink } from '../../connectors/jsonl/index.ts';
 import { check } from '../../kit/schema.ts';
-import type { JsonObject } from '../../lib/text/json.ts';
+import { parseJson, type JsonObject } from '../../lib/text/json.ts';
 import { parseType, schemaText } from '../../kit/type-text.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { PlannedRow } from '../../plan/plan.ts';
@@ -74,14 +74,53 @@ test('a detector may change every text, and numbers that look like cards', () =>
       TABLE,
     ).at(-1)?.schema;
   const byMail = detecting('email');
-  expect(schemaText(byMail ?? TABLE)).toBe('id: int64, card: utf8, kind: utf8, at: date');
+  expect(schemaText(byMail ?? TABLE)).toBe('id: int64, card: decimal(16, 0), kind: utf8, at: date');
   expect(byMail?.fields.map(({ native }) => native?.name)).toEqual([
     'int64',
-    undefined,
+    'decimal(16, 0)',
     undefined,
     'date',
   ]);
   expect(schemaText(detecting('credit_card') ?? TABLE)).toBe('card: utf8, kind: utf8, at: date, …');
+});
+
+test.each([
+  ['mail: utf8', 'what: email, mask: 0', 'unknown'],
+  ['mail: utf8 not null', 'what: email, mask: null', 'mail: utf8'],
+  ['price: decimal(9, 2)', 'what: phone', 'price: decimal(9, 2)'],
+  ['price: decimal(9, 2)', 'what: credit_card', 'price: decimal(9, 2)'],
+  ['price: decimal(12, 2)', 'what: phone', 'price: utf8'],
+  ['n: int32, m: int64', 'what: credit_card', 'n: int32, …'],
+  ['n: int64', 'what: credit_card, mask: 0', 'n: int64'],
+  ['price: decimal(9, 2)', 'field: price, mask: 0', 'price: int64 not null'],
+  ['at: struct(zip: int32, no: int32)', 'field: at.zip', 'at: struct(zip: utf8, no: int32)'],
+  ['at: struct(zip: int32)', 'what: email', 'at: struct(zip: int32)'],
+  ['at: struct(zip: int64)', 'what: credit_card', 'at: json'],
+  ['n: list(int32)', 'what: email', 'n: list(int32)'],
+  ['n: list(int32)', 'field: n.1', 'n: json'],
+  ['n: list(utf8)', 'what: email', 'n: list(utf8)'],
+  ['n: map(utf8, int32)', 'field: n.a', 'n: json'],
+  ['n: map(utf8, int32)', 'field: m', 'n: map(utf8, int32)'],
+])('%s, where a rule hides %s, becomes %s', (before, rule, after) => {
+  const given = Object.fromEntries(rule.split(', ').map((part) => part.split(': ')));
+  const { what, field, mask } = given as Record<string, string>;
+  const match: JsonObject =
+    what === undefined ? { fields: [field ?? ''] } : { value_detector: what };
+  const action: JsonObject =
+    mask === undefined ? { type: 'hash' } : { type: 'redact', mask: parseJson(mask) };
+  const types = parseType(`struct(${before})`);
+  if (types?.kind !== 'struct') throw new Error(before);
+  expect(told(rowWith([], { rules: [{ match, action }] }), types).at(-1)).toBe(`masking: ${after}`);
+});
+
+test('where an earlier rule may find what a later one names, the value has the type of either', () => {
+  const rules: JsonObject[] = [
+    { match: { value_detector: 'email' }, action: { type: 'redact' } },
+    { match: { fields: ['kind', 'id'] }, action: { type: 'redact', mask: 0 } },
+  ];
+  expect(told(rowWith([], { rules }), TABLE).at(-1)).toBe(
+    'masking: id: int64 not null, card: decimal(16, 0), at: date, …',
+  );
 });
 
 test('a query is asked for the types of its result, where it may be compiled', async () => {
