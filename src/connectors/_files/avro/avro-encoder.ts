@@ -146,16 +146,20 @@ function mapEncoder(encode: Encode): Encode {
   return (value, place) => {
     const inner = below(place, '.value');
     const out = Object.create(null) as Record<string, unknown>;
+    const put = (name: string, item: JsonValue | undefined): void => {
+      const key = utf8Text(name);
+      if (key in out) throw repeatedKey(key, place);
+      out[key] = encode(item, inner);
+    };
     if (isObject(value)) {
-      for (const key of Object.keys(value)) out[key] = encode(exactField(value, key), inner);
+      for (const key of Object.keys(value)) put(key, exactField(value, key));
       return out;
     }
     if (!Array.isArray(value)) throw misfit(value ?? null, 'map', place);
     for (const entry of value) {
       const key = isObject(entry) ? entry['key'] : undefined;
       if (!isObject(entry) || typeof key !== 'string') throw misfit(value, 'map', place);
-      if (key in out) throw repeatedKey(key, place);
-      out[key] = encode(exactField(entry, 'value'), inner);
+      put(key, exactField(entry, 'value'));
     }
     return out;
   };
@@ -197,12 +201,21 @@ function storedForm(schema: SchemaObject): Stored {
   if (logical === 'duration') return (text) => bytesOfDuration(text as string);
   if (logical === 'uuid' && type === 'fixed')
     return (text) => Buffer.from((text as string).replaceAll('-', ''), 'hex');
+  if (type === 'string') return (text) => utf8Text(text as string);
   if (type === 'bytes') return (text) => Buffer.from(text as string, 'base64');
   if (type !== 'fixed') return (value) => value;
   return (text) => {
     const bytes = Buffer.from(text as string, 'base64');
     return bytes.length === size ? bytes : undefined;
   };
+}
+
+/**
+ * With U+FFFD for half a character, as in every text of UTF-8: the library counts other bytes for
+ * one than it writes, after which nothing in the file can be read.
+ */
+function utf8Text(text: string): string {
+  return text.toWellFormed();
 }
 
 function below({ path, dropped }: Place, step: string): Place {

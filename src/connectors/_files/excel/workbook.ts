@@ -178,6 +178,21 @@ export function unescaped(text: string): string {
     : text;
 }
 
+/** The other way round, also for a text that looks like such an escape. */
+export function escapedText(text: string): string {
+  return text.toWellFormed().replaceAll(UNWRITABLE, (character) =>
+    Array.from({ length: character.length }, (_, unit) => {
+      const code = character.charCodeAt(unit).toString(16).toUpperCase();
+      return `_x${code.padStart(4, '0')}_`;
+    }).join(''),
+  );
+}
+
+/** What XML cannot hold, or reads as another one, and what the library that writes leaves out. */
+const UNWRITABLE =
+  // oxlint-disable-next-line no-control-regex -- these are the characters that are meant
+  /[\0-\x08\v-\x1F\x7F-\x84\x86-\x9F\uFFFD]|\p{Noncharacter_Code_Point}|_(?=x[\dA-Fa-f]{4}_)/gu;
+
 export function notReadable(name: string, why: string, hint?: string): ConnectorError {
   const message = `${name} cannot be read as a spreadsheet: ${why}`;
   return new ConnectorError('data', message, hint === undefined ? {} : { hint });

@@ -9,6 +9,7 @@ import {
 import { readBlocks } from '../lines/blocks.ts';
 import { cellsOf, cellText, CsvFormat } from '../csv/csv-writer.ts';
 import { encryptLine } from '../json/json-lines-file.ts';
+import { escapedText } from '../excel/workbook.ts';
 import type { ColumnKind } from '../typed/column-kinds.ts';
 import type { Schema as AvroSchema } from '../avro/avro-values.ts';
 import { createParquetFile } from '../parquet/create-parquet.ts';
@@ -171,7 +172,7 @@ async function spreadsheet(
     );
   }
   const { default: writeXlsx } = await import('write-excel-file/node');
-  const rows = [columns.map((value) => ({ value, type: String }))] as object[][];
+  const rows = [columns.map((name) => ({ value: escapedText(name), type: String }))] as object[][];
   for await (const records of spool.read(signal)) {
     for (const record of records as JsonObject[])
       rows.push(columns.map((column) => sheetCell(record[column])));
@@ -183,5 +184,5 @@ function sheetCell(value: JsonValue | undefined): object {
   if (value === undefined || value === null || value === '') return { value: undefined };
   if (typeof value === 'boolean') return { value, type: Boolean };
   if (typeof value === 'number') return { value, type: Number };
-  return { value: cellText(value), type: String };
+  return { value: escapedText(cellText(value)), type: String };
 }

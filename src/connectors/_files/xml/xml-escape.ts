@@ -1,12 +1,16 @@
-/** XML has no way to write most control characters; they become the replacement character. */
+/** XML has no way to write some control characters; they become the replacement character. */
 export function escapeXmlText(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
     .replaceAll('\r', '&#13;')
-    .replaceAll(/[^\P{Cc}\t\n]/gu, '\uFFFD');
+    .replaceAll(UNWRITABLE, '\uFFFD');
 }
+
+/** What is no `Char` of XML 1.0, section 2.2. */
+// oxlint-disable-next-line no-control-regex -- these are the characters that are meant
+const UNWRITABLE = /[\0-\x08\v\f\x0E-\x1F\uFFFE\uFFFF]|\p{Cs}/gu;
 
 /** For a value between double quotes. */
 export function escapeXmlAttribute(text: string): string {

@@ -116,6 +116,25 @@ describe('the file sink', () => {
     expect(await text('a.txt')).toBe('one\ntwo\n');
   });
 
+  it('writes every character that the format can hold, and U+FFFD for half of one', async () => {
+    const strange = [
+      '\u0000 \u0001 \u001f \u007f \u0085 \u0090',
+      '\ud83d \ufffd \ufdd0 \ufffe \u{1f600} \u{1fffe}x',
+      '_x0041_ \r\n\r_x0041_',
+    ];
+    const records = strange.map((s) => ({ _x0041_: s }));
+    const whole = strange.map((s) => ({ _x0041_: s.toWellFormed() }));
+    for (const path of ['a.xlsx', 'a.csv', 'a.parquet', 'a.avro']) {
+      await write({ path }, [records]);
+      expect([path, await read({ path })]).toEqual([path, whole]);
+    }
+    await write({ path: 'a.xml' }, [[{ s: strange[0] as string }, { s: strange[1] as string }]]);
+    expect(await read({ path: 'a.xml' })).toEqual([
+      { s: '\ufffd \ufffd \ufffd \u007f \u0085 \u0090' },
+      { s: '\ufffd \ufffd \ufdd0 \ufffd \u{1f600} \u{1fffe}x' },
+    ]);
+  });
+
   it('has the columns of tables in the order of their source', async () => {
     const fields = ['name', '2024', '2023'].map((name) => ({
       name,
