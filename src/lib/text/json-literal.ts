@@ -4,7 +4,14 @@
  */
 import { exactNumber } from './exact-number.ts';
 import { spellingOf } from './number-spelling.ts';
-import { parseData, parseJson, stringifyJson, type JsonObject, type JsonValue } from './json.ts';
+import {
+  isObject,
+  parseData,
+  parseJson,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from './json.ts';
 
 // JSON.rawJSON is in Node 22 and newer; the type library does not know it yet.
 const { rawJSON: rawJson } = JSON as unknown as { rawJSON(this: void, text: string): unknown };
@@ -64,6 +71,11 @@ export function documentText(value: JsonValue): string {
 
 export function isLiteral(value: JsonValue | undefined): boolean {
   return value instanceof JsonLiteral;
+}
+
+/** An object to look into: a literal is one to JavaScript, and stays whole. */
+export function isContainer(value: JsonValue | undefined): value is JsonObject {
+  return isObject(value) && !isLiteral(value);
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
+import { isContainer } from '../../lib/text/json-literal.ts';
 import { keepSpelling, moveSpelling } from '../../lib/text/number-spelling.ts';
 import { fieldOf, UNKNOWN_SCHEMA, withField, type RecordSchema } from '../../kit/record-schema.ts';
 import { boolean, finding, integer, text } from '../../kit/schema.ts';
@@ -166,7 +167,7 @@ function combination(
     rest %= turns;
     const name = config.arrays[i] ?? '';
     const element = list[at] ?? null;
-    if (isObject(element)) placeFields(row, config.prefix ? `${name}_` : '', element);
+    if (isContainer(element)) placeFields(row, config.prefix ? `${name}_` : '', element);
     else {
       setField(row, name, element);
       moveSpelling(list, String(at), row, name);

@@ -5,13 +5,8 @@ import {
   type RecordType,
 } from '../../kit/record-schema.ts';
 import { RecordError } from '../../lib/errors.ts';
-import {
-  hasField,
-  isObject,
-  setField,
-  type JsonObject,
-  type JsonValue,
-} from '../../lib/text/json.ts';
+import { hasField, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { isContainer } from '../../lib/text/json-literal.ts';
 import { keepSpellings } from '../../lib/text/number-spelling.ts';
 import { keepForm } from '../../lib/value-form.ts';
 import { memo } from '../../lib/memo.ts';
@@ -49,7 +44,7 @@ export function renamingTree(
       keepSpellings(value, items);
       return items;
     }
-    return isObject(value) ? ofObject(value) : value;
+    return isContainer(value) ? ofObject(value) : value;
   };
   return mapping(ofObject, (columns) => {
     const renamed = renamedColumns(columns, newName);

@@ -1,12 +1,7 @@
 import { z } from 'zod';
 import { RecordError } from '../../lib/errors.ts';
-import {
-  hasField,
-  isObject,
-  setField,
-  type JsonObject,
-  type JsonValue,
-} from '../../lib/text/json.ts';
+import { hasField, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { isContainer } from '../../lib/text/json-literal.ts';
 import { keepForm } from '../../lib/value-form.ts';
 import { readerOf, type FieldPath } from '../../kit/field-path.ts';
 import { pathField, stepsOf } from '../../kit/path-field.ts';
@@ -125,7 +120,7 @@ function placerOf(path: FieldPath, config: ExplodeConfig): Place {
   const head = prefix === '' ? '' : prefix + config.separator;
   return (parent, { list, index }) => {
     const element = list[index] ?? null;
-    if (isObject(element)) return beside(parent, key, { element, head });
+    if (isContainer(element)) return beside(parent, key, { element, head });
     const copy = { ...parent, [key]: element };
     keepForm(list, String(index), copy, key);
     return copy;

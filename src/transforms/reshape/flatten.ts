@@ -1,13 +1,8 @@
 import type { RecordField, RecordSchema } from '../../kit/record-schema.ts';
 import { z } from 'zod';
 import { RecordError } from '../../lib/errors.ts';
-import {
-  hasField,
-  isObject,
-  setField,
-  type JsonObject,
-  type JsonValue,
-} from '../../lib/text/json.ts';
+import { hasField, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { isContainer } from '../../lib/text/json-literal.ts';
 import { keepForm } from '../../lib/value-form.ts';
 import { defineTransform } from '../../kit/transform.ts';
 import { mapping } from '../per-record.ts';
@@ -69,7 +64,7 @@ function lift(
   separator: string,
 ): void {
   const value = holder[key] as JsonValue;
-  if (isObject(value)) {
+  if (isContainer(value)) {
     for (const inner of Object.keys(value))
       lift(flat, name + separator + inner, { holder: value, key: inner }, separator);
     return;
