@@ -9,6 +9,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
+import { documentText, isLiteral, plainJson } from '../../lib/text/json-literal.ts';
 
 export type Item = Record<string, AttributeValue>;
 
@@ -49,10 +50,16 @@ export function attributeOf(value: JsonValue): AttributeValue {
     case 'boolean':
       return { BOOL: value };
     case 'object':
-      return { M: itemOf(value) };
+      return isLiteral(value) ? literalAttribute(value) : { M: itemOf(value) };
     default:
       return { N: jsonText(value) };
   }
+}
+
+/** A number keeps its digits: the service holds more of them than JavaScript. */
+function literalAttribute(value: JsonValue): AttributeValue {
+  const plain = plainJson(value);
+  return typeof plain === 'number' ? { N: documentText(value) } : attributeOf(plain);
 }
 
 export function itemOf(record: JsonObject): Item {
