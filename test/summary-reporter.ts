@@ -1,5 +1,5 @@
 /**
- * Ends a test run with what was skipped, why and how to run it, what passed only at a second try,
+ * Ends a test run with what was skipped, why and how to run it, what passed only when tried again,
  * what failed, and one plain line of counts: whoever sees only the end of a long log sees the failures.
  */
 import { relative } from 'node:path';
@@ -47,7 +47,7 @@ export class SummaryReporter implements Reporter {
     for (const line of [...unsteady, ...failed]) console.log(line);
     console.log(
       `tests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped + counts.pending} skipped` +
-        (unsteady.length === 0 ? '' : `, ${unsteady.length} of these passed only at a second try`),
+        (unsteady.length === 0 ? '' : `, ${unsteady.length} of these passed only when tried again`),
     );
   }
 }
