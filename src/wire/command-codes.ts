@@ -62,10 +62,6 @@ export const COMMAND_CODES = {
     'look whether its disk or share answers, and name a regular file',
   ),
   forbidden: code('The token does not have the right.', 'use a token with a role that may do it'),
-  limited_overwrite: code(
-    'A run with `--limit` would replace a whole table by the few records that it writes.',
-    'look with `--dry-run` or `headgate preview`, or add `--allow-overwrite`',
-  ),
   listen_failed: code(
     'Metrics cannot be served at the address.',
     'choose another address in `observability`, or stop the program that uses it',

@@ -3,7 +3,6 @@ import { availableParallelism } from 'node:os';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import type { CliContext } from '../framework/context.ts';
 import { EXIT, signalExit } from '../framework/exit.ts';
-import { printRefusal } from '../framework/json-refusal.ts';
 import { momentOption } from '../framework/moment-option.ts';
 import {
   choiceOption,
@@ -28,10 +27,6 @@ export const EXECUTE_OPTIONS = {
     value: 'N',
     min: 1,
     description: 'Write at most this many records for each matrix row; no bookmark is stored.',
-  }),
-  allowOverwrite: switchOption({
-    description:
-      'With `--limit`: let the few records replace the table of a sink with `write_mode: overwrite`.',
   }),
   clock: momentOption({ description: 'Time to use for `${now.*}`, instead of the present.' }),
   threads: integerOption({
@@ -66,11 +61,9 @@ export async function executePlan(
   options: ExecuteValues,
 ): Promise<number> {
   const { terminal, world } = context;
-  const refusal = limitedOverwrite(plan, options);
-  if (refusal !== undefined) {
-    if (options.output !== 'text') printRefusal(context, refusal, options.output);
-    throw refusal;
-  }
+  const { dryRun, limit } = options;
+  const replaced = limit === undefined || dryRun ? undefined : limitedOverwrite(plan, limit);
+  if (replaced !== undefined) terminal.warn(replaced);
   const receipt = await receiptTarget(context, options.receipt);
   const { execute } = await import('../../engine/execute.ts');
   const { threadsToSpare } = await import('../../engine/threads/budget.ts');
@@ -88,18 +81,17 @@ export async function executePlan(
     runId,
     clock: options.clock ?? world.clock.now(),
     signal: stops.signal,
-    dryRun: options.dryRun,
+    dryRun,
     hasReceipt: true,
     threads: options.threads ?? threadsToSpare(availableParallelism()),
     ...(await observed(plan, env, { notifier: createNotifier(env) })),
-    ...(options.limit === undefined ? {} : { limit: options.limit }),
+    ...(limit === undefined ? {} : { limit }),
     ...(options.quiet ? {} : { onProgress: progressLine(terminal, world.clock, plan.rows.length) }),
   });
   terminal.clearProgress();
   report(context, outcome, options);
   if (receipt !== undefined) {
     const { params } = document;
-    const { dryRun, limit } = options;
     await receipt.write({ runId, outcome, plan, params, dryRun, limit });
   }
   return exitOfRun(outcome, stops);

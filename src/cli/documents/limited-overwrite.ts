@@ -1,31 +1,14 @@
-import { AppError } from '../../lib/errors.ts';
 import type { Plan, PlannedSink } from '../../plan/plan.ts';
 
-/** Of the options of a run. */
-export interface Limiting {
-  readonly limit: number | undefined;
-  readonly dryRun: boolean;
-  readonly allowOverwrite: boolean;
-}
-
 /**
- * Why a limited run must not begin: the few records that it writes would replace a whole table, and
- * no later run brings the others back where the source no longer has them.
+ * What to say before a limited run that leaves only its few records in a table: no later run brings
+ * the others back where the source no longer has them.
  */
-export function limitedOverwrite(
-  { rows }: Plan,
-  { limit, dryRun, allowOverwrite }: Limiting,
-): AppError | undefined {
-  if (limit === undefined || dryRun || allowOverwrite) return undefined;
+export function limitedOverwrite({ rows }: Plan, limit: number): string | undefined {
   const replacing = rows.filter(({ sink }) => overwrites(sink));
   if (replacing.length === 0) return undefined;
-  return new AppError(
-    'limited_overwrite',
-    `with \`--limit ${limit}\` at most ${limit} records would be left in what \`write_mode: overwrite\` replaces: ${replacing.map(({ id, sink }) => `${id} (${sink.type})`).join(', ')}`,
-    {
-      hint: 'look with `--dry-run` or `headgate preview`, or say with `--allow-overwrite` that it may be replaced',
-    },
-  );
+  const named = replacing.map(({ id, sink }) => `${id} (${sink.type})`).join(', ');
+  return `at most ${limit} records are left in what \`write_mode: overwrite\` replaces: ${named}; \`--dry-run\` and \`headgate preview\` replace nothing`;
 }
 
 function overwrites({ definition, parsed, judged }: PlannedSink): boolean {
