@@ -30,6 +30,7 @@ const registry = {
     version: 1,
     body: id === 'team/orders' ? ORDERS : REFUNDS,
     format: 'yaml',
+    launches: [{ version: 1 }],
   }),
 } as unknown as Known;
 
@@ -58,4 +59,29 @@ test.each([
   expect(plan.find(({ id }) => id === 'team/refunds')).toMatchObject({
     reason: 'no file of the origin team has it, but refunds.yaml cannot be read and may hold it',
   });
+});
+
+/** Two versions of orders, of which the origin has the second. */
+const twoVersions = (about: object): Known =>
+  ({
+    list: async () => [
+      { id: 'team/orders', status: 'launched', versions: [2, 1], stable: 1, ...about },
+    ],
+    get: async () => ({ version: 2, body: ORDERS, format: 'yaml', launches: [], ...about }),
+  }) as unknown as Known;
+
+test.each([
+  ['that is new is launched', {}, 'launch'],
+  ['that was rolled back is not launched again', { launches: [1, 2, 1] }, 'unchanged'],
+  ['that was deprecated is not registered as another one', { deprecated: [2] }, 'unchanged'],
+])('a version %s', async (_case, { launches = [1], deprecated = [] }, action) => {
+  const about = {
+    launches: launches.map((version) => ({ version })),
+    deprecated_versions: deprecated.map((version) => ({ version })),
+  };
+  for (const launch of ['always', 'follow'] as const) {
+    const files = [file('orders.yaml', ORDERS, 'launch: true')];
+    const plan = await planSync({ ...settings, launch }, files, twoVersions(about));
+    expect(plan).toMatchObject([{ action, id: 'team/orders', version: 2 }]);
+  }
 });

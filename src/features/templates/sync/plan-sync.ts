@@ -32,6 +32,7 @@ interface Wanted {
 }
 
 export type Known = Pick<Templates, 'list' | 'get'>;
+type Detail = Awaited<ReturnType<Known['get']>>;
 
 export async function planSync(
   { prefix, launch, prune, name: origin }: OriginSettings,
@@ -51,9 +52,8 @@ export async function planSync(
     if (state.status === 'deprecated' && state.deprecation?.reason === goneFrom(origin))
       items.push({ action: 'revive', id: file.id, name: file.name });
     const newest = await registry.get(file.id, state.versions[0]);
-    const isRetired = state.deprecated_versions?.some(({ version }) => version === newest.version);
-    if (isRetired !== true && isSame(newest, file.text)) {
-      if (launches && state.stable !== newest.version)
+    if (isSame(newest, file.text)) {
+      if (launches && !isDecided(newest))
         items.push({
           action: 'launch',
           id: file.id,
@@ -85,6 +85,14 @@ export async function planSync(
           reason: `no file of the origin ${origin} has it, but ${mayHold} cannot be read and may hold it`,
         };
   return [...items, ...orphans.map((id): PlannedItem => ({ ...gone, id })), ...skipped];
+}
+
+/**
+ * Whether it was launched or deprecated before. Only new versions are launched: one that somebody
+ * rolled back or deprecated stays so while its origin has it.
+ */
+function isDecided({ version, launches, deprecated_versions: deprecated = [] }: Detail): boolean {
+  return [...launches, ...deprecated].some((decision) => decision.version === version);
 }
 
 /** Why a template of the registry is deprecated when its origin does not have it any more. */
