@@ -1,18 +1,27 @@
 /** Templates as files of a folder. */
 import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, extname, join, relative, sep } from 'node:path';
+import { readFileText } from '../../../document/text/file-text.ts';
+import { RefusedError } from '../../../lib/errors.ts';
+import { fileFault } from '../../../lib/files/file-fault.ts';
 import { readRegularSync } from '../../../lib/files/regular-file.ts';
-import type { OriginFile, WrittenTemplate } from './origin.ts';
+import type { OriginFile, UnreadFile, WrittenTemplate } from './origin.ts';
 
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
 const SIDECAR = /\.(?:svc|headgate)\.ya?ml$/;
 const MOST_FILES = 10_000;
-/** A larger document is no document. */
-const MOST_BYTES = 4 * 1024 * 1024;
 
 /** Hidden folders such as `.git` are passed over. */
-export async function filesOfFolder(folder: string, signal: AbortSignal): Promise<OriginFile[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+export async function filesOfFolder(
+  folder: string,
+  signal: AbortSignal,
+): Promise<(OriginFile | UnreadFile)[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(
+    (error: unknown) => {
+      const message = `the folder ${folder} cannot be read: ${fileFault(error).says}`;
+      throw new RefusedError('unavailable', message, { cause: error });
+    },
+  );
   const names = entries
     .filter((entry) => entry.isFile())
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
@@ -27,17 +36,15 @@ export async function filesOfFolder(folder: string, signal: AbortSignal): Promis
     const beside = ['.svc.yaml', '.svc.yml', '.headgate.yaml', '.headgate.yml']
       .map((end) => stem + end)
       .find((one) => all.has(one));
-    return {
-      name,
-      text: { body: read(folder, name), format: extname(name) === '.json' ? 'json' : 'yaml' },
-      sidecar: beside === undefined ? undefined : read(folder, beside),
-    };
+    const body = readFileText(join(folder, name), readRegularSync);
+    if (!body.ok) return { name, fault: body.fault.message };
+    const sidecar =
+      beside === undefined ? undefined : readFileText(join(folder, beside), readRegularSync);
+    if (sidecar?.ok === false)
+      return { name, fault: `the file beside it: ${sidecar.fault.message}` };
+    const format = extname(name) === '.json' ? 'json' : 'yaml';
+    return { name, text: { body: body.text, format }, sidecar: sidecar?.text };
   });
-}
-
-function read(folder: string, name: string): string {
-  const bytes = readRegularSync(join(folder, name), MOST_BYTES);
-  return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }
 
 /** Each file is replaced as a whole. */

@@ -10,10 +10,16 @@ export interface OriginFile {
   readonly sidecar: string | undefined;
 }
 
+/** One that is no template for now, and why. */
+export interface UnreadFile {
+  readonly name: string;
+  readonly fault: string;
+}
+
 export interface Origin {
   readonly settings: OriginSettings;
   /** All its files, in the order of their names. Rejects with what went wrong. */
-  pull(signal: AbortSignal): Promise<readonly OriginFile[]>;
+  pull(signal: AbortSignal): Promise<readonly (OriginFile | UnreadFile)[]>;
   /** Writes files, all of them or none, and says where they are now. */
   publish(files: readonly WrittenTemplate[], about: Publication): Promise<string>;
 }

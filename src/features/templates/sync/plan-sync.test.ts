@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { planSync, type Known } from './plan-sync.ts';
-import type { OriginFile } from './origin.ts';
+import type { OriginFile, UnreadFile } from './origin.ts';
 
 const settings = {
   name: 'team',
@@ -18,7 +18,7 @@ const ORDERS = 'version: 1\nname: orders\n';
 const REFUNDS = 'version: 1\nname: refunds\n';
 
 /** Has both of them, launched. */
-const registry = {
+const launchedBoth = {
   list: async () =>
     ['orders', 'refunds'].map((name) => ({
       id: `team/${name}`,
@@ -34,8 +34,8 @@ const registry = {
   }),
 } as unknown as Known;
 
-async function actionsFor(files: readonly OriginFile[]): Promise<string[]> {
-  const plan = await planSync(settings, files, registry);
+async function actionsFor(files: readonly (OriginFile | UnreadFile)[]): Promise<string[]> {
+  const plan = await planSync(settings, files, launchedBoth);
   return plan.map(({ action, id, name }) => `${action} ${id ?? name}`);
 }
 
@@ -49,13 +49,14 @@ test('a template whose file is gone is deprecated', async () => {
 test.each([
   ['its text', file('refunds.yaml', 'name: [')],
   ['what stands beside it', file('refunds.yaml', REFUNDS, 'launch: perhaps')],
+  ['its bytes', { name: 'refunds.yaml', fault: 'the file is not UTF-8 text' }],
 ])('a template whose file cannot be read is not gone: %s', async (_case, broken) => {
   expect(await actionsFor([file('orders.yaml', ORDERS), broken])).toEqual([
     'unchanged team/orders',
     'orphaned team/refunds',
     'skipped refunds.yaml',
   ]);
-  const plan = await planSync(settings, [broken], registry);
+  const plan = await planSync(settings, [broken], launchedBoth);
   expect(plan.find(({ id }) => id === 'team/refunds')).toMatchObject({
     reason: 'no file of the origin team has it, but refunds.yaml cannot be read and may hold it',
   });
@@ -71,17 +72,17 @@ const twoVersions = (about: object): Known =>
   }) as unknown as Known;
 
 test.each([
-  ['that is new is launched', {}, 'launch'],
-  ['that was rolled back is not launched again', { launches: [1, 2, 1] }, 'unchanged'],
-  ['that was deprecated is not registered as another one', { deprecated: [2] }, 'unchanged'],
-])('a version %s', async (_case, { launches = [1], deprecated = [] }, action) => {
-  const about = {
-    launches: launches.map((version) => ({ version })),
+  { of: 'that is new is launched', launched: [1], deprecated: [], action: 'launch' },
+  { of: 'that was rolled back stays so', launched: [1, 2, 1], deprecated: [], action: 'unchanged' },
+  { of: 'that was deprecated stays so', launched: [1], deprecated: [2], action: 'unchanged' },
+])('a version $of', async ({ launched, deprecated, action }) => {
+  const registry = twoVersions({
+    launches: launched.map((version) => ({ version })),
     deprecated_versions: deprecated.map((version) => ({ version })),
-  };
+  });
   for (const launch of ['always', 'follow'] as const) {
     const files = [file('orders.yaml', ORDERS, 'launch: true')];
-    const plan = await planSync({ ...settings, launch }, files, twoVersions(about));
+    const plan = await planSync({ ...settings, launch }, files, registry);
     expect(plan).toMatchObject([{ action, id: 'team/orders', version: 2 }]);
   }
 });

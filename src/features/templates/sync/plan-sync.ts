@@ -9,7 +9,7 @@ import type { SyncPlanItem } from '../../../wire/templates.ts';
 import { readTemplate, type TemplateText } from '../documents/read.ts';
 import { idOfText } from '../deployment.ts';
 import type { Templates } from '../templates.ts';
-import type { OriginFile } from './origin.ts';
+import type { OriginFile, UnreadFile } from './origin.ts';
 import type { OriginSettings } from './origins-file.ts';
 
 /** An item of the plan, with what carrying it out needs. */
@@ -36,7 +36,7 @@ type Detail = Awaited<ReturnType<Known['get']>>;
 
 export async function planSync(
   { prefix, launch, prune, name: origin }: OriginSettings,
-  files: readonly OriginFile[],
+  files: readonly (OriginFile | UnreadFile)[],
   registry: Known,
 ): Promise<readonly PlannedItem[]> {
   const { wanted, skipped, unread } = readAll(files, prefix);
@@ -129,7 +129,7 @@ interface ReadFiles {
 }
 
 /** Files that are no template of the origin are left out, each with its reason. */
-function readAll(files: readonly OriginFile[], prefix: string): ReadFiles {
+function readAll(files: readonly (OriginFile | UnreadFile)[], prefix: string): ReadFiles {
   const wanted = new Map<string, Wanted>();
   const skipped: PlannedItem[] = [];
   const unread: string[] = [];
@@ -137,6 +137,7 @@ function readAll(files: readonly OriginFile[], prefix: string): ReadFiles {
     const skip = (reason: string): void =>
       void skipped.push({ action: 'skipped', name: file.name, reason });
     try {
+      if ('fault' in file) throw new Error(file.fault);
       const id = idIn(prefix, file);
       const first = wanted.get(id);
       if (!id.startsWith(prefix)) skip(`its id \`${id}\` does not begin with \`${prefix}\``);

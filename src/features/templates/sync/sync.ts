@@ -16,7 +16,7 @@ import type { Templates } from '../templates.ts';
 import { fileOrigin } from './file-origin.ts';
 import { gitOrigin } from './git-origin.ts';
 import { syncLast, syncMutations, syncRuns } from './metrics.ts';
-import type { Origin, OriginFile } from './origin.ts';
+import type { Origin, OriginFile, UnreadFile } from './origin.ts';
 import { readOriginsFile, type OriginSettings } from './origins-file.ts';
 import { goneFrom, idIn, planSync, type PlannedItem } from './plan-sync.ts';
 
@@ -321,9 +321,13 @@ function shownItem(planned: PlannedItem): SyncPlanItem {
 function fileFor(
   id: string,
   prefix: string,
-  { files, format }: { readonly files: readonly OriginFile[]; readonly format: 'yaml' | 'json' },
+  {
+    files,
+    format,
+  }: { readonly files: readonly (OriginFile | UnreadFile)[]; readonly format: 'yaml' | 'json' },
 ): string {
   const known = files.find((file) => {
+    if ('fault' in file) return false;
     try {
       return file.text.format === format && idIn(prefix, file) === id;
     } catch {
