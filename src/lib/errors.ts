@@ -246,6 +246,12 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** What is wrong and what to do, in one line. */
+export function adviceOf(error: unknown): string {
+  const hint = error instanceof AppError && error.hint !== undefined ? ` — ${error.hint}` : '';
+  return messageOf(error) + hint;
+}
+
 export function assert(condition: unknown, sentence: string): asserts condition {
   if (!condition) throw new Error(`cannot happen: ${sentence}`);
 }

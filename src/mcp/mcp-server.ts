@@ -6,7 +6,7 @@ import {
   McpError,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import { AppError, ConfigError, messageOf } from '../lib/errors.ts';
+import { adviceOf, ConfigError } from '../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../lib/text/json.ts';
 import { ToolFailure, type McpTool, type ToolContext, type ToolPermission } from './define-tool.ts';
 import { TOOLS } from './tools/index.ts';
@@ -58,7 +58,6 @@ async function answerOf(
   } catch (error) {
     if (error instanceof ToolFailure) return say(error.answer, true);
     if (error instanceof ConfigError) return say({ valid: false, issues: error.issues }, true);
-    const hint = error instanceof AppError && error.hint !== undefined ? ` — ${error.hint}` : '';
-    return say(`${messageOf(error)}${hint}`, true);
+    return say(adviceOf(error), true);
   }
 }

@@ -4,6 +4,7 @@
  */
 import { HistoryError } from '../history/history.ts';
 import {
+  adviceOf,
   ConfigError,
   formatIssue,
   RefusedError,
@@ -99,8 +100,7 @@ export function failureOf(error: unknown): Failure {
     };
   }
   if (error instanceof RefusedError) {
-    const message = error.hint === undefined ? error.message : `${error.message} — ${error.hint}`;
-    const failure = { code: error.code, message, hidden: false };
+    const failure = { code: error.code, message: adviceOf(error), hidden: false };
     return error.details === undefined ? failure : { ...failure, details: error.details };
   }
   if (error instanceof HistoryError)

@@ -3,6 +3,14 @@ export async function readLimited(
   response: Response,
   limitBytes: number,
 ): Promise<string | undefined> {
+  return (await readLimitedBytes(response, limitBytes))?.toString('utf8');
+}
+
+/** The same as bytes. */
+export async function readLimitedBytes(
+  response: Response,
+  limitBytes: number,
+): Promise<Buffer | undefined> {
   if (Number(response.headers.get('content-length') ?? 0) > limitBytes) {
     await response.body?.cancel();
     return undefined;
@@ -14,7 +22,7 @@ export async function readLimited(
     if (length > limitBytes) return undefined;
     parts.push(part);
   }
-  return Buffer.concat(parts).toString('utf8');
+  return Buffer.concat(parts);
 }
 
 /** The first bytes of a body; the rest is not read. */

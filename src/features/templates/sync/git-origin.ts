@@ -1,15 +1,19 @@
 /** A branch of a git repository, kept as a shallow clone in the data folder of the server. */
 import fs from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { realpath, rm, stat } from 'node:fs/promises';
+import { join, sep } from 'node:path';
 import type { Env } from '../../../lib/env.ts';
 import { RefusedError } from '../../../lib/errors.ts';
+import { readLimitedBytes } from '../../../lib/http/response-text.ts';
 import { filesOfFolder, writeToFolder } from './folder.ts';
+import { gitFault, noBranch } from './git-fault.ts';
 import type { Origin, Publication, WrittenTemplate } from './origin.ts';
 import type { GitSettings, OriginSettings } from './origins-file.ts';
 
 /** For one request to the host of the repository. */
 const REQUEST_MS = 60_000;
+/** Clones are shallow, and templates small. */
+const MOST_ANSWER_BYTES = 256 * 1024 * 1024;
 const PUBLISH_ATTEMPTS = 3;
 
 export interface GitOriginOptions {
@@ -22,26 +26,40 @@ export interface GitOriginOptions {
 
 export function gitOrigin({ env, settings, git, folder }: GitOriginOptions): Origin {
   const clone = new Clone({ env, git, folder });
+  const explain = async (error: unknown): Promise<never> => {
+    throw await gitFault(error, git);
+  };
   const content = join(folder, git.path ?? '');
   return {
     settings,
     pull: async (signal) => {
-      await clone.update(signal);
+      await clone.update(signal).catch(explain);
+      await assertInside(folder, git.path ?? '');
       return filesOfFolder(content, signal);
     },
     publish: async (files, about) => {
       for (let attempt = 1; ; attempt += 1) {
-        await clone.update(about.signal);
+        await clone.update(about.signal).catch(explain);
         await writeToFolder(content, files);
         try {
           return await clone.push(inFolder(files, git.path), about);
         } catch (error) {
           // Somebody else has pushed meanwhile; anything else fails again in the same way.
-          if (attempt === PUBLISH_ATTEMPTS) throw error;
+          if (attempt === PUBLISH_ATTEMPTS) return explain(error);
         }
       }
     },
   };
+}
+
+/** A repository may have another kind of file there, or a link to somewhere else. */
+async function assertInside(clone: string, path: string): Promise<void> {
+  const whole = await realpath(clone);
+  const found = await realpath(join(clone, path)).catch(() => '');
+  if (found !== '' && found !== whole && !found.startsWith(whole + sep))
+    throw new RefusedError('unavailable', `\`${path}\` leads out of the repository`);
+  if (found === '' || !(await stat(found)).isDirectory())
+    throw new RefusedError('unavailable', `the repository has no folder \`${path}\``);
 }
 
 function inFolder(files: readonly WrittenTemplate[], folder: string | undefined): string[] {
@@ -84,7 +102,7 @@ class Clone {
     const remote = this.#remote(signal);
     const ref = await this.#branch();
     const { fetchHead } = await git.fetch({ ...remote, ref, singleBranch: true, depth: 1 });
-    if (fetchHead === null) throw new Error(`the repository has no branch \`${ref}\``);
+    if (fetchHead === null) throw noBranch(ref);
     await git.writeRef({ ...remote, ref: `refs/heads/${ref}`, value: fetchHead, force: true });
     await git.checkout({ ...remote, ref, force: true });
   }
@@ -147,7 +165,13 @@ async function answerTo(
     ...(body === undefined ? {} : { body: Buffer.concat(parts) }),
     signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]),
   });
-  const bytes = new Uint8Array(await answer.arrayBuffer());
+  const bytes = await readLimitedBytes(answer, MOST_ANSWER_BYTES);
+  if (bytes === undefined)
+    throw new RefusedError(
+      'unavailable',
+      `the repository sends more than ${MOST_ANSWER_BYTES / 1024 / 1024} MB`,
+      { hint: 'keep templates in a repository of their own' },
+    );
   return {
     url: answer.url,
     method,

@@ -1,13 +1,15 @@
 /** The file that says where templates come from: every problem at its place. */
 import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, isAbsolute, resolve } from 'node:path';
 import { z } from 'zod';
 import { parseText } from '../../../document/parse/parse.ts';
 import { withPlaces } from '../../../document/text/locate.ts';
 import { formatOf } from '../../../document/text/file-text.ts';
-import { check, integer, optional, text } from '../../../kit/schema.ts';
+import { check, finding, integer, optional, text } from '../../../kit/schema.ts';
 import { AppError, ConfigError, type Issue } from '../../../lib/errors.ts';
 import { fileFault } from '../../../lib/files/file-fault.ts';
+import { isHttpUrl } from '../../../lib/http/http-url.ts';
+import { splitLogin } from '../../../lib/http/outgoing-request.ts';
 
 const fileSource = z.strictObject({
   type: z.literal('file'),
@@ -20,9 +22,31 @@ const fileSource = z.strictObject({
 const gitSource = z.strictObject({
   type: z.enum(['git', 'repo_host']),
   config: z.strictObject({
-    url: text().meta({ description: 'Address of the repository, https or http.' }),
+    url: text()
+      .superRefine((url, ctx) => {
+        if (!isHttpUrl(url))
+          ctx.addIssue(
+            finding('invalid_value', 'expected the address of a repository over https or http'),
+          );
+        else if (splitLogin(url).authorization !== undefined)
+          ctx.addIssue(
+            finding('invalid_value', 'the address holds a login', {
+              hint: 'name the variable that holds the token in `token_env`, and its user in `username`',
+            }),
+          );
+      })
+      .meta({ description: 'Address of the repository, https or http, without a login.' }),
     branch: optional(text()).meta({ description: 'Its default branch when absent.' }),
-    path: optional(text()).meta({ description: 'A folder in it; all of it when absent.' }),
+    path: optional(
+      text().superRefine((path, ctx) => {
+        if (isAbsolute(path) || path.split(/[/\\]/).includes('..'))
+          ctx.addIssue(
+            finding('invalid_value', `\`${path}\` leads out of the repository`, {
+              hint: 'name a folder of the repository, such as `templates`',
+            }),
+          );
+      }),
+    ).meta({ description: 'A folder in it; all of it when absent.' }),
     username: optional(text()).meta({
       description: 'With the token; `x-access-token` when absent.',
     }),

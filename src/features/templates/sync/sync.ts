@@ -1,7 +1,7 @@
 /** Keeps the registry as its origins are: at the start, in intervals and on request. */
 import { extname, join } from 'node:path';
 import type { Env } from '../../../lib/env.ts';
-import { messageOf, RefusedError } from '../../../lib/errors.ts';
+import { adviceOf, RefusedError } from '../../../lib/errors.ts';
 import { actionOf, type Audit } from '../../../runs/service/audit.ts';
 import type { Caller } from '../../../runs/service/runs.ts';
 import type {
@@ -308,7 +308,7 @@ class Syncing implements TemplateSync {
   }
 
   #redacted(error: unknown): string {
-    return this.#options.env.redactor.text(messageOf(error));
+    return this.#options.env.redactor.text(adviceOf(error));
   }
 }
 
@@ -356,7 +356,7 @@ function written(
 }
 
 function asUnavailable(error: unknown): never {
-  throw new RefusedError('unavailable', `the origin cannot be used: ${messageOf(error)}`, {
+  throw new RefusedError('unavailable', `the origin cannot be used: ${adviceOf(error)}`, {
     cause: error,
   });
 }

@@ -1,0 +1,61 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testEnv } from '../../../../test/fakes/env.ts';
+import { gitHost, type GitHost } from '../../../../test/support/git-host.ts';
+import { gitOrigin } from './git-origin.ts';
+import type { GitSettings, OriginSettings } from './origins-file.ts';
+
+const TOKEN = 'token-of-the-host';
+const folder = mkdtempSync(join(tmpdir(), 'headgate-git-'));
+let host: GitHost;
+beforeAll(async () => {
+  mkdirSync(join(folder, 'host'));
+  host = await gitHost(join(folder, 'host'), TOKEN);
+  symlinkSync('/', join(folder, 'host', 'work', 'outside'));
+  execFileSync('git', ['add', 'outside'], { cwd: join(folder, 'host', 'work') });
+  host.commit({ 'templates/orders.yaml': 'name: orders\n' });
+});
+afterAll(() => {
+  host.close();
+  rmSync(folder, { recursive: true });
+});
+
+let clones = 0;
+async function pull(git: Partial<GitSettings>, fetch = globalThis.fetch): Promise<string[]> {
+  const env = {
+    ...testEnv(),
+    variables: { GIT_TOKEN: TOKEN, OLD_TOKEN: 'of-last-year' },
+    fetch,
+  };
+  const settings = { name: 'team' } as OriginSettings;
+  const url = { url: host.url, token_env: 'GIT_TOKEN', ...git };
+  const origin = gitOrigin({ env, settings, git: url, folder: join(folder, `clone-${++clones}`) });
+  return (await origin.pull(AbortSignal.timeout(20_000))).map(({ name }) => name);
+}
+
+test('the files of a folder of the branch', async () => {
+  expect(await pull({ path: 'templates' })).toEqual(['orders.yaml']);
+});
+
+test.each([
+  ['a branch that is gone', { branch: 'gone' }, 'the repository has no branch `gone`'],
+  ['a folder that is gone', { path: 'gone' }, 'the repository has no folder `gone`'],
+  ['a link to another place', { path: 'outside' }, '`outside` leads out of the repository'],
+  ['a wrong token', { token_env: 'OLD_TOKEN' }, 'the repository refuses the token of OLD_TOKEN'],
+  ['no token', { token_env: undefined }, 'the repository wants a login'],
+  ['an unknown host', { url: 'http://nowhere.invalid/x.git' }, 'cannot be reached: getaddrinfo'],
+] as const)('%s is told in plain words', async (_case, git, says) => {
+  await expect(pull(git)).rejects.toThrow(says);
+});
+
+test.each([
+  ['no repository', new Response('', { status: 404 }), 'there is no repository at http://'],
+  ['a failure', new Response('', { status: 500 }), 'answers with status 500'],
+  ['a page', new Response('<html>'), 'does not answer as a git repository does'],
+  ['a flood', new Response('x', { headers: { 'content-length': '3e8' } }), 'more than 256 MB'],
+])('a host that answers with %s is told in plain words', async (_case, answer, says) => {
+  await expect(pull({}, () => Promise.resolve(answer))).rejects.toThrow(says);
+});
