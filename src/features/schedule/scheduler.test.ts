@@ -6,7 +6,7 @@ import { parseCron } from '../../lib/time/cron.ts';
 import type { Metrics } from '../../lib/metrics/metrics.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import type { Job, RunSignals } from './job.ts';
-import { Scheduler, type SchedulerEnd } from './scheduler.ts';
+import { Scheduler, type Progress, type SchedulerEnd } from './scheduler.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -39,6 +39,7 @@ function stage(
   block: object,
   scripts: readonly Script[] = [],
   start = '2026-01-31T12:00:00Z',
+  progress?: Progress,
 ): Stage {
   const clock = eventClock(start);
   const measured = new Map<string, number>();
@@ -72,7 +73,12 @@ function stage(
       giveUp,
     };
   };
-  const scheduler = new Scheduler({ env, job: job(block), signal: stopping.signal });
+  const scheduler = new Scheduler({
+    env,
+    job: job(block),
+    signal: stopping.signal,
+    ...(progress === undefined ? {} : { progress }),
+  });
   let end: SchedulerEnd | undefined;
   void scheduler.run().then((reached) => (end = reached));
   const log = (): readonly string[] => env.lines.map(({ line }) => line);
@@ -269,6 +275,15 @@ describe('a run that fails', () => {
       '12:05:00',
       '12:06:00',
     ]);
+  });
+
+  test('is followed by none before the cooldown is over, though the scheduler is another one', async () => {
+    const before = stage({}, [{ fails: 'the circuit is open', cooldownMs: 150 * SECOND }]);
+    await before.clock.pass(70 * SECOND);
+    const { progress } = before.scheduler;
+    const { clock, runs } = stage({}, [], '2026-01-31T12:01:10Z', progress);
+    await clock.pass(4 * MINUTE);
+    expect(runs.map((run) => run.slice(0, 8))).toEqual(['12:04:00', '12:05:00']);
   });
 
   test('does not hold back a tick that waits already', async () => {

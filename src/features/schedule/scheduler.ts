@@ -365,7 +365,10 @@ export class Scheduler {
   #coolDown(now: Date, cooldownMs: number): void {
     if (cooldownMs === 0 || this.#next === undefined) return;
     const earliest = new Date(now.getTime() + cooldownMs);
-    if (this.#next < earliest) this.#plan(tickFrom(earliest, this.#job.cron));
+    if (this.#next >= earliest) return;
+    this.#plan(tickFrom(earliest, this.#job.cron));
+    // The scheduler after this one leaves the destination alone as well.
+    this.#handled = new Date(earliest.getTime() - 1);
   }
 
   async #sleep(): Promise<void> {
