@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { testEnv } from '../../../../test/fakes/env.ts';
 import { gitHost, type GitHost } from '../../../../test/support/git-host.ts';
 import { gitOrigin } from './git-origin.ts';
+import type { Origin } from './origin.ts';
 import type { GitSettings, OriginSettings } from './origins-file.ts';
 
 const TOKEN = 'token-of-the-host';
@@ -24,20 +25,32 @@ afterAll(() => {
 });
 
 let clones = 0;
-async function pull(git: Partial<GitSettings>, fetch = globalThis.fetch): Promise<string[]> {
-  const env = {
-    ...testEnv(),
-    variables: { GIT_TOKEN: TOKEN, OLD_TOKEN: 'of-last-year' },
-    fetch,
-  };
-  const settings = { name: 'team' } as OriginSettings;
-  const url = { url: host.url, token_env: 'GIT_TOKEN', ...git };
-  const origin = gitOrigin({ env, settings, git: url, folder: join(folder, `clone-${++clones}`) });
-  return (await origin.pull(AbortSignal.timeout(20_000))).map(({ name }) => name);
+function originOf(git: Partial<GitSettings>, fetch = globalThis.fetch): Origin {
+  const variables = { GIT_TOKEN: TOKEN, OLD_TOKEN: 'of-last-year' };
+  return gitOrigin({
+    env: { ...testEnv(), variables, fetch },
+    settings: { name: 'team' } as OriginSettings,
+    git: { url: host.url, token_env: 'GIT_TOKEN', ...git },
+    folder: join(folder, `clone-${++clones}`),
+  });
+}
+
+async function pull(git: Partial<GitSettings>, fetch?: typeof globalThis.fetch): Promise<string[]> {
+  const found = await originOf(git, fetch).pull(AbortSignal.timeout(20_000));
+  return found.map(({ name }) => name);
 }
 
 test('the files of a folder of the branch', async () => {
   expect(await pull({ path: 'templates' })).toEqual(['orders.yaml']);
+});
+
+test('what the repository has already is published without another commit', async () => {
+  const origin = originOf({ path: 'templates' });
+  const about = { message: 'orders', author: 'ann', signal: AbortSignal.timeout(20_000) };
+  const publish = (content: string) => origin.publish([{ name: 'orders.yaml', content }], about);
+  const first = await publish('name: orders\nversion: 1\n');
+  expect(await publish('name: orders\nversion: 1\n')).toBe(first);
+  expect(host.log()).toEqual(['orders', 'change templates/orders.yaml']);
 });
 
 test.each([

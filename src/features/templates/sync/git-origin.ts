@@ -107,16 +107,25 @@ class Clone {
     await git.checkout({ ...remote, ref, force: true });
   }
 
-  async push(names: readonly string[], { message, author, signal }: Publication): Promise<string> {
+  async push(names: readonly string[], about: Publication): Promise<string> {
+    const { default: git } = await import('isomorphic-git');
+    const { folder: dir, git: settings } = this.#options;
+    for (const filepath of names) await git.add({ fs, dir, filepath });
+    const states = await Promise.all(names.map((filepath) => git.status({ fs, dir, filepath })));
+    const commit = states.every((state) => state === 'unmodified')
+      ? await git.resolveRef({ fs, dir, ref: 'HEAD' })
+      : await this.#pushCommit(about);
+    return `${settings.url}#${commit.slice(0, 12)}:${names[0] ?? ''}`;
+  }
+
+  async #pushCommit({ message, author, signal }: Publication): Promise<string> {
     const { default: git } = await import('isomorphic-git');
     const remote = this.#remote(signal);
-    for (const filepath of names) await git.add({ ...remote, filepath });
     const email = `${author.replaceAll(/[^\w.-]+/g, '-')}@headgate.invalid`;
     const commit = await git.commit({ ...remote, message, author: { name: author, email } });
-    const ref = await this.#branch();
-    const { ok, error } = await git.push({ ...remote, ref });
+    const { ok, error } = await git.push({ ...remote, ref: await this.#branch() });
     if (!ok) throw new Error(error ?? 'the repository refused the commit');
-    return `${this.#options.git.url}#${commit.slice(0, 12)}:${names[0] ?? ''}`;
+    return commit;
   }
 
   async #branch(): Promise<string> {
