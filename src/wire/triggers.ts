@@ -1,10 +1,10 @@
 /** Triggers as the HTTP API shows them. */
 import { z } from 'zod';
 
-const time = z
-  .string()
-  .nullable()
-  .meta({ format: 'date-time', description: 'RFC 3339, UTC; null before the first.' });
+const time = z.string().nullable().meta({
+  format: 'date-time',
+  description: 'RFC 3339, UTC; null while there was none since the start of the server.',
+});
 
 /** As `/readyz` shows it, which is open to all. */
 export const triggerHealthSchema = z.object({

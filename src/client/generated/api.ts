@@ -3676,7 +3676,7 @@ export interface TriggerListAnswer {
     healthy: boolean;
     consecutive_failures: number;
     /**
-     * RFC 3339, UTC; null before the first.
+     * RFC 3339, UTC; null while there was none since the start of the server.
      */
     last_fire: string | null;
     last_error: string | null;
@@ -3922,7 +3922,7 @@ export interface ReadyzAnswer {
     healthy: boolean;
     consecutive_failures: number;
     /**
-     * RFC 3339, UTC; null before the first.
+     * RFC 3339, UTC; null while there was none since the start of the server.
      */
     last_fire: string | null;
     last_error: string | null;
@@ -3958,7 +3958,7 @@ export interface Readyz503 {
     healthy: boolean;
     consecutive_failures: number;
     /**
-     * RFC 3339, UTC; null before the first.
+     * RFC 3339, UTC; null while there was none since the start of the server.
      */
     last_fire: string | null;
     last_error: string | null;
