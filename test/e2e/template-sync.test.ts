@@ -1,5 +1,8 @@
 /** Templates that come from folders and repositories, and go back to them. */
+import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gitHost, type GitHost } from '../support/git-host.ts';
 import { workshop, type Program } from './serve-program.ts';
@@ -139,6 +142,28 @@ test('one origin that fails does not keep the others', async () => {
   writeFileSync(shop.path('files/local.yaml'), document('local', 'one'));
   const { reports: kept } = await sync({ origin: 'disk' });
   expect(actionsOf(kept[0] as Report)).toEqual(['unchanged disk/local']);
+});
+
+test('one origin that does not answer does not keep the others', async () => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  const origins = [
+    {
+      name: 'silent',
+      source: { type: 'git', config: { url: `http://127.0.0.1:${port}/x.git` } },
+      prefix: 'silent/',
+    },
+    { name: 'disk', source: { type: 'file', config: { path: 'files' } }, prefix: 'disk/' },
+  ];
+  writeFileSync(shop.path('silent.json'), JSON.stringify({ version: 1, origins }));
+  const other = await shop.start({
+    args: ['--data-dir', shop.path('other'), '--templates-sync', 'silent.json'],
+  });
+  const answer = await other.call('POST', '/v1/templates/sync', { origin: 'disk' });
+  expect(answer.json()).toMatchObject({ reports: [{ origin: 'disk' }], origin_errors: [] });
+  silent.closeAllConnections();
+  silent.close();
 });
 
 test('a version is written back to where it came from', async () => {

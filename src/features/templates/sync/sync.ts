@@ -73,8 +73,8 @@ class Syncing implements TemplateSync {
   readonly #options: TemplateSyncOptions;
   readonly #origins: readonly Origin[];
   readonly #closing = new AbortController();
-  /** One at a time: a clone has one work tree. */
-  #last: Promise<unknown> = Promise.resolve();
+  /** One at a time for each origin: a clone has one work tree. None waits for another one. */
+  readonly #last = new Map<Origin, Promise<unknown>>();
   #loops: Promise<unknown> = Promise.resolve();
 
   constructor(options: TemplateSyncOptions, origins: readonly Origin[]) {
@@ -97,15 +97,18 @@ class Syncing implements TemplateSync {
   ): Promise<SyncResult> {
     const chosen = name == null ? this.#required() : [this.#named(name)];
     const isDry = dry_run === true;
-    const reports: SyncReport[] = [];
-    const errors: { origin: string; error: string }[] = [];
-    for (const origin of chosen) {
-      const { name: own } = origin.settings;
-      await this.#oneByOne(() => this.#syncOne(origin, { caller, isDry, signal })).then(
-        (report) => reports.push(report),
-        (error: unknown) => errors.push({ origin: own, error: this.#redacted(error) }),
-      );
-    }
+    const ends = await Promise.allSettled(
+      chosen.map((origin) =>
+        this.#oneByOne(origin, () => this.#syncOne(origin, { caller, isDry, signal })),
+      ),
+    );
+    const reports = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []));
+    const errors = chosen.flatMap(({ settings }, index) => {
+      const end = ends[index];
+      return end?.status === 'rejected'
+        ? [{ origin: settings.name, error: this.#redacted(end.reason) }]
+        : [];
+    });
     const what = `origins=${chosen.length} failed=${errors.length}${isDry ? ' dry_run' : ''}`;
     await this.#options.audit.record({ ...actionOf(caller, 'template.sync'), result: what });
     return { dry_run: isDry, reports, origin_errors: errors };
@@ -126,7 +129,7 @@ class Syncing implements TemplateSync {
         'unprocessable',
         `the id \`${id}\` does not begin with \`${prefix}\`, the prefix of the origin ${name}`,
       );
-    const published = await this.#oneByOne(async () => {
+    const published = await this.#oneByOne(origin, async () => {
       const files = await origin.pull(signal).catch(asUnavailable);
       const file = fileFor(id, prefix, { files, format: found.format });
       const about = {
@@ -152,7 +155,7 @@ class Syncing implements TemplateSync {
   async close(): Promise<void> {
     this.#closing.abort(new Error('the server is closing'));
     await this.#loops;
-    await this.#last.catch(() => {});
+    await Promise.all(this.#last.values());
   }
 
   async #keep(origin: Origin): Promise<void> {
@@ -161,24 +164,26 @@ class Syncing implements TemplateSync {
     const { name, interval_secs: secs } = origin.settings;
     const caller: Caller = { principal: `sync:${name}`, role: 'admin' };
     for (;;) {
-      await this.#oneByOne(() => this.#syncOne(origin, { caller, isDry: false, signal })).catch(
-        (error: unknown) => {
-          if (!signal.aborted)
-            log.warn('an origin of templates could not be read', {
-              origin: name,
-              error: this.#redacted(error),
-            });
-        },
-      );
+      const pull = () => this.#syncOne(origin, { caller, isDry: false, signal });
+      await this.#oneByOne(origin, pull).catch((error: unknown) => {
+        if (!signal.aborted)
+          log.warn('an origin of templates could not be read', {
+            origin: name,
+            error: this.#redacted(error),
+          });
+      });
       if (secs === undefined || signal.aborted) return;
       await clock.sleep(secs * 1000, signal);
       if (signal.aborted) return;
     }
   }
 
-  #oneByOne<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(work, work);
-    this.#last = done.catch(() => {});
+  #oneByOne<T>(origin: Origin, work: () => Promise<T>): Promise<T> {
+    const done = (this.#last.get(origin) ?? Promise.resolve()).then(work);
+    this.#last.set(
+      origin,
+      done.catch(() => {}),
+    );
     return done;
   }
 
