@@ -381,7 +381,30 @@ async function stage(connection: DuckDBConnection, table: string, staging: strin
   const lines = columns.map(({ name, sqlType, nullable, fallback }) => {
     return `${quoteName(name)} ${sqlType}${nullable ? '' : ' NOT NULL'}${fallback === undefined ? '' : ` DEFAULT (${fallback})`}`;
   });
+  lines.push(...(await checksOf(connection, table, columns)));
   await connection.run(`CREATE TABLE ${quoteName(staging)} (${lines.join(', ')})`);
+}
+
+/**
+ * With them a page is refused, and not the whole at the end. One that names a computed column can
+ * only be looked at when rows are replaced.
+ */
+async function checksOf(
+  connection: DuckDBConnection,
+  table: string,
+  columns: readonly LiveColumn[],
+): Promise<string[]> {
+  const result = await connection.runAndReadAll(
+    `SELECT constraint_text, constraint_column_names FROM duckdb_constraints()
+     WHERE database_name = current_database() AND schema_name = 'main' AND table_name = $1
+       AND constraint_type = 'CHECK'`,
+    [table],
+  );
+  const staged = new Set(columns.map(({ name }) => name));
+  return result.getRowsJson().flatMap(([text, names]) => {
+    const isStaged = (name: unknown): boolean => typeof name === 'string' && staged.has(name);
+    return typeof text === 'string' && Array.isArray(names) && names.every(isStaged) ? [text] : [];
+  });
 }
 
 async function tablesFrom(connection: DuckDBConnection, prefix: string): Promise<string[]> {

@@ -163,6 +163,19 @@ describe('the duckdb sink', () => {
     ]);
   });
 
+  test('an overwrite refuses a page that a CHECK of the table refuses', async () => {
+    await database.connection.run(
+      'CREATE TABLE checked (id INTEGER, n INTEGER CHECK (n >= 0), CHECK (n > id))',
+    );
+    const config = { table_name: 'checked', write_mode: 'overwrite' };
+    for (const n of [-1, 4])
+      await expect(write(config, [[{ id: 1, n: 2 }], [{ id: 5, n }]])).rejects.toThrow(
+        /^writing to .*CHECK constraint/s,
+      );
+    await write(config, [[{ id: 1, n: 2 }]]);
+    expect(await query('SELECT * FROM checked')).toEqual([{ id: 1, n: 2 }]);
+  });
+
   test('an overwrite keeps the key of the table and may bring the same keys again', async () => {
     const keyed = { table_name: 'kept', write_mode: 'upsert', key: ['id'] };
     await write(keyed, [

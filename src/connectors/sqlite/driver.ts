@@ -52,6 +52,7 @@ import { AttachCopy } from '../../fast/sqlite/attach-copy.ts';
 import { rowsOfPage } from '../../fast/sqlite/row-blocks.ts';
 import { roundingOf } from './rounding.ts';
 import { declaredType, isReal } from './column-types.ts';
+import { stage } from './stage.ts';
 import { readColumns, SQLITE_TYPES } from './schema.ts';
 import { withoutStored } from './stored-types.ts';
 import { writeLockOf } from './write-lock.ts';
@@ -455,14 +456,6 @@ function setToken(db: DatabaseSync, scope: string, token: string | undefined): v
  * Copies column names, types, defaults and NOT NULL. Keys and indexes are only on the table itself
  * and are checked when the rows are moved there.
  */
-function stage(db: DatabaseSync, table: string, staging: string): void {
-  const columns = readColumns(db, table) ?? [];
-  const lines = columns.map(({ name, sqlType, nullable, fallback }) => {
-    return `${quoteName(name)} ${sqlType}${nullable ? '' : ' NOT NULL'}${fallback === undefined ? '' : ` DEFAULT (${fallback})`}`;
-  });
-  db.exec(`CREATE TABLE ${quoteName(staging)} (${lines.join(', ')})`);
-}
-
 function tablesFrom(db: DatabaseSync, prefix: string): string[] {
   const rows = db
     .prepare(

@@ -49,6 +49,27 @@ describe('the sqlite sink', () => {
     ]);
   });
 
+  test.each([
+    ['', 'a column', 'id, n CHECK (n >= 0 AND (n <> 3)) -- CHECK (n > 9)'],
+    ['', 'the table', "id, n, /* ) */ CONSTRAINT c CHECK(n >= 0 AND ')' <> n)"],
+    ['only at the end ', 'a computed column', 'id, n, m AS (n), CHECK (m >= 0)'],
+    ['only at the end ', 'its own name', 'id, n, CHECK ("of its own name".n >= 0)'],
+  ])('an overwrite %srefuses what a CHECK of %s refuses', async (when, of, columns) => {
+    db.exec(`CREATE TABLE "of ${of}" (${columns}\n)`);
+    const table = { table_name: `of ${of}`, column_mapping: 'auto_map', write_mode: 'overwrite' };
+    const checked = check(sqliteSink.config, { database_url: path, ...table });
+    if (!checked.ok) throw new Error('config');
+    const sink = await sqliteSink.open(checked.value, testContext(folder));
+    const write = (n: number) => sink.write(Page.ofRecords([{ id: n, n }]), { partial: false });
+    await write(1);
+    if (when === '') await expect(write(-1)).rejects.toThrow('CHECK constraint failed');
+    else {
+      await write(-1);
+      await expect(sink.finish('success')).rejects.toThrow('CHECK constraint failed');
+    }
+    await sink.close();
+  });
+
   test('several that write one file in one process take turns', async () => {
     const config = {
       database_url: path,
