@@ -452,10 +452,6 @@ function setToken(db: DatabaseSync, scope: string, token: string | undefined): v
     db.prepare(`DELETE FROM ${TOKEN_TABLE} WHERE scope = ?`).run(scope);
 }
 
-/**
- * Copies column names, types, defaults and NOT NULL. Keys and indexes are only on the table itself
- * and are checked when the rows are moved there.
- */
 function tablesFrom(db: DatabaseSync, prefix: string): string[] {
   const rows = db
     .prepare(
