@@ -32,9 +32,9 @@ const shared = {
 };
 
 /**
- * `npm test` runs `short`; `npm run test:long` runs the suites that need servers, that kill, starve or
- * attack whole processes, that follow the guide and the examples step by step, or that test other
- * suites. CI runs both.
+ * `npm test` runs `short`; `npm run test:long` runs the suites that take long, that need servers,
+ * that kill, starve or attack whole processes, that follow the guide and the examples step by step,
+ * or that test other suites. CI runs both.
  */
 export default defineConfig({
   test: {
