@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -51,6 +51,19 @@ test('what the repository has already is published without another commit', asyn
   const first = await publish('name: orders\nversion: 1\n');
   expect(await publish('name: orders\nversion: 1\n')).toBe(first);
   expect(host.log()).toEqual(['orders', 'change templates/orders.yaml']);
+});
+
+test('nothing is written where a link leads out of the repository', async () => {
+  symlinkSync(folder, join(folder, 'host', 'work', 'elsewhere'));
+  execFileSync('git', ['add', 'elsewhere'], { cwd: join(folder, 'host', 'work') });
+  host.commit({ 'templates/refunds.yaml': 'name: refunds\n' });
+  const about = { message: 'refunds', author: 'ann', signal: AbortSignal.timeout(20_000) };
+  const files = [{ name: 'refunds.yaml', content: 'name: refunds\n' }];
+  for (const path of ['elsewhere', 'elsewhere/new'])
+    await expect(originOf({ path }).publish(files, about)).rejects.toThrow(
+      `\`${path}/refunds.yaml\` leads out of the repository`,
+    );
+  expect(existsSync(join(folder, 'refunds.yaml')) || existsSync(join(folder, 'new'))).toBe(false);
 });
 
 test.each([

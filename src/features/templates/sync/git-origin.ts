@@ -1,7 +1,7 @@
 /** A branch of a git repository, kept as a shallow clone in the data folder of the server. */
 import fs from 'node:fs';
 import { realpath, rm, stat } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import type { Env } from '../../../lib/env.ts';
 import { RefusedError } from '../../../lib/errors.ts';
 import { readLimitedBytes } from '../../../lib/http/response-text.ts';
@@ -35,14 +35,17 @@ export function gitOrigin({ env, settings, git, folder }: GitOriginOptions): Ori
     pull: async (signal) => {
       await clone.update(signal).catch(explain);
       await assertInside(folder, git.path ?? '');
+      await assertFolder(folder, git.path ?? '');
       return filesOfFolder(content, signal);
     },
     publish: async (files, about) => {
       for (let attempt = 1; ; attempt += 1) {
         await clone.update(about.signal).catch(explain);
+        const names = inFolder(files, git.path);
+        for (const name of names) await assertInside(folder, name);
         await writeToFolder(content, files);
         try {
-          return await clone.push(inFolder(files, git.path), about);
+          return await clone.push(names, about);
         } catch (error) {
           // Somebody else has pushed meanwhile; anything else fails again in the same way.
           if (attempt === PUBLISH_ATTEMPTS) return explain(error);
@@ -52,13 +55,22 @@ export function gitOrigin({ env, settings, git, folder }: GitOriginOptions): Ori
   };
 }
 
-/** A repository may have another kind of file there, or a link to somewhere else. */
+/** A repository may have a link to somewhere else; of what is not there yet, the folders count. */
 async function assertInside(clone: string, path: string): Promise<void> {
   const whole = await realpath(clone);
-  const found = await realpath(join(clone, path)).catch(() => '');
-  if (found !== '' && found !== whole && !found.startsWith(whole + sep))
+  let at = join(clone, path);
+  let found = await realpath(at).catch(() => undefined);
+  while (found === undefined) {
+    at = dirname(at);
+    found = await realpath(at).catch(() => undefined);
+  }
+  if (found !== whole && !found.startsWith(whole + sep))
     throw new RefusedError('unavailable', `\`${path}\` leads out of the repository`);
-  if (found === '' || !(await stat(found)).isDirectory())
+}
+
+async function assertFolder(clone: string, path: string): Promise<void> {
+  const found = await stat(join(clone, path)).catch(() => undefined);
+  if (found?.isDirectory() !== true)
     throw new RefusedError('unavailable', `the repository has no folder \`${path}\``);
 }
 
