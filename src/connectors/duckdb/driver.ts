@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import {
   duckdbRows,
@@ -11,6 +12,7 @@ import {
 } from '../../lib/sql/duckdb.ts';
 import { duckdbError, firstLine } from '../../lib/sql/duckdb-errors.ts';
 import { Gate } from '../../lib/gate.ts';
+import { LOCK_WAIT_MS, lockPauseMs } from '../../lib/sql/lock-retry.ts';
 import { jsonText, type JsonValue } from '../../lib/text/json.ts';
 import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
@@ -149,7 +151,8 @@ async function inTransaction(
   connection: DuckDBConnection,
   work: () => Promise<void>,
 ): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
+  const deadline = performance.now() + LOCK_WAIT_MS;
+  for (let attempt = 0; ; attempt += 1) {
     await connection.run('BEGIN');
     try {
       await work();
@@ -158,12 +161,12 @@ async function inTransaction(
     } catch (error) {
       // A failed COMMIT has ended the transaction already.
       await connection.run('ROLLBACK').catch(() => {});
-      if (tries === MOST_TRIES || !CONFLICT.test(messageOf(error))) throw error;
+      if (!CONFLICT.test(messageOf(error)) || performance.now() >= deadline) throw error;
+      await sleep(lockPauseMs(attempt));
     }
   }
 }
 
-const MOST_TRIES = 4;
 /** Another connection of this process has changed the same rows. */
 const CONFLICT = /TransactionContext Error:.*conflict/i;
 

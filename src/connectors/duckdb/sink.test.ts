@@ -1,6 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { duckdbRows, openDuckdb, type Duckdb } from '../../lib/sql/duckdb.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
@@ -161,6 +162,21 @@ describe('the duckdb sink', () => {
         name: '0044-03-15 BC',
       },
     ]);
+  });
+
+  test('rows that another connection is changing are waited for', async () => {
+    const { connection } = database;
+    await connection.run('CREATE TABLE contested (id INTEGER PRIMARY KEY, name VARCHAR)');
+    await connection.run("INSERT INTO contested VALUES (1, 'old')");
+    await connection.run('BEGIN');
+    await connection.run("UPDATE contested SET name = 'theirs' WHERE id = 1");
+    const change = write({ table_name: 'contested', write_mode: 'upsert', key: ['id'] }, [
+      [{ id: 1, name: 'ours' }],
+    ]);
+    await Promise.race([change, sleep(300)]);
+    await connection.run('COMMIT');
+    await change;
+    expect(await query('SELECT id, name FROM contested')).toEqual([{ id: 1, name: 'ours' }]);
   });
 
   test('an overwrite refuses a page that a CHECK of the table refuses', async () => {

@@ -133,6 +133,7 @@ const FAULTS: readonly Fault[] = [
   },
   {
     pattern: /^TransactionContext Error/,
+    kind: 'timeout',
     says: 'another connection changes the same rows',
     hint: 'run again when it has ended',
   },

@@ -8,7 +8,7 @@ import { isBusy } from './sqlite.ts';
 /** How long a caller waits for a lock of another process. */
 export const LOCK_WAIT_MS = 5000;
 
-/** Pauses between attempts; the last one is repeated. Other processes commit often. */
+/** Pauses between attempts; the last one is repeated. Others commit often. */
 const PAUSES_MS = [1, 2, 5, 10, 15, 20, 25, 25, 50] as const;
 
 export function lockPauseMs(attempt: number): number {
