@@ -1,5 +1,6 @@
 /** The objects that a config stands for: those of earlier runs, and where this one goes on. */
 import type { SinkContext } from '../../kit/context.ts';
+import { outputId } from '../../kit/output-id.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { ObjectStore } from '../../lib/objects/object-store.ts';
 import { learnsColumns } from '../_files/write/writing-blocks.ts';
@@ -29,10 +30,10 @@ export class WrittenObjects {
   constructor(config: ObjectWriting, place: Place) {
     this.#config = config;
     this.#place = place;
-    const { role, invocationId } = place.context;
+    const { role } = place.context;
     // Dead letters of earlier runs must stay, whatever the config says.
     this.#numbers = role === 'dlq' || isNumbered(config);
-    const own = role === 'dlq' ? `${invocationId}-dlq` : invocationId;
+    const own = outputId(place.context);
     this.pattern = keyPattern(config, { own, numbers: this.#numbers });
   }
 

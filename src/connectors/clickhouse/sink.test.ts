@@ -12,6 +12,7 @@ import {
   freshClickhouse,
   type FreshClickhouse,
 } from '../../../test/servers/clickhouse.ts';
+import type { SinkContext } from '../../kit/context.ts';
 import { Page } from '../../kit/page.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import { check } from '../../kit/schema.ts';
@@ -28,10 +29,10 @@ function parsed(config: JsonObject): ClickhouseSinkConfig {
   return checked.value;
 }
 
-const opened = (config: JsonObject): Promise<Sink> =>
+const opened = (config: JsonObject, more: Partial<SinkContext> = {}): Promise<Sink> =>
   clickhouseSink.open(
     parsed(config),
-    sinkContext({ env: testEnv({ clock: stillClock('2026-02-01T00:00:00Z') }) }),
+    sinkContext({ env: testEnv({ clock: stillClock('2026-02-01T00:00:00Z') }), ...more }),
   );
 
 async function write(
@@ -350,6 +351,18 @@ describe('requests', () => {
     answering(() => ({}), ['insert_deduplicate']);
     await write(config(), [{ id: 1 }]);
     expect(inserts()[0]?.query.get('insert_deduplicate')).toBe('0');
+  });
+
+  it('give the dead letters of an invocation other tokens than its records', async () => {
+    answering(() => ({}));
+    for (const role of ['main', 'dlq'] as const) {
+      const sink = await opened(config(), { invocationId: 'one', role });
+      await sink.write(Page.ofRecords([{ id: 1 }]), { partial: false });
+      await sink.flush();
+      await sink.close();
+    }
+    const tokens = inserts().map(({ query }) => query.get('insert_deduplication_token'));
+    expect(new Set(tokens).size).toBe(2);
   });
 
   it('say whether the server shall collect, and ask it to store what nobody waits for', async () => {

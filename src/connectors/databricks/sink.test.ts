@@ -335,6 +335,18 @@ describe('loads', () => {
     },
   );
 
+  it('of dead letters are others than those of the records in the same table', async () => {
+    const table = freshTable();
+    const config = { ...staged({}), table };
+    for (const role of ['main', 'dlq'] as const) {
+      const sink = await opened(config, { invocationId: 'one', role });
+      await sink.write(Page.ofRecords([{ id: 1 }]), { partial: false });
+      await sink.flush();
+      await sink.close();
+    }
+    expect(await rowsOf(table)).toEqual([{ id: 1 }, { id: 1 }]);
+  });
+
   it('whose answer was lost are repeated, and add nothing twice', async () => {
     const table = freshTable();
     let left = 1;

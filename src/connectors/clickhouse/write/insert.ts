@@ -1,4 +1,5 @@
 /** Rows as JSON behind an INSERT. */
+import { outputId } from '../../../kit/output-id.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { ServerFacts, Settings } from '../link.ts';
 import { backticked, tableName } from '../types/quote.ts';
@@ -33,7 +34,7 @@ export class InsertLoader implements Loader {
     const { async_insert: isAsync, wait_for_async_insert: waits } = config;
     return {
       ...readingSettings(facts),
-      ...dedupSettings(facts, `${context.invocationId}-${this.#inserts}`),
+      ...dedupSettings(facts, `${outputId(context)}-${this.#inserts}`),
       ...asyncSettings(facts, { isAsync, waits }),
       ...(rows > USUAL_BLOCK && facts.takes('max_insert_block_size') ? oneBlock(rows, facts) : {}),
     };

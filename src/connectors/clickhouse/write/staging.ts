@@ -2,6 +2,7 @@
 import { promisify } from 'node:util';
 import { gzip, zstdCompress } from 'node:zlib';
 import { ConnectorError } from '../../../lib/errors.ts';
+import { outputId } from '../../../kit/output-id.ts';
 import type { AwsLogin } from '../../../lib/aws/client-settings.ts';
 import { openGcs } from '../../../lib/objects/gcs-objects.ts';
 import type { ObjectStore } from '../../../lib/objects/object-store.ts';
@@ -54,7 +55,7 @@ class StagedLoader implements Loader {
   async load(rows: Rows): Promise<void> {
     const { link, facts, context } = this.#loading;
     this.#loads += 1;
-    const id = `${context.invocationId}-${this.#loads}`;
+    const id = `${outputId(context)}-${this.#loads}`;
     const key = this.#keyOf(id);
     await this.#upload(key, rows);
     try {

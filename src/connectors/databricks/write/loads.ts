@@ -2,6 +2,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { SinkContext } from '../../../kit/context.ts';
+import { outputId } from '../../../kit/output-id.ts';
 import { messageOf } from '../../../lib/errors.ts';
 import type { ObjectStore } from '../../../lib/objects/object-store.ts';
 import { openStageStore } from '../../_objects/load-place.ts';
@@ -90,7 +91,7 @@ export class StagedLoads {
   async load(table: string, rows: EncodedRows<TextRow>): Promise<void> {
     const { staging, context, link } = this.#parts;
     this.#loads += 1;
-    const file = stagedKey('', `${context.invocationId}-${this.#loads}`) + this.#place.ending;
+    const file = stagedKey('', `${outputId(context)}-${this.#loads}`) + this.#place.ending;
     await this.#place.put(file, rows.rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
     try {
       await link.run({

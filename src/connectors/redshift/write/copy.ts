@@ -1,6 +1,7 @@
 /** Rows by objects: this program writes them to a bucket, and COPY loads them. */
 import type { ClientBase } from 'pg';
 import type { SinkContext } from '../../../kit/context.ts';
+import { outputId } from '../../../kit/output-id.ts';
 import type { ObjectStore } from '../../../lib/objects/object-store.ts';
 import { openS3 } from '../../../lib/objects/s3-objects.ts';
 import { quoteNames } from '../../../lib/sql/sql-name.ts';
@@ -40,7 +41,7 @@ export class StagedCopies {
   async load(client: ClientBase, table: string, rows: EncodedRows<TextRow>): Promise<void> {
     const { copy_format: format = 'jsonl', staging_prefix: prefix = '' } = this.#config;
     this.#loads += 1;
-    const id = `${this.#context.invocationId}-${this.#loads}`;
+    const id = `${outputId(this.#context)}-${this.#loads}`;
     const key = `${stagedKey(prefix, id)}.${format}`;
     const nulls = format === 'csv' ? unusedText(rows) : undefined;
     const text = nulls === undefined ? jsonLines(rows) : csvLines(rows, nulls);

@@ -2,6 +2,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { SinkContext } from '../../../kit/context.ts';
+import { outputId } from '../../../kit/output-id.ts';
 import type { ObjectStore } from '../../../lib/objects/object-store.ts';
 import { quoteName } from '../../../lib/sql/sql-name.ts';
 import { putObject, stagedKey } from '../../_objects/staged-objects.ts';
@@ -26,7 +27,7 @@ export class StagedLoads {
   /** Writes an object, and gives the statement that loads it. */
   async statementFor(table: string, rows: EncodedRows<TextRow>): Promise<string> {
     this.#loads += 1;
-    const file = `${stagedKey('', `${this.#context.invocationId}-${this.#loads}`)}.jsonl.gz`;
+    const file = `${stagedKey('', `${outputId(this.#context)}-${this.#loads}`)}.jsonl.gz`;
     const folder = stageFolder(this.#config).replace(/\/+$/, '');
     await putObject(this.#store, folder === '' ? file : `${folder}/${file}`, {
       bytes: await promisify(gzip)(jsonLines(rows)),
