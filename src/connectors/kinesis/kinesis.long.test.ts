@@ -218,6 +218,38 @@ describe('the source', () => {
     expect(bad).toEqual([]);
   });
 
+  it('tells of records that the service removed between its bookmark and the oldest that is left', async () => {
+    await put(server.url, stream, ['1', '2', '3', '4']);
+    const { bookmark, records } = await read({ max_messages: 2 });
+    fake.trim(stream, SHARD(0), 3);
+    const env = testEnv();
+    const rest = await read({ max_messages: 1 }, { bookmark, env });
+    expect(rest.data).toEqual([4]);
+    expect(env.lines.map(({ level, line }) => `${level} ${line}`)).toEqual([
+      expect.stringMatching(
+        `^WARN .*no longer has the record.* shard=${SHARD(0)} after=${String(records[1]?.['sequence_number'])} oldest=${String(rest.records[0]?.['sequence_number'])} `,
+      ),
+    ]);
+  });
+
+  it.each([0, 1])(
+    'is silent where the record of its bookmark is there, and %d answers before it are empty',
+    async (empty) => {
+      await put(server.url, stream, ['1', '2', '3']);
+      const { bookmark } = await read({ max_messages: 1 });
+      let left = empty;
+      server.respond((request) => {
+        if (operationOf(request) !== 'GetRecords' || (left -= 1) < 0) return fake.answer(request);
+        const { ShardIterator: next } = request.json() as JsonObject;
+        return { json: { Records: [], NextShardIterator: next, MillisBehindLatest: 60_000 } };
+      });
+      const env = testEnv();
+      const config = { records_per_request: 1 };
+      expect((await read(config, { bookmark, env })).data).toEqual([2, 3]);
+      expect(env.lines).toEqual([]);
+    },
+  );
+
   it('goes on through empty answers of a shard that has more, however long they last', async () => {
     await put(server.url, stream, ['1']);
     let empty = 0;

@@ -62,7 +62,7 @@ export class KinesisSource implements Source {
     const { env, signal } = this.#context;
     signal.throwIfAborted();
     const marks = bookmark === undefined ? undefined : positionsIn(bookmark, 'the source kinesis');
-    const client = streamShards(this.#link, this.#config);
+    const client = streamShards(this.#link, this.#config, env.log);
     const listed = await this.#again(() => client.shards());
     const start = { position: this.#startPosition(), only, includeClosed };
     const shards = startedShards(listed, start, { marks, log: env.log });

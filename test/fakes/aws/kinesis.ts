@@ -85,6 +85,11 @@ export class FakeKinesis {
     );
   }
 
+  /** Removes the oldest records of a shard. */
+  trim(name: string, id: string, many: number): void {
+    this.#shardOf(name, id).records.splice(0, many);
+  }
+
   #next(stream: Stream): string {
     stream.given += 1;
     return sequenceAt(stream.given);
