@@ -13,7 +13,12 @@ export interface RedisServer {
 }
 
 export type RedisOrReason =
-  | { readonly start: () => Promise<RedisServer>; readonly reason?: undefined }
+  | {
+      readonly start: () => Promise<RedisServer>;
+      /** One of a cluster; absent where a server was named. */
+      readonly startOfCluster?: () => Promise<RedisServer>;
+      readonly reason?: undefined;
+    }
   | { readonly reason: string };
 
 /**
@@ -26,7 +31,11 @@ export function redisOrReason(): RedisOrReason {
   const binary = ['redis-server', 'valkey-server'].find(
     (name) => spawnSync(name, ['--version']).status === 0,
   );
-  if (binary !== undefined) return { start: () => startRedis(binary) };
+  if (binary !== undefined)
+    return {
+      start: () => startRedis(binary),
+      startOfCluster: () => startRedis(binary, { 'cluster-enabled': 'yes' }),
+    };
   const reason = 'no Redis: set HEADGATE_TEST_REDIS_URL, or install redis-server';
   const required = (process.env['HEADGATE_REQUIRE_SERVERS'] ?? '').split(',');
   if (required.includes('redis'))
@@ -34,7 +43,10 @@ export function redisOrReason(): RedisOrReason {
   return { reason };
 }
 
-async function startRedis(binary: string): Promise<RedisServer> {
+async function startRedis(
+  binary: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<RedisServer> {
   const [port, folder] = [await freePort(), await serverFolder('redis')];
   const settings = {
     port: String(port),
@@ -44,6 +56,7 @@ async function startRedis(binary: string): Promise<RedisServer> {
     // What was written outlives the process; a machine that ends is not tested.
     appendfsync: 'no',
     dir: folder,
+    ...more,
   };
   const server = await startServer({
     argv: [binary, ...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])],

@@ -1,5 +1,6 @@
 /** Lists, streams and keys, read from their beginning to their end. */
 import type { SourceContext } from '../../kit/context.ts';
+import { ConnectorError, isTransient } from '../../lib/errors.ts';
 import { rememberSpelling } from '../../lib/text/number-spelling.ts';
 import { setField, type JsonObject } from '../../lib/text/json.ts';
 import type { Sized } from '../_files/lines/cut-pages.ts';
@@ -94,6 +95,7 @@ async function* values(setup: ReadSetup, pattern: string): AsyncGenerator<Sized[
   const window = new Window(config.batch_size || Infinity, context.pageBytes);
   const others = new Map<string, number>();
   const doing = `the keys \`${pattern}\` cannot be read`;
+  await again(() => refuseCluster(link, doing));
   let cursor = '0';
   do {
     const [next, keys] = await again(() =>
@@ -110,6 +112,23 @@ async function* values(setup: ReadSetup, pattern: string): AsyncGenerator<Sized[
   } while (cursor !== '0');
   for (const [type, count] of others)
     context.env.log.warn('keys of the pattern that hold no text are left out', { type, count });
+}
+
+/** A server of a cluster lists its own keys, and says nothing of those of the others. */
+export async function refuseCluster(link: RedisLink, doing: string): Promise<void> {
+  const told = await link
+    .run(doing, (redis) => redis.info('cluster'))
+    .catch((error: unknown) => {
+      // A user or a service without this command may still have all keys.
+      if (error instanceof ConnectorError && !isTransient(error.kind)) return '';
+      throw error;
+    });
+  if (!/^cluster_enabled:1\r?$/m.test(told)) return;
+  throw new ConnectorError(
+    'refused',
+    `${doing}: the server belongs to a Redis Cluster, and lists only the keys that it holds itself`,
+    { hint: 'keep what is read together in a stream or a list, and read that by its key' },
+  );
 }
 
 interface Keys {

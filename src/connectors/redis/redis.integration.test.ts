@@ -51,6 +51,47 @@ describe.skipIf(redis.reason !== undefined)(`redis ${redis.reason ?? ''}`, () =>
     });
   });
 
+  describe.skipIf(redis.reason !== undefined || redis.startOfCluster === undefined)(
+    'a server of a cluster',
+    () => {
+      let member: RedisServer;
+      beforeAll(async () => {
+        if (redis.reason === undefined && redis.startOfCluster !== undefined)
+          member = await redis.startOfCluster();
+      });
+      afterAll(() => member.stop());
+      const config = (): JsonObject => ({
+        url: member.url,
+        source_type: { type: 'Keys', pattern: '*' },
+      });
+
+      it('is not read by a pattern of keys, because it lists only its own', async () => {
+        await expect(runSource(redisSource, config())).rejects.toMatchObject({
+          kind: 'refused',
+          message: expect.stringContaining('belongs to a Redis Cluster'),
+        });
+      });
+
+      it('fails the check of a source that does so', async () => {
+        const checked = check(redisSource.config, config());
+        if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+        expect(await redisSource.probe?.(checked.value, sourceContext())).toMatchObject([
+          { status: 'fail', reason: expect.stringContaining('Redis Cluster') },
+        ]);
+      });
+    },
+  );
+
+  it('whose user may not ask about clusters is read all the same', async () => {
+    await client.set('k', '1');
+    await client.call('ACL', 'SETUSER', 'reader', 'on', '>secret', '~*', '+@read');
+    const url = server.url.replace('//', '//reader:secret@');
+    const source_type = { type: 'Keys', pattern: 'k' };
+    expect((await runSource(redisSource, { url, source_type })).records).toEqual([
+      { key: 'k', value: 1 },
+    ]);
+  });
+
   describe('a list', () => {
     it('stays as it is, and is read up to max_records', async () => {
       await client.rpush('l', 'plain', '{"a":1.5}', '12', '"q"', 'true story', '');

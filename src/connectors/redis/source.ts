@@ -8,7 +8,7 @@ import { redisUri } from './addresses.ts';
 import { redisSourceConfig, type RedisSourceConfig, type StreamSource } from './config.ts';
 import { GroupSource, IDLE_FLUSH_MS } from './group.ts';
 import { RedisLink } from './link.ts';
-import { recordsOf } from './read.ts';
+import { recordsOf, refuseCluster } from './read.ts';
 
 export const redisSource = defineSource<RedisSourceConfig>({
   type: 'redis',
@@ -79,7 +79,9 @@ async function probeRedisSource(
   const wrongType = 'set `source_type` to what the key holds';
   const link = new RedisLink({ url, signal, redactor: env.redactor, wrongType });
   try {
-    await link.run('the server cannot be read', async (redis) => {
+    const doing = 'the server cannot be read';
+    if (type.type === 'Keys') await refuseCluster(link, doing);
+    await link.run(doing, async (redis) => {
       if (type.type === 'List') return redis.lrange(type.key, 0, 0);
       if (type.type === 'Stream') return redis.xrange(type.key, '-', '+', 'COUNT', 1);
       return redis.scan('0', 'MATCH', type.pattern, 'COUNT', 1);
