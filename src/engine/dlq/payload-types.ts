@@ -15,7 +15,7 @@ import { sourceText, withSourceText } from '../../lib/text/json-literal.ts';
 import {
   canonicalJson,
   isObject,
-  parseJson,
+  parseData,
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
@@ -129,7 +129,7 @@ export function storedPayload(payload: JsonValue, stored: JsonValue | undefined)
 
 function spelledValue(text: string): JsonValue | undefined {
   try {
-    return parseJson(text);
+    return parseData(text);
   } catch {
     return undefined;
   }

@@ -138,6 +138,15 @@ test('a field that was masked is written as it was masked, and hashed once', asy
   expect(await rowsOf('back')).toEqual(wanted);
 });
 
+test('numbers inside a document keep their spelling, whatever the sink is', async () => {
+  await client.query(`UPDATE held SET jb = '{"price": 1.10, "list": [1.0, 2]}' WHERE id = 1`);
+  await quarantined({ quality: { record: [none] } });
+  await again('made', { sink: { type: 'jsonl', config: { path: 'made.jsonl' } } });
+  expect(await readFile(join(cwd, 'made.jsonl'), 'utf8')).toContain(
+    '"jb":{"list":[1.0,2],"price":1.10}',
+  );
+});
+
 test('the dead letter tells types and spellings; a value that somebody corrected is taken', async () => {
   await quarantined({ quality: { record: [none] } });
   const path = join(cwd, 'dead.jsonl');
