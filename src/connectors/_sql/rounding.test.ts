@@ -40,6 +40,8 @@ const DUCKDB: readonly Case[] = [
   ['g', 'FLOAT', '0.1', 'exact'],
   ['h', 'FLOAT', '0.123456789', 'rounded'],
   ['i', 'DATE', '"2024-05-06T07:08:09"', 'rounded'],
+  ['i2', 'DATE', '"0044-03-15 (BC)"', 'exact'],
+  ['i3', 'DATE', '"0044-03-15 (BC) 07:08:09"', 'rounded'],
   ['j', 'TIMESTAMP_MS', '"2024-05-06T07:08:09.1239"', 'rounded'],
   ['k', 'TIMESTAMP', '"2024-05-06T07:08:09.123456"', 'exact'],
   ['l', 'VARCHAR', '0.1234567890123456789', 'exact'],

@@ -133,7 +133,9 @@ export function secondsRounding(digits: number): Rounding {
   };
 }
 
-const TIME_OF_DAY = /^[+-]?\d{4,}-\d\d-\d\d[T ](?!00:00(?::00(?:\.0*)?)?(?:Z|[+-]|\s|$))/;
+/** Behind a date may also stand `BC`, which is no time. */
+const TIME_OF_DAY =
+  /^[+-]?\d{4,}-\d\d-\d\d(?: \(BC\))?[T ](?=\d)(?!00:00(?::00(?:\.0*)?)?(?:Z|[+-]|\s|$))/;
 
 /** For dates: a time of day is lost. */
 export const DATE_ROUNDING: Rounding = { rounds: (text) => TIME_OF_DAY.test(text) };
