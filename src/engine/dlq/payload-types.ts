@@ -16,6 +16,7 @@ import {
   canonicalJson,
   isObject,
   parseData,
+  setField,
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
@@ -100,7 +101,7 @@ export function spelledPayload(payload: JsonValue, spellings: JsonValue | undefi
     if (value === undefined || typeof text !== 'string') continue;
     const found = spelledValue(text);
     if (found !== undefined && canonicalJson(found) === canonicalJson(value))
-      spelled[name] = Object.is(found, -0) ? found : withSourceText(found, text);
+      setField(spelled, name, Object.is(found, -0) ? found : withSourceText(found, text));
   }
   return spelled;
 }

@@ -3,7 +3,13 @@
  * what JSON does not tell: the row of a SQLite file, or the text of a document.
  */
 import { sourceText, withSourceText } from '../../lib/text/json-literal.ts';
-import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import {
+  parseData,
+  setField,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/text/json.ts';
 import {
   fromStoredLiteral,
   keepStoredRow,
@@ -27,15 +33,19 @@ export class RecordKeeper {
   }
 
   recordOf(text: string): JsonObject {
-    const [record, spelled, stored] = parseJson(text) as [
+    const [record, spelled, stored] = parseData(text) as [
       JsonObject,
       [string, string][],
       string[] | null,
     ];
-    for (const [name, spelling] of spelled)
-      record[name] = spelling === '-0' ? -0 : withSourceText(parseJson(spelling), spelling);
+    for (const [name, spelling] of spelled) setField(record, name, spelledValue(spelling));
     if (stored !== null && this.#columns !== undefined)
       keepStoredRow(record, { columns: this.#columns, values: stored.map(fromStoredLiteral) });
     return record;
   }
+}
+
+function spelledValue(text: string): JsonValue {
+  const value = parseData(text);
+  return Object.is(value, -0) ? value : withSourceText(value, text);
 }

@@ -1,5 +1,5 @@
 /** SQLite stores a type with each value: verify compares it, and a repair writes it. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -7,6 +7,7 @@ import { Client } from 'pg';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { told, verifyTree } from '../../../test/fakes/verify.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
+import { openDuckdb } from '../../lib/sql/duckdb.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-stored-'));
@@ -127,6 +128,32 @@ it('what only a SQLite file has is deleted, whatever its key looks like', async 
   );
   const { repaired_deletes: deleted } = await repair();
   expect([deleted, ask(there, ROWS)]).toEqual([2, []]);
+});
+
+it('a repair writes numbers as they were spelled, also inside values, and zero with its sign', async () => {
+  const lines = join(folder, 'spelled.jsonl');
+  writeFileSync(lines, '{"id":1,"o":{"price":1.10,"list":[1.0,-0.0]},"z":-0.0}\n');
+  const path = join(folder, 'spelled.duckdb');
+  const config = { database: path, table_name: 't', write_mode: 'upsert', key: ['id'] };
+  const tree = {
+    pipeline: {
+      source: { type: 'jsonl', config: { path: lines } },
+      sink: { type: 'duckdb', config: { ...config, column_mapping: 'auto_map' } },
+    },
+  };
+  const asked = async (sql: string) => {
+    const { connection, close } = await openDuckdb(path);
+    try {
+      return (await connection.runAndReadAll(sql)).getRows();
+    } finally {
+      close();
+    }
+  };
+  await asked('CREATE TABLE t (id BIGINT PRIMARY KEY, o VARCHAR, z DOUBLE)');
+  expect(await verifyTree(tree, { repair: true })).toMatchObject({ repaired_upserts: 1 });
+  expect(await asked('SELECT o, z::VARCHAR FROM t')).toEqual([
+    ['{"price":1.10,"list":[1.0,-0.0]}', '-0.0'],
+  ]);
 });
 
 it('a repair of PostgreSQL writes values of its types', async () => {
