@@ -1,7 +1,7 @@
 /** A running module: records pass through its memory as JSON, one after another. */
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { parseData, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import {
   wasmApi,
   type WasmGlobal,
@@ -83,7 +83,7 @@ export class WasmInstance {
     if (at !== pointer) this.#free(at, length);
     let output: JsonValue;
     try {
-      output = parseJson(text);
+      output = parseData(text);
     } catch {
       return wrong('what it gives is not JSON');
     }

@@ -18,7 +18,7 @@ import {
 } from '../../../test/fixtures/wasm/assemble.ts';
 import type { CompiledTransform } from '../../kit/transform.ts';
 import { ConfigError } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/text/json.ts';
+import { parseData, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import type { Metrics } from '../../lib/metrics/metrics.ts';
 import { wasmApi } from '../../lib/wasm/wasm-api.ts';
 import { meteredModule } from './wasm-meter.ts';
@@ -105,6 +105,13 @@ describe('a record', () => {
     [],
     7,
   ];
+
+  it('comes back with its numbers as the module wrote them', async () => {
+    const text = '{"price":1.10,"exact":12345.678901234567890123,"zero":-0.0}';
+    const [there] = await applied(await compiled(identity()), [parseData(text)]);
+    const [made] = await run(giving(text), [{}]);
+    expect([there, made].map((value = null) => stringifyJson(value))).toEqual([text, text]);
+  });
 
   it('goes into the module as JSON and comes back as JSON', async () => {
     expect(await applied(await compiled(identity()), records)).toEqual(records);
