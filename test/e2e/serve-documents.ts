@@ -49,11 +49,12 @@ export async function silentApi(): Promise<{
   answer(): void;
   close(): void;
 }> {
-  const waiting: ServerResponse[] = [];
-  const server = createServer((_request, response) => void waiting.push(response)).listen(
-    0,
-    '127.0.0.1',
-  );
+  const waiting = new Set<ServerResponse>();
+  const server = createServer((_request, response) => {
+    waiting.add(response);
+    // Who has gone away waits no more: the next one would be taken for answered.
+    response.on('close', () => waiting.delete(response));
+  }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
@@ -63,11 +64,12 @@ export async function silentApi(): Promise<{
         { type: 'jsonl', config: { path: output } },
       ),
     asked: async () => {
-      if (waiting.length === 0) await once(server, 'request');
+      if (waiting.size === 0) await once(server, 'request');
     },
     answer: () => {
-      for (const response of waiting.splice(0))
+      for (const response of waiting)
         response.setHeader('content-type', 'application/json').end('[{"id":1}]');
+      waiting.clear();
     },
     close: () => {
       server.closeAllConnections();

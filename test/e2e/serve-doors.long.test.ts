@@ -431,9 +431,14 @@ describe('a server without tokens', () => {
     const path = shop.path('shown.jsonl');
     const run = await open.submit(csvToJsonl(shop.path('in.csv'), path));
     expect((await open.ended(run)).status).toBe('completed');
-    const listed = await open.call('GET', '/v1/local-outputs');
-    const { outputs } = listed.json() as { outputs: { id: string; run_id: string }[] };
-    const id = outputs.find(({ run_id }) => run_id === run)?.id;
+    const idOfOutput = async (): Promise<string | undefined> => {
+      const listed = await open.call('GET', '/v1/local-outputs');
+      const { outputs } = listed.json() as { outputs: { id: string; run_id: string }[] };
+      return outputs.find(({ run_id }) => run_id === run)?.id;
+    };
+    // Files come into the ledger when the end of their run is on record.
+    await expect.poll(idOfOutput).toBeDefined();
+    const id = await idOfOutput();
     expect((await open.call('GET', `/v1/local-outputs/${id}/preview`)).status).toBe(200);
     rmSync(path);
     writeFileSync(shop.path('private.jsonl'), '{"private":true}\n');

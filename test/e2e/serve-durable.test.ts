@@ -9,14 +9,14 @@ const SECRETS = { FROM_ENV: 'canary-of-the-environment', FROM_FILE: 'canary-of-a
 const shop = workshop();
 afterAll(() => shop.dispose());
 
-const start = (args: readonly string[] = []) =>
+const start = (data: string) =>
   shop.start({
-    args: ['--data-dir', shop.path('data'), '--max-concurrent-runs', '1', ...args],
+    args: ['--data-dir', data, '--max-concurrent-runs', '1'],
     variables: { FROM_ENV: SECRETS.FROM_ENV },
   });
 
-function everythingStored(): string {
-  return readdirSync(shop.path('data'), { recursive: true, withFileTypes: true })
+function everythingStoredIn(data: string): string {
+  return readdirSync(data, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
     .join('\n');
@@ -29,7 +29,8 @@ test(
     writeFileSync(shop.path('in.csv'), 'id\n1\n2\n');
     writeFileSync(shop.path('secret.txt'), SECRETS.FROM_FILE);
     const api = await silentApi();
-    const before = await start();
+    const data = shop.fresh('data');
+    const before = await start(data);
     const running = await before.submit(api.document(shop.path('running.jsonl')));
     await before.until(running, 'running');
     const ids = await Promise.all(
@@ -40,11 +41,11 @@ test(
       }),
     );
     await before.stop('SIGKILL');
-    const stored = everythingStored();
+    const stored = everythingStoredIn(data);
     expect(stored).toContain('${env:FROM_ENV}');
     for (const secret of Object.values(SECRETS)) expect(stored).not.toContain(secret);
 
-    const after = await start();
+    const after = await start(data);
     for (const [index, id] of ids.entries()) {
       expect(await after.ended(id)).toMatchObject({
         status: 'completed',
@@ -61,7 +62,7 @@ test(
     });
     for (const id of ids) await after.call('DELETE', `/v1/runs/${id}`);
     expect(await after.stop()).toBe(0);
-    expect(everythingStored()).not.toContain('${env:FROM_ENV}');
+    expect(everythingStoredIn(data)).not.toContain('${env:FROM_ENV}');
     api.close();
   },
 );

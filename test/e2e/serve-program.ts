@@ -64,6 +64,8 @@ export interface ProgramOptions {
 export function workshop(): {
   readonly dir: string;
   path(name: string): string;
+  /** A new folder, for a test that is tried again while what it started before may still live. */
+  fresh(name: string): string;
   start(options?: Partial<ProgramOptions>): Promise<Program>;
   dispose(): Promise<void>;
 } {
@@ -72,6 +74,7 @@ export function workshop(): {
   return {
     dir,
     path: (name) => join(dir, name),
+    fresh: (name) => mkdtempSync(join(dir, `${name}-`)),
     start: async (options) => {
       const program = await startServe({ cwd: dir, ...options });
       started.push(program);

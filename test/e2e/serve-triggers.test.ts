@@ -160,9 +160,9 @@ describe('a request to a webhook', () => {
       await fire('deduped', { headers }),
     ];
     expect(runOf(second)).toBe(runOf(first));
-    expect(runOf(await fire('deduped', { headers: { 'x-delivery': 'd-2' } }))).not.toBe(
-      runOf(first),
-    );
+    const other = runOf(await fire('deduped', { headers: { 'x-delivery': 'd-2' } }));
+    expect(other).not.toBe(runOf(first));
+    await ended(other);
     expect(await ended(runOf(first))).toMatchObject({ idempotency_key: 'd-1' });
     expect(await series('svc_serve_trigger_runs_coalesced_total{trigger="deduped"}')).toEqual([
       'svc_serve_trigger_runs_coalesced_total{trigger="deduped"} 1',
@@ -176,6 +176,7 @@ describe('a request to a webhook', () => {
     expect(await series('svc_serve_triggers_fired_total{trigger="debounced"')).toEqual([
       'svc_serve_triggers_fired_total{trigger="debounced",type="webhook"} 1',
     ]);
+    for (const answer of answers.filter(({ status }) => status === 202)) await ended(runOf(answer));
   });
 
   test('needs a token, or a signature where that suffices', async () => {

@@ -84,9 +84,13 @@ test('an envelope says when a message came, and from where', async () => {
 test('a lost connection is made again, and greeted again', async () => {
   const greetings: string[] = [];
   const url = await serverThat((socket, connection) => {
-    socket.on('message', (data) => greetings.push(`${connection} ${(data as Buffer).toString()}`));
+    socket.on('message', (data) => {
+      greetings.push(`${connection} ${(data as Buffer).toString()}`);
+      if (greetings.length < 2 * connection) return;
+      if (connection < 3) socket.terminate();
+      else socket.close(1000);
+    });
     socket.send(String(connection));
-    setTimeout(() => (connection < 3 ? socket.terminate() : socket.close(1000)), 100);
   });
   const config = { url, subscribe_messages: ['a', 'b'], reconnect: true, reconnect_backoff: 0.01 };
   expect(await read({ ...config, max_reconnect_attempts: 1 })).toEqual([1, 2, 3]);

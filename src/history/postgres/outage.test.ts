@@ -37,17 +37,13 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The longest time for which nothing else got the event loop while `work` went on. */
-async function longestBlock(work: Promise<unknown>): Promise<number> {
+/** How often others got the event loop while `work` went on, with five milliseconds in between. */
+async function turnsDuring(work: Promise<unknown>): Promise<number> {
   const over = work.then(
     () => true,
     () => true,
   );
-  for (let longest = 0; ;) {
-    const before = performance.now();
-    if (await Promise.race([over, sleep(5, false)])) return longest;
-    longest = Math.max(longest, performance.now() - before - 5);
-  }
+  for (let turns = 0; ; turns += 1) if (await Promise.race([over, sleep(5, false)])) return turns;
 }
 
 describe('a database that is away', () => {
@@ -88,7 +84,8 @@ describe('a database that is away', () => {
     proxy.freeze();
     const admitted = history.admit(aRun('in between'), {});
     const rejected = expect(admitted).rejects.toMatchObject(AWAY);
-    expect(await longestBlock(admitted)).toBeLessThan(100);
+    // Some two hundred where the machine is idle, and none or one where it blocks.
+    expect(await turnsDuring(admitted)).toBeGreaterThan(10);
     await rejected;
     await expect(history.getRun('frozen')).rejects.toMatchObject(AWAY);
     const finished = history.finishRun({ run_id: 'frozen', ...fence }, END).catch(() => false);
