@@ -11,6 +11,8 @@ export const boundSchema = z.strictObject({
   ),
   /** Variables that `${env:…}` and `${secret:…}` see before those of the environment. */
   env: z.record(z.string(), z.string()),
+  /** The values of `params` come from an event: `${` in them is text. */
+  params_are_data: z.literal(true).optional(),
 });
 export type Bound = Readonly<z.infer<typeof boundSchema>>;
 

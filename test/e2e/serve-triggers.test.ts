@@ -231,6 +231,15 @@ describe('a request to a webhook', () => {
       labels: { template: 'orders', 'svc.trigger.name': 'templated' },
     });
     expect(written('day.jsonl')).toEqual({ id: '1', day: 'mo' });
+    const day = '${env:HOME}-$${x}$';
+    const literal = await program.call(
+      'POST',
+      `/v1/triggers/templated?day=${encodeURIComponent(day)}`,
+      '',
+      bearer('operator'),
+    );
+    expect(await ended(runOf(literal))).toMatchObject({ status: 'completed' });
+    expect(written('day.jsonl')).toEqual({ id: '1', day });
   });
 });
 

@@ -27,12 +27,23 @@ import {
 } from '../tokens/param-tokens.ts';
 import { coerced, literalValue, PLACEHOLDERS } from './param-type.ts';
 import { readValid } from '../parse/read-valid.ts';
-import { classify, isUnfilled, restoreEscapes, rewriteTokens } from '../tokens/tokens.ts';
+import {
+  classify,
+  isUnfilled,
+  protectTokens,
+  restoreEscapes,
+  rewriteTokens,
+} from '../tokens/tokens.ts';
 
 /** The values of parameters that the caller supplies. */
 export interface Binding {
   /** Values by name, as JSON or as text. */
   readonly params?: Readonly<Record<string, JsonValue>>;
+  /**
+   * They are not what somebody wrote for this document: `${` in them is text. Otherwise it is
+   * refused, because whoever wrote it meant a token.
+   */
+  readonly paramsAreData?: boolean;
   /**
    * `placeholders`: when no value is supplied at all, required ones get a placeholder, so that the
    * document can be checked.
@@ -84,6 +95,7 @@ class Binder implements BoundParams {
   readonly #written: JsonObject;
   readonly #supplied: Readonly<Record<string, JsonValue>>;
   readonly #placeholders: boolean;
+  readonly #suppliesData: boolean;
   readonly #redactor: Redactor;
   readonly #states = new Map<string, ParamState>();
   /** Computed parameters being derived, outermost first. */
@@ -92,7 +104,7 @@ class Binder implements BoundParams {
 
   constructor(
     { block, written }: DeclaredParams,
-    { params = {}, paramMode = 'strict' }: Binding,
+    { params = {}, paramsAreData = false, paramMode = 'strict' }: Binding,
     redactor: Redactor,
   ) {
     this.block = { ...block };
@@ -100,6 +112,7 @@ class Binder implements BoundParams {
     this.#written = isObject(written) ? written : {};
     this.#supplied = params;
     this.#placeholders = paramMode === 'placeholders' && Object.keys(params).length === 0;
+    this.#suppliesData = paramsAreData;
     this.#redactor = redactor;
     for (const [name, entry] of Object.entries(block)) this.#declare(name, entry);
   }
@@ -184,16 +197,23 @@ class Binder implements BoundParams {
   #suppliedValue(name: string, spec: ParamSpec, supplied: JsonValue): ParamState {
     if (spec.secret === true && typeof supplied !== 'object')
       this.#redactor.register(jsonText(supplied));
-    if (typeof supplied === 'string' && (supplied.includes('${') || supplied.includes('\u0000'))) {
+    if (typeof supplied === 'string' && !this.#isPlain(supplied)) {
       return this.#fail(
         { code: 'param_value', name },
         `the value of \`${name}\` holds \`\${\` or NUL: a supplied value is plain data`,
       );
     }
     const value = coerced(spec.type, supplied);
-    return value === undefined
-      ? this.#wrongType(name, spec, supplied)
-      : this.#inSet(name, spec, value);
+    if (value === undefined) return this.#wrongType(name, spec, supplied);
+    return this.#inSet(
+      name,
+      spec,
+      this.#suppliesData && typeof value === 'string' ? protectTokens(value) : value,
+    );
+  }
+
+  #isPlain(supplied: string): boolean {
+    return !supplied.includes('\u0000') && (this.#suppliesData || !supplied.includes('${'));
   }
 
   /** A default is a literal of its type, or text with tokens, which have been filled in. */
@@ -212,8 +232,10 @@ class Binder implements BoundParams {
   #inSet(name: string, spec: ParamSpec, value: JsonScalar, key?: 'default'): ParamState {
     if (spec.values === undefined) return this.#bound(spec, value);
     const possible = spec.values.map((one) => literalValue(spec.type, one));
-    if (possible.some((one) => jsonEqual(one, value))) return this.#bound(spec, value);
-    const shown = spec.secret === true ? 'its value' : `\`${jsonText(value)}\``;
+    const plain = restoreEscapes(value);
+    if (possible.some((one) => one !== undefined && jsonEqual(restoreEscapes(one), plain)))
+      return this.#bound(spec, value);
+    const shown = spec.secret === true ? 'its value' : `\`${jsonText(plain)}\``;
     const message = `the parameter \`${name}\` cannot be ${shown}`;
     const hint = `one of: ${spec.values.map((one) => jsonText(one)).join(', ')}`;
     return this.#fail(

@@ -60,6 +60,7 @@ async function planOf(
     Object.fromEntries(names.map((name) => [name, MASK]));
   const { params, env } = document.bound ?? { params: {}, env: {} };
   const bound = {
+    ...document.bound,
     params: { ...params, ...standIn(withheld.params) },
     env: { ...env, ...standIn(withheld.env) },
   };

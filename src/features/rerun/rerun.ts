@@ -90,6 +90,7 @@ function boundOf(content: StoredSubmissionContent, request: RerunRequest): How['
   if (bound === undefined && Object.keys({ ...params, ...env }).length === 0) return undefined;
   const stored = bound?.params ?? {};
   return {
+    ...bound,
     params: { ...stored, ...params },
     env: { ...bound?.env, ...env },
     // What was stored before is no secret. Of other values nobody has said so.

@@ -24,7 +24,10 @@ export interface RunServices {
 }
 
 /** What whoever runs a template may hear of it. */
-export type RunTemplateHow = Pick<How, 'onPrepared' | 'onAdmitted' | 'actions'>;
+export interface RunTemplateHow extends Pick<How, 'onPrepared' | 'onAdmitted' | 'actions'> {
+  /** The values of its parameters come from an event: `${` in them is text. */
+  readonly paramsAreData?: true;
+}
 
 export interface TemplateCall {
   readonly id: string;
@@ -65,11 +68,11 @@ export async function chooseDocument(
 }
 
 export async function runTemplate(
-  { id, request, caller, signal, how: heard = {} }: TemplateCall,
+  { id, request, caller, signal, how: { paramsAreData, ...heard } = {} }: TemplateCall,
   services: RunServices,
 ): Promise<TemplateRun> {
   const { main, ...chosen } = await chooseDocument({ id, request, signal }, services);
-  const { submission, how } = submissionOf(main, chosen, request);
+  const { submission, how } = submissionOf(main, chosen, request, paramsAreData);
   let summary: PlanSummary | undefined;
   const receipt = await services.runs.submit(submission, caller, {
     ...heard,
@@ -229,6 +232,7 @@ function submissionOf(
   { state, version }: FoundVersion,
   { config, config_format, secrets, details }: Chosen,
   request: RunTemplate,
+  paramsAreData?: true,
 ): { readonly submission: Submission; readonly how: How } {
   const {
     params,
@@ -264,7 +268,14 @@ function submissionOf(
     how:
       hasNone(given) && hasNone(env) && secrets.length === 0
         ? {}
-        : { bound: { params: { ...given }, env: { ...env }, secretParams: secrets } },
+        : {
+            bound: {
+              params: { ...given },
+              env: { ...env },
+              ...(paramsAreData === undefined ? {} : { params_are_data: paramsAreData }),
+              secretParams: secrets,
+            },
+          },
   };
 }
 

@@ -4,7 +4,13 @@ import { AppError, messageOf, RefusedError } from '../../lib/errors.ts';
 import type { TriggerHealth } from '../../wire/triggers.ts';
 import type { LoadedTrigger } from './load-triggers.ts';
 import * as metrics from './metrics.ts';
-import { startRun, type Occurrence, type Started, type StartServices } from './start-run.ts';
+import {
+  isUnfit,
+  startRun,
+  type Occurrence,
+  type Started,
+  type StartServices,
+} from './start-run.ts';
 
 /** Failures in a row from which on it counts as unhealthy. */
 const UNHEALTHY_AFTER = 3;
@@ -55,6 +61,7 @@ export class ActiveTrigger {
     } catch (error) {
       if (error instanceof RefusedError && error.code === 'queue_full')
         env.metrics.inc(metrics.triggerRunsDropped, { trigger: name, reason: 'queue_full' });
+      else if (isUnfit(error, this.trigger)) this.#countUnfit(occurrence, error);
       // A request that cannot be read says nothing about the trigger.
       else if (!(error instanceof RefusedError && error.code === 'bad_config')) this.fails(error);
       throw error;
@@ -69,6 +76,17 @@ export class ActiveTrigger {
     this.#lastFire = now.toISOString();
     env.metrics.inc(metrics.triggerRunsEnqueued, { trigger: name });
     env.metrics.set(metrics.triggerLastFire, { trigger: name }, Math.floor(now.getTime() / 1000));
+  }
+
+  /** It says nothing about the trigger, which anybody could make unhealthy otherwise. */
+  #countUnfit({ event }: Occurrence, error: unknown): void {
+    const { name } = this.trigger;
+    this.#options.env.metrics.inc(metrics.triggerRunsDropped, { trigger: name, reason: 'unfit' });
+    this.#services.log.warn('no run is started for an event', {
+      trigger: name,
+      event: event.key,
+      error: messageOf(error),
+    });
   }
 
   countCoalesced(): void {

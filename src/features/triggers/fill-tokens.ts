@@ -18,8 +18,8 @@ const PLACE = /\u0000t(\d+)\u0000/g;
 
 /**
  * The tree with every `${trigger.…}` filled in, to be loaded as a document once more: its other
- * tokens and its escapes stay as they are written. Throws `RefusedError` (422) for a value that
- * cannot stand where its token does.
+ * tokens and its escapes stay as they are written. Throws `UnfitEvent` for a value that cannot stand
+ * where its token does.
  */
 export function fillTokens(tree: JsonObject, value: TokenValue): JsonObject {
   return mapTexts(tree, (text) => fillText(text, value)) as JsonObject;
@@ -90,12 +90,12 @@ function withPlaces(
 function asWritten(marked: string): string {
   // `$` and a token cannot be written side by side: it would be the escape `$${`.
   if (marked.includes('$\u0000${'))
-    throw refusal('a value that ends with `$` cannot stand right before another token');
+    throw new UnfitEvent('a value that ends with `$` cannot stand right before another token');
   return marked.replaceAll('$\u0000{', () => '$${').replaceAll('$\u0000', () => '$');
 }
 
 function valid(value: string): string {
-  if (value.includes('\u0000')) throw refusal('a value holds a NUL character');
+  if (value.includes('\u0000')) throw new UnfitEvent('a value holds a NUL character');
   return value;
 }
 
@@ -103,9 +103,14 @@ function valid(value: string): string {
 function refuseSyntax(body: string, values: readonly string[]): void {
   for (const [, index] of body.matchAll(PLACE))
     if (/[${}]/.test(values[Number(index)] ?? ''))
-      throw refusal('a value that holds `$`, `{` or `}` cannot stand inside of another token');
+      throw new UnfitEvent(
+        'a value that holds `$`, `{` or `}` cannot stand inside of another token',
+      );
 }
 
-function refusal(message: string): RefusedError {
-  return new RefusedError('unprocessable', `the event does not fit the document: ${message}`);
+/** What one event says cannot stand where its token does; others may fit. */
+export class UnfitEvent extends RefusedError {
+  constructor(why: string) {
+    super('unprocessable', `the event does not fit the document: ${why}`);
+  }
 }

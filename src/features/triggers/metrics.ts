@@ -40,7 +40,7 @@ export const triggerRunsCoalesced = defineMetric({
 export const triggerRunsDropped = defineMetric({
   name: 'svc_serve_trigger_runs_dropped_total',
   type: 'counter',
-  help: 'Events that found no room, by reason.',
+  help: 'Events that found no room, or do not fit the document or its parameters, by reason.',
   labels: ['trigger', 'reason'],
 });
 export const triggerErrors = defineMetric({
@@ -56,5 +56,6 @@ export function showFromStart(metrics: Metrics, trigger: string, type: string): 
   for (const counter of [triggersFired, triggerErrors]) metrics.inc(counter, { trigger, type }, 0);
   for (const counter of [triggerRunsEnqueued, triggerRunsCoalesced])
     metrics.inc(counter, { trigger }, 0);
-  metrics.inc(triggerRunsDropped, { trigger, reason: 'queue_full' }, 0);
+  for (const reason of ['queue_full', 'unfit'])
+    metrics.inc(triggerRunsDropped, { trigger, reason }, 0);
 }

@@ -1,22 +1,32 @@
 /** From an event to the submission of its run. */
 import { hash } from 'node:crypto';
 import type { TriggerEvent } from '../../kit/trigger.ts';
-import { RefusedError } from '../../lib/errors.ts';
+import { ConfigError, RefusedError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
+import { joinPath } from '../../lib/text/text-path.ts';
 import type { Caller, How, Runs, SubmittingAction } from '../../runs/service/runs.ts';
 import type { SubmissionReceipt } from '../../wire/run.ts';
 import type { RunTemplate } from '../../wire/templates.ts';
-import { fillData, fillTokens, type TokenValue } from './fill-tokens.ts';
+import {
+  fillData,
+  fillTokens,
+  hasTriggerTokens,
+  UnfitEvent,
+  type TokenValue,
+} from './fill-tokens.ts';
 import type { LoadedTrigger } from './load-triggers.ts';
 import type { TemplateTarget } from './trigger-file.ts';
+
+/** `paramsAreData`: `${` in the values of parameters is text, and no token that is not allowed. */
+type TemplateHow = How & { readonly paramsAreData: true };
 
 export interface StartServices {
   readonly runs: Pick<Runs, 'submit'>;
   readonly runTemplate: (
     id: string,
     request: RunTemplate,
-    by: { readonly caller: Caller; readonly signal: AbortSignal; readonly how: How },
+    by: { readonly caller: Caller; readonly signal: AbortSignal; readonly how: TemplateHow },
   ) => Promise<SubmissionReceipt>;
   readonly log: Log;
 }
@@ -67,6 +77,21 @@ export async function startRun(
   }
 }
 
+const VALUE_FAULTS: ReadonlySet<string> = new Set(['param_type', 'param_value']);
+
+/**
+ * Whether only what this event says kept its run from being started: the next one may have one,
+ * and this one never will.
+ */
+export function isUnfit(error: unknown, { runs }: Pick<LoadedTrigger, 'runs'>): boolean {
+  if (error instanceof UnfitEvent) return true;
+  if (!(error instanceof ConfigError) || runs.kind !== 'template') return false;
+  const ofEvents = Object.entries(runs.template.params ?? {})
+    .filter(([, value]) => hasTriggerTokens(value))
+    .map(([name]) => joinPath('params', name));
+  return error.issues.every(({ code, path }) => VALUE_FAULTS.has(code) && ofEvents.includes(path));
+}
+
 function submit(
   trigger: LoadedTrigger,
   occurrence: Occurrence,
@@ -91,7 +116,7 @@ function submit(
     return runTemplate(
       what.template.id,
       { ...settings, ...filledTemplate(what.template, value) },
-      { caller, signal, how },
+      { caller, signal, how: { ...how, paramsAreData: true } },
     );
   const config = what.kind === 'text' ? what.config : stringifyJson(fillTokens(what.tree, value));
   return runs.submit({ ...settings, config, config_format: 'json' }, caller, how);

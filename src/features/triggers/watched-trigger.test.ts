@@ -4,9 +4,11 @@ import { FakeClock, rest } from '../../../test/support/runs.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { MemoryTriggers } from '../../history/memory/memory-triggers.ts';
 import { defineTrigger, type LookRequest, type Watcher } from '../../kit/trigger.ts';
-import { ConnectorError, RefusedError } from '../../lib/errors.ts';
+import { ConfigError, ConnectorError, RefusedError } from '../../lib/errors.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import type { How } from '../../runs/service/runs.ts';
 import type { Submission } from '../../wire/run.ts';
+import { UnfitEvent } from './fill-tokens.ts';
 import type { LoadedTrigger } from './load-triggers.ts';
 import { createTriggers } from './triggers.ts';
 
@@ -15,6 +17,7 @@ function setting({
   store = new MemoryTriggers(),
   runs = new Map<string, string>(),
   system = { count: 0, isAway: false, isSilent: false },
+  params = undefined as JsonObject | undefined,
 } = {}) {
   const clock = new FakeClock();
   const env = testEnv({ clock });
@@ -56,12 +59,19 @@ function setting({
     config,
     target: { kind: 'document', document: 'a.yaml' },
     run: {},
-    runs: { kind: 'text', config: '{}' },
+    runs:
+      params === undefined
+        ? { kind: 'text', config: '{}' }
+        : { kind: 'template', template: { id: 't', params } },
   });
-  const refuse: { error?: Error } = {};
-  const submit = async ({ idempotency_key: key }: Submission, _caller: unknown, how: How = {}) => {
+  const refuse: { error?: Error; only?: string } = {};
+  const submit = async (
+    { idempotency_key: key }: Pick<Submission, 'idempotency_key'>,
+    _caller: unknown,
+    how: How = {},
+  ) => {
     await Promise.resolve();
-    if (refuse.error !== undefined) throw refuse.error;
+    if (refuse.error !== undefined && (refuse.only ?? key) === key) throw refuse.error;
     const known = runs.get(key ?? '');
     const run_id = known ?? `run-${runs.size + 1}`;
     runs.set(key ?? '', run_id);
@@ -73,7 +83,7 @@ function setting({
     audit: { record: () => Promise.resolve() },
     store,
     runs: { submit },
-    runTemplate: () => Promise.reject(new Error('no template')),
+    runTemplate: (_id, request, { caller, how }) => submit(request, caller, how),
     loaded: { triggers: [trigger()], warnings: [] },
   });
   return {
@@ -167,6 +177,39 @@ describe('a watched trigger', () => {
     delete refuse.error;
     await after(60);
     expect([runs.size, health()?.healthy]).toEqual([1, true]);
+    await triggers.close();
+  });
+
+  test.each([
+    ['a value that cannot stand in the document', new UnfitEvent('it holds a NUL character'), {}],
+    [
+      'no value of a parameter',
+      new ConfigError([{ code: 'param_type', path: 'params.n', message: 'of another type' }]),
+      { n: '${trigger.object_key}' },
+    ],
+  ])('has no run for an event that says %s, and goes on', async (_, error, params) => {
+    const { triggers, system, runs, after, refuse, health, env } = setting({ params });
+    system.count = 2;
+    refuse.error = error;
+    refuse.only = 'trig:w:1';
+    await triggers.start();
+    for (const seconds of [0, 10, 20]) await after(seconds);
+    expect([...runs.keys()]).toEqual(['trig:w:2']);
+    expect(health()).toMatchObject({ healthy: true, consecutive_failures: 0, last_error: null });
+    const warnings = env.lines.filter(({ level }) => level === 'WARN').map(({ line }) => line);
+    expect(warnings).toEqual([expect.stringMatching(/no run is started.* event=trig:w:1 /)]);
+    await triggers.close();
+  });
+
+  test('keeps an event whose parameters are wrong, whatever it says', async () => {
+    const { triggers, system, runs, after, refuse, health } = setting({ params: { n: 'x' } });
+    system.count = 2;
+    refuse.error = new ConfigError([
+      { code: 'param_type', path: 'params.n', message: 'of another type' },
+    ]);
+    await triggers.start();
+    await after(0);
+    expect([runs.size, health()?.consecutive_failures]).toEqual([0, 1]);
     await triggers.close();
   });
 

@@ -5,6 +5,7 @@ import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { isObject, parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { ActiveTrigger, type ActiveOptions } from './active-trigger.ts';
 import type { LoadedTrigger } from './load-triggers.ts';
+import { isUnfit } from './start-run.ts';
 
 export interface WatchOptions extends ActiveOptions {
   readonly store: TriggerStore;
@@ -116,7 +117,7 @@ export class WatchedTrigger {
         const firedAt = this.#options.env.clock.now();
         outcome = await this.active.fire({ event, firedAt, signal }).then(
           () => 'done',
-          (error: unknown) => (isFull(error) ? 'queue_full' : 'failed'),
+          (error: unknown) => this.#outcomeOf(error),
         );
         if (outcome !== 'done') break;
         taken += 1;
@@ -131,6 +132,12 @@ export class WatchedTrigger {
     }
     if (outcome === 'done') this.active.works();
     return outcome;
+  }
+
+  /** One that can never have a run keeps nothing behind it waiting. */
+  #outcomeOf(error: unknown): Outcome {
+    if (isUnfit(error, this.active.trigger)) return 'done';
+    return isFull(error) ? 'queue_full' : 'failed';
   }
 }
 

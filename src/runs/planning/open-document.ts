@@ -92,8 +92,8 @@ export async function readDocument(
   return { document: isNamed ? loaded : { ...loaded, name: unnamed }, isNamed };
 }
 
-function bindingOf({ params, env }: Bound): Binding {
-  return { params, paramEnv: env };
+function bindingOf({ params, env, params_are_data: paramsAreData }: Bound): Binding {
+  return { params, paramEnv: env, ...(paramsAreData === undefined ? {} : { paramsAreData }) };
 }
 
 /** Throws `ConfigError`. With `backfill: 'kept'` the tokens of backfills stay. */

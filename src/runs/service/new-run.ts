@@ -99,7 +99,7 @@ function contentOf(
     timeout_secs: timeout_secs ?? null,
     reads_anew: anew ?? false,
     measured_as: measuredAs ?? null,
-    ...(bound === undefined ? {} : { bound: { params: bound.params, env: bound.env } }),
+    ...(bound === undefined ? {} : { bound: withoutNames(bound) }),
     callback: callback == null ? 'none' : storageOf(callback),
   };
 }
@@ -126,5 +126,9 @@ export function receiptOf(run: StoredRun): SubmissionReceipt {
 
 /** What a worker is given of it. */
 export function boundOf({ bound }: How): Bound | undefined {
-  return bound === undefined ? undefined : { params: bound.params, env: bound.env };
+  return bound === undefined ? undefined : withoutNames(bound);
+}
+
+function withoutNames({ secretParams: _names, ...bound }: NonNullable<How['bound']>): Bound {
+  return bound;
 }

@@ -80,7 +80,7 @@ function withoutSecrets(
   };
   if (withheld.params.length + withheld.env.length === 0) return { bound };
   const open = Object.entries(bound.params).filter(([name]) => !withheld.params.includes(name));
-  return { bound: { params: Object.fromEntries(open), env: {} }, withheld };
+  return { bound: { ...bound, params: Object.fromEntries(open), env: {} }, withheld };
 }
 
 /** Undefined when another build stored it in a way that this one does not know. */
