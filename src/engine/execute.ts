@@ -47,7 +47,7 @@ async function outcomeOf(
     rows: plan.rows.length,
     run_id: options.runId,
   });
-  if (fence !== undefined && fence.claim > 1)
+  if (fence?.claim !== undefined && fence.claim > 1)
     log.info(
       'servers took this run up before: it goes on behind the positions that are stored, and counts only what it moves this time',
       { times_before: fence.claim - 1 },

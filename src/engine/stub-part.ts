@@ -50,14 +50,10 @@ export function fixtureSource({
 
 const PAGE_RECORDS = 1000;
 
-/**
- * Gives the records themselves, with all that they carry, and tells their types; what `beforePage`
- * throws ends it.
- */
+/** Gives the records themselves, with all that they carry, and tells their types. */
 export function recordSource(
   records: readonly JsonValue[],
   schema: RecordSchema | undefined,
-  beforePage?: () => Promise<void> | undefined,
 ): SourceDefinition {
   return defineSource({
     type: 'records',
@@ -68,9 +64,10 @@ export function recordSource(
     datasetUri: () => 'fixture:records',
     open: () =>
       Promise.resolve({
+        // oxlint-disable-next-line typescript/require-await -- the contract of a source is
+        // asynchronous
         async *pages() {
           for (let from = 0; from < records.length; from += PAGE_RECORDS) {
-            await beforePage?.();
             yield Page.ofRecords(records.slice(from, from + PAGE_RECORDS), { schema });
           }
         },

@@ -1,6 +1,8 @@
 /** Dead letters and output files of runs over HTTP, at the real program. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { fileState } from '../../src/state/file.ts';
+import { testEnv } from '../fakes/env.ts';
 import { workshop, type Body, type Program } from './serve-program.ts';
 
 const shop = workshop();
@@ -94,6 +96,37 @@ test('records that were put aside are looked at, replayed and discarded', async 
     entries: Body[];
   };
   expect(entries.map(({ result }) => result)).toEqual(['ok', 'ok', 'ok']);
+});
+
+test('a replay beside another one of the row is a 409', async () => {
+  writeFileSync(shop.path('again.jsonl'), '{"payload":{"id":1}}\n');
+  const written = document('none');
+  const state = { type: 'file', config: { path: shop.path('state') } };
+  const config = JSON.stringify({
+    ...written,
+    pipeline: { ...(written['pipeline'] as object), state },
+  });
+  const replay = (more: Body = {}) =>
+    program.call('POST', '/v1/dlq/replay', {
+      config,
+      config_format: 'json',
+      from: shop.path('again.jsonl'),
+      ...more,
+    });
+  const store = await fileState.open(state.config, { env: testEnv() } as never);
+  const key = 'orders::row-0::__replay__';
+  await store.lease(key, { token: 'other', ttlMs: 60_000, holder: { run_id: 'other' } });
+  const refused = await replay();
+  expect([refused.status, refused.json()]).toMatchObject([
+    409,
+    { error: { code: 'conflict', message: expect.stringContaining('run `other`') as string } },
+  ]);
+  expect((await replay({ dry_run: true })).status).toBe(200);
+  await store.release(key, 'other');
+  expect((await replay()).status).toBe(200);
+  expect(await store.lease(key, { token: 'next', ttlMs: 1, holder: {} })).toMatchObject({
+    token: 'next',
+  });
 });
 
 test.each([

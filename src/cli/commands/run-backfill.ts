@@ -23,6 +23,7 @@ import { MANY_UNITS, planUnits, type BackfillPlan } from '../../features/backfil
 import { createNotifier } from '../../features/notifications/index.ts';
 import { observed } from '../../features/observers.ts';
 import { execute } from '../../engine/execute.ts';
+import { fenceOfLease } from '../../engine/row/execution-fence.ts';
 import { releaseLease, type StateLease } from '../../engine/row/state-lease.ts';
 import { openLogins } from '../../engine/logins.ts';
 import { PendingNotifications } from '../../engine/observe/pending-notifications.ts';
@@ -142,6 +143,7 @@ export async function backfill(
           plan,
           parts,
           runId: env.ids.next(),
+          fence: lease === undefined ? undefined : fenceOfLease({ lease, clock: env.clock }),
           clock,
           signal: stops.signal,
           credentials,

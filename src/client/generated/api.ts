@@ -4453,6 +4453,7 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        409: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };

@@ -59,7 +59,8 @@ async function leaseOf(
   { row, state }: FoundRun,
   closers: AsyncDisposableStack,
 ): Promise<StateLease | RunError> {
-  const leasing = { env, plan, row, runId: env.ids.next(), isStrict: true };
+  const afterLoss = 'ask for the rollback again: it goes on where this one stopped';
+  const leasing = { env, plan, row, runId: env.ids.next(), isStrict: true, afterLoss };
   try {
     const lease = await takeLease(leasing, state, row.stateKey);
     closers.defer(() => releaseLease(lease, env.log));

@@ -15,6 +15,8 @@
  *    write can still do that one write.
  * 3. Everything that the server itself writes for a run follows its end, which one execution alone
  *    can store (`runs/service/live-run.ts`).
+ * 4. A replay of dead letters, a repair and the units of a backfill are no runs of a server: a lease
+ *    says whose they are (`fenceOfLease`), and they ask its store before they write, as in 2.
  *
  * `test/cluster/model` walks through all interleavings of this.
  */
@@ -26,13 +28,18 @@ import { RunError } from '../../lib/errors.ts';
 const FRESH_MS = 250;
 
 export class ExecutionFence {
-  /** How often servers that share the run have begun it, this time included. */
-  readonly claim: number;
+  /** How often servers that share the run have begun it, this time included; absent for what is no run. */
+  readonly claim: number | undefined;
   readonly #ask: () => Promise<boolean>;
   readonly #clock: Pick<Clock, 'elapsedMs'>;
   #ownedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(claim: number, ask: () => Promise<boolean>, clock: Pick<Clock, 'elapsedMs'>) {
+  /** What `ask` throws says more of who has it now. */
+  constructor(
+    claim: number | undefined,
+    ask: () => Promise<boolean>,
+    clock: Pick<Clock, 'elapsedMs'>,
+  ) {
     this.claim = claim;
     this.#ask = ask;
     this.#clock = clock;
@@ -49,6 +56,23 @@ export class ExecutionFence {
   assertOwnedRecently(): Promise<void> | undefined {
     return this.#clock.elapsedMs() - this.#ownedAt < FRESH_MS ? undefined : this.assertOwned();
   }
+}
+
+export interface LeasedWork {
+  readonly lease: { confirm(): Promise<void> };
+  readonly clock: Pick<Clock, 'elapsedMs'>;
+  /** That of the run to which the work belongs. */
+  readonly run?: ExecutionFence | undefined;
+}
+
+/** Whoever has the lease may write. */
+export function fenceOfLease({ lease, clock, run }: LeasedWork): ExecutionFence {
+  const ask = async (): Promise<boolean> => {
+    await lease.confirm();
+    await run?.assertOwned();
+    return true;
+  };
+  return new ExecutionFence(run?.claim, ask, clock);
 }
 
 function takenOver(): RunError {

@@ -27,6 +27,8 @@ export interface Leasing {
   readonly isStrict?: boolean;
   /** Why a second one is refused, in words of its own. */
   readonly conflict?: (holder: string) => string;
+  /** What to do when another one has taken over, where it is no run that goes on after its position. */
+  readonly afterLoss?: string;
 }
 
 /** Checked before a position is stored. */
@@ -60,31 +62,38 @@ export async function takeLease(
     held.delete(id);
     return shared.lease;
   };
-  const lease = await shared.lease.catch(async (error: unknown) => {
+  const failed = (error: unknown): never => {
+    throw wrapConnectorError('State', request.row.state?.type ?? 'state', error);
+  };
+  const lease = await shared.lease.catch((error: unknown) => {
     shared.users -= 1;
     if (shared.users === 0) held.delete(id);
-    throw wrapConnectorError('State', request.row.state?.type ?? 'state', error);
+    return failed(error);
   });
   return {
     put: (key, value) => lease.put(key, value),
     delete: (key) => lease.delete(key),
     assertHeld: () => lease.assertHeld(),
-    confirm: () => lease.confirm(),
+    confirm: () => lease.confirm().catch(failed),
     release: async () => (await leave())?.release(),
   };
 }
 
 /** Executions of one run have different ones. */
 function tokenOf({ runId, fence }: Pick<Leasing, 'runId' | 'fence'>): string {
-  return fence === undefined ? runId : `${runId} ${fence.claim}`;
+  return fence?.claim === undefined ? runId : `${runId} ${fence.claim}`;
 }
 
 interface TakenLease {
   readonly request: { readonly token: string; readonly ttlMs: number; readonly holder: JsonObject };
   readonly clock: Env['clock'];
   readonly isStrict: boolean;
+  readonly afterLoss: string;
   readonly endsAt: number;
 }
+
+const AFTER_LOSS =
+  'what this run wrote since its last position will be written again; look whether its machine was suspended or overloaded';
 
 class RenewedLease {
   readonly #state: StateStore;
@@ -92,13 +101,23 @@ class RenewedLease {
   readonly #request: TakenLease['request'];
   readonly #clock: Env['clock'];
   readonly #isStrict: boolean;
+  readonly #afterLoss: string;
   readonly #timer: NodeJS.Timeout;
   /** As `clock.elapsedMs()`: nobody can take it over before. */
   #endsAt: number;
   #other: Lease | undefined;
 
   static async take(
-    { env, plan, row, runId, fence, conflict, isStrict = fence !== undefined }: Leasing,
+    {
+      env,
+      plan,
+      row,
+      runId,
+      fence,
+      conflict,
+      isStrict = fence !== undefined,
+      afterLoss = AFTER_LOSS,
+    }: Leasing,
     state: StateStore,
     key: string,
   ): Promise<RenewedLease> {
@@ -125,19 +144,26 @@ class RenewedLease {
       await state.release(key, token);
       throw error;
     });
-    return new RenewedLease(state, key, { request, clock: env.clock, isStrict, endsAt });
+    return new RenewedLease(state, key, {
+      request,
+      clock: env.clock,
+      isStrict,
+      afterLoss,
+      endsAt,
+    });
   }
 
   private constructor(
     state: StateStore,
     key: string,
-    { request, clock, isStrict, endsAt }: TakenLease,
+    { request, clock, isStrict, afterLoss, endsAt }: TakenLease,
   ) {
     this.#state = state;
     this.#key = key;
     this.#request = request;
     this.#clock = clock;
     this.#isStrict = isStrict;
+    this.#afterLoss = afterLoss;
     this.#endsAt = endsAt;
     // A store that does not answer is noticed when a position is stored.
     this.#timer = setInterval(() => void this.#renew().catch(() => {}), RENEW_MS).unref();
@@ -179,9 +205,7 @@ class RenewedLease {
   #fail(other: Lease): never {
     const by = other.token === '' ? 'another run' : nameOf(other);
     const message = `the state \`${this.#key}\` was taken over by ${by} while this run did not answer`;
-    throw new RunError('State', 'state_lease_lost', message, {
-      hint: 'what this run wrote since its last position will be written again; look whether its machine was suspended or overloaded',
-    });
+    throw new RunError('State', 'state_lease_lost', message, { hint: this.#afterLoss });
   }
 
   async release(): Promise<void> {

@@ -18,26 +18,31 @@ import type { VerifyReport } from '../../wire/verify.ts';
 import { dryRunSink } from '../row/dry-run-sink.ts';
 import { SINGLE_ITERATION } from '../expand/iteration.ts';
 import { openInvocation } from '../row/open.ts';
+import type { ExecutionFence } from '../row/execution-fence.ts';
 import type { InvocationRequest } from '../row/request.ts';
 import { OutputClaims } from '../row/output-claims.ts';
 import { moveInvocation } from '../row/move-invocation.ts';
 import { recordSource, stubPart } from '../stub-part.ts';
 import { storedValue } from '../../lib/sql/sqlite-values.ts';
 import type { Found } from './keyed-diff.ts';
-import { leaseForRepair, type RepairLease } from './repair-lease.ts';
+import { leaseForRepair } from './repair-lease.ts';
 import type { VerifySettings } from './settings.ts';
 
 /** What a write of given records needs: they went through transforms and masking already. */
 const FOR_DELETES = [resilienceBlock] as const;
 const FOR_UPSERTS = [resilienceBlock, qualityBlock, contractBlock, schemaDriftBlock] as const;
 
-/** Before anything is read: throws where a repair is not possible, or not now. */
+/**
+ * Before anything is read: throws where a repair is not possible, or not now. The fence is asked before
+ * anything is written.
+ */
 export async function prepareRepair(
   settings: VerifySettings,
   closers: AsyncDisposableStack,
-): Promise<RepairLease | undefined> {
+): Promise<ExecutionFence | undefined> {
   assertRepairable(settings);
-  return settings.task.dryRun ? undefined : leaseForRepair(settings, closers);
+  if (settings.task.dryRun) return settings.fence;
+  return (await leaseForRepair(settings, closers)) ?? settings.fence;
 }
 
 /** Throws `RefusedError` when the sink cannot replace single records. */
@@ -61,7 +66,7 @@ function assertRepairable({ row, writes, task }: VerifySettings): void {
 export async function repair(
   settings: VerifySettings,
   found: readonly Found[],
-  { source, destination, lease }: RepairOptions,
+  { source, destination, fence }: RepairOptions,
 ): Promise<Pick<VerifyReport, 'repaired_upserts' | 'repaired_deletes'>> {
   const { task, row } = settings;
   const records = found.flatMap(({ record }) => (record === undefined ? [] : [record]));
@@ -73,8 +78,8 @@ export async function repair(
     metadataColumns: undefined,
   };
   const upserts = { ...rowFor(settings, 'upsert'), blocks: onlyBlocks(row, FOR_UPSERTS) };
-  const deleted = await write(settings, deletes, { records: extra, schema: destination, lease });
-  const written = await write(settings, upserts, { records, schema: source, lease });
+  const deleted = await write(settings, deletes, { records: extra, schema: destination, fence });
+  const written = await write(settings, upserts, { records, schema: source, fence });
   return { repaired_upserts: written, repaired_deletes: deleted };
 }
 
@@ -96,34 +101,28 @@ export interface RepairOptions {
   /** What is known of the fields of each side. */
   readonly source: RecordSchema | undefined;
   readonly destination: RecordSchema | undefined;
-  readonly lease: RepairLease | undefined;
+  readonly fence: ExecutionFence | undefined;
 }
 
 interface Written {
   readonly records: readonly JsonObject[];
   readonly schema: RecordSchema | undefined;
-  readonly lease: RepairLease | undefined;
+  readonly fence: ExecutionFence | undefined;
 }
 
 /** Gives how many records the sink took. */
 async function write(
   settings: VerifySettings,
   row: PlannedRow,
-  { records, schema, lease }: Written,
+  { records, schema, fence }: Written,
 ): Promise<number> {
   if (records.length === 0) return 0;
-  const { env, plan, runId, fence, invocationId, credentials, tokens, kill, stop } = settings;
+  const { env, plan, runId, invocationId, credentials, tokens, kill, stop } = settings;
   await using closers = new AsyncDisposableStack();
   const request: InvocationRequest = {
     env,
     plan,
-    row: {
-      ...row,
-      source: stubPart(
-        row.source,
-        recordSource(records, schema, () => lease?.confirm()),
-      ),
-    },
+    row: { ...row, source: stubPart(row.source, recordSource(records, schema)) },
     runId,
     fence,
     invocationId,

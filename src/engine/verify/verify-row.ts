@@ -61,7 +61,7 @@ export async function verifyRow(options: VerifyRowOptions): Promise<VerifyReport
   const settings = verifySettingsOf(options);
   const from = env.clock.elapsedMs();
   await using closers = new AsyncDisposableStack();
-  const lease = task.repair
+  const fence = task.repair
     ? await (await import('./repair.ts')).prepareRepair(settings, closers)
     : undefined;
   const { compared, sides, heldBack } = await compareSides(settings);
@@ -71,7 +71,7 @@ export async function verifyRow(options: VerifyRowOptions): Promise<VerifyReport
       ).repair(settings, compared.found, {
         source: sides.source.schema,
         destination: sides.destination.schema,
-        lease,
+        fence,
       })
     : {};
   countVerification(

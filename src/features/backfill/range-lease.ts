@@ -14,7 +14,8 @@ export async function leaseRange(
   if (store === undefined) return undefined;
   const conflict = (other: string): string =>
     `this range is being backfilled by ${other}: two at once would run the same units`;
-  return takeLease({ ...holder, conflict, isStrict: true }, store, key);
+  const afterLoss = 'the other backfill goes on with the units that are not done';
+  return takeLease({ ...holder, conflict, afterLoss, isStrict: true }, store, key);
 }
 
 /**

@@ -22,8 +22,8 @@ export interface ReplayCall {
 }
 
 /**
- * Rejects with `ConfigError`, or `RefusedError`: 400 when the dead letters or the row do not exist, 422
- * when the replay failed, 429 when too many run at once.
+ * Rejects with `ConfigError`, or `RefusedError`: 400 when the dead letters or the row do not exist, 409
+ * while another replay writes to the row, 422 when the replay failed, 429 when too many run at once.
  */
 export type Replay = (call: ReplayCall) => Promise<ReplayReport>;
 

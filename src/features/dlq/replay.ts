@@ -26,6 +26,7 @@ import type { OutcomeError } from '../../wire/outcome.ts';
 import { deadLetterSource } from './dead-letter-source.ts';
 import { locate } from './location.ts';
 import { assertIsThere, Reading } from './reading.ts';
+import { leaseForReplay } from './replay-lease.ts';
 
 export interface ReplayRequest extends ReplayTask {
   readonly plan: Plan;
@@ -42,7 +43,7 @@ export interface Replayed {
   readonly error: OutcomeError | null;
 }
 
-/** Leaves the dead letters in their queue; `purge` removes them. Throws `RefusedError`. */
+/** Leaves the dead letters in their queue; `purge` removes them. Throws `RefusedError`, and `RunError` while others replay into the row. */
 export async function replay(request: ReplayRequest): Promise<Replayed> {
   const { plan, parts, env, dryRun, reason, cause, letter, payload } = request;
   const row = rootRow(plan, request.row);
@@ -87,6 +88,8 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
       error: null,
     };
   }
+  await using closers = new AsyncDisposableStack();
+  const fence = await leaseForReplay(request, row, closers);
   const dlq = freshQueue({ row, parts, failed, sealing });
   const source = {
     ...row.source,
@@ -106,6 +109,7 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
     parts,
     env,
     runId: env.ids.next(),
+    fence,
     clock: env.clock.now(),
     signal: request.signal,
   });

@@ -1,4 +1,5 @@
 import { ConfigError, ConnectorError, RefusedError, RunError } from '../../lib/errors.ts';
+import { isInUse } from '../../runs/service/job-refusal.ts';
 import { openDocument } from '../../runs/planning/open-document.ts';
 import { defineJob } from '../../runs/worker/define-job.ts';
 import { rollbackJobSchema } from '../../wire/job.ts';
@@ -35,7 +36,7 @@ function refused(error: unknown): never {
   if (error instanceof ConfigError || !(error instanceof RunError)) throw error;
   const isGone = error.cause instanceof ConnectorError && error.cause.kind === 'missing';
   const hint = error.hint === undefined ? {} : { hint: error.hint };
-  const code = error.code === 'state_held' ? 'conflict' : isGone ? 'bad_config' : 'unavailable';
+  const code = isInUse(error.code) ? 'conflict' : isGone ? 'bad_config' : 'unavailable';
   throw new RefusedError(code, error.message, {
     ...hint,
     cause: error,

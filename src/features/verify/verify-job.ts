@@ -1,12 +1,8 @@
-import { RefusedError, RunError } from '../../lib/errors.ts';
 import { openDocument } from '../../runs/planning/open-document.ts';
 import { defineJob } from '../../runs/worker/define-job.ts';
 import { failJob } from '../../runs/worker/job-fault.ts';
 import { verifyJobSchema } from '../../wire/job.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
-
-/** A run moves the position of the row that is to be repaired, or began to do so. */
-const IN_USE = ['state_held', 'state_lease_lost'];
 
 /** Compares the destination of a row with its source. */
 export const verifyJob = defineJob({
@@ -37,10 +33,6 @@ export const verifyJob = defineJob({
       });
       return env.redactor.json(report);
     } catch (error) {
-      if (error instanceof RunError && IN_USE.includes(error.code)) {
-        const hint = error.hint === undefined ? {} : { hint: error.hint };
-        throw new RefusedError('conflict', error.message, { ...hint, cause: error });
-      }
       return failJob(error, env.redactor);
     }
   },

@@ -41,7 +41,7 @@ const replayDeadLetters = defineRoute({
   body: replayRequestSchema,
   uses: ['replay'],
   responses: { 200: { description: 'What became of them.', schema: replayReportSchema } },
-  refusals: ['unprocessable', 'queue_full', 'unavailable'],
+  refusals: ['conflict', 'unprocessable', 'queue_full', 'unavailable'],
   async handle({ body, caller, signal }, { replay }) {
     return json(200, await replay({ request: body, caller, signal }));
   },
