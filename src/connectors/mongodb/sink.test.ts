@@ -24,10 +24,10 @@ let client: MongoClient;
 let collections = 0;
 
 beforeAll(async () => {
-  server = await startMongodbServer({
-    fault: (name) => (faults[0]?.name === name ? faults.shift()?.fault : undefined),
-  });
-  alone = await startMongodbServer({ standalone: true });
+  const fault = (name: string): Fault | undefined =>
+    faults[0]?.name === name ? faults.shift()?.fault : undefined;
+  server = await startMongodbServer({ fault });
+  alone = await startMongodbServer({ standalone: true, fault });
   client = new MongoClient(server.url, { promoteValues: false });
 });
 afterEach(() => {
@@ -390,6 +390,12 @@ describe('records that are refused', () => {
       expect(failure).toMatchObject({ kind: 'timeout' });
       expect(failure.message).toContain('waiting for replication timed out');
     }
+  });
+
+  test('a connection that a server alone has lost is told as that', async () => {
+    faults.push({ name: 'insert', fault: 'cut' });
+    const failing = write(place({ connection_uri: alone.url }), [{ id: 1 }], { partial: true });
+    expect(await failureOf(failing)).toMatchObject({ kind: 'connection' });
   });
 
   test('a command that was done and not answered is not done again', async () => {

@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
+import { isSpent } from '../../lib/spent-attempts.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
@@ -61,6 +62,30 @@ async function write(
     await sink.close();
   }
 }
+
+test('a page is not sent again when the connection took those that were held before it', async () => {
+  const name = table();
+  await client.query(`CREATE TABLE ${name} (id bigint)`);
+  const sink = await postgresSink.open(configOf({ table_name: name }), testContext('/'));
+  const page = (id: number): Page => Page.ofRecords([{ id }]);
+  const commit = (): Promise<unknown> =>
+    Promise.resolve(sink.tokens?.write(page(2), 'scope', '1')).catch((error: unknown) => error);
+  try {
+    await sink.tokens?.hold(page(1));
+    await client.query(
+      'SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    );
+    const lost = await commit();
+    // The commit may have been done: whoever repeats it looks for it first.
+    expect([lost, isSpent(lost)]).toEqual([expect.objectContaining({ kind: 'connection' }), false]);
+    const repeated = await commit();
+    expect([repeated === lost, isSpent(repeated)]).toEqual([true, true]);
+    expect(await sink.tokens?.last('scope')).toBeUndefined();
+  } finally {
+    await sink.close();
+  }
+  expect(await query(`SELECT * FROM ${name}`)).toEqual([]);
+});
 
 describe.each(['insert', 'copy', 'auto'])('the postgres sink by %s', (write_method) => {
   sqlSinkSuite({

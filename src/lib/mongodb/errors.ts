@@ -1,5 +1,6 @@
 import {
   MongoAPIError,
+  MongoBulkWriteError,
   MongoError,
   MongoNetworkError,
   MongoNetworkTimeoutError,
@@ -52,7 +53,8 @@ function kindOfCode(code: unknown): ConnectorErrorKind | undefined {
 /** A `ConnectorError` that begins with `doing`. */
 export function mongoError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
-  const reason = error instanceof MongoServerSelectionError ? selectionReason(error) : error;
+  const inner = ofBulkWrite(error);
+  const reason = inner instanceof MongoServerSelectionError ? selectionReason(inner) : inner;
   const tls = tlsFault(reason);
   const kind = tls === undefined ? kindOf(reason) : 'refused';
   const hint = tls ?? HINTS[kind];
@@ -83,6 +85,12 @@ function kindOf(error: unknown): ConnectorErrorKind {
   if (error instanceof MongoNetworkError || error instanceof MongoSystemError) return 'connection';
   if (error instanceof MongoAPIError) return 'refused';
   return error instanceof MongoError ? 'connection' : 'data';
+}
+
+/** A bulk write makes an answer of the server of whatever ended it, also of a lost connection. */
+function ofBulkWrite(error: unknown): unknown {
+  const isWrapped = error instanceof MongoBulkWriteError && error.errorResponse instanceof Error;
+  return isWrapped ? error.errorResponse : error;
 }
 
 /** What keeps a server from being found says more than that none was found in time. */

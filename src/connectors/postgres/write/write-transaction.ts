@@ -3,6 +3,7 @@
  * their rows have the same columns.
  */
 import type { ClientBase, Pool } from 'pg';
+import { markSpent } from '../../../lib/spent-attempts.ts';
 import { lend, type Lent } from '../../../lib/sql/postgres.ts';
 import { CopyIn } from '../copy/copy-in.ts';
 import { placeCopied } from './refused-value.ts';
@@ -66,7 +67,7 @@ export class WriteTransaction {
     { hold }: { readonly hold: boolean },
     work: (transaction: Transaction) => Promise<T>,
   ): Promise<T> {
-    if (this.#lost !== undefined) throw this.#lost.error;
+    this.#refuseLost();
     const joins = this.isOpen;
     const open = (this.#open ??= {
       lent: await lend(this.#pool, this.#signal),
@@ -91,7 +92,7 @@ export class WriteTransaction {
 
   /** Commits the open transaction. */
   async commit(): Promise<void> {
-    if (this.#lost !== undefined) throw this.#lost.error;
+    this.#refuseLost();
     if (this.#open !== undefined)
       await this.work(this.#open.doing, { hold: false }, () => Promise.resolve());
   }
@@ -99,6 +100,14 @@ export class WriteTransaction {
   /** Rolls back the open transaction. */
   async close(): Promise<void> {
     await this.#abandon();
+  }
+
+  /** However often a page is sent again, those before it are gone. */
+  #refuseLost(): void {
+    if (this.#lost === undefined) return;
+    const { error } = this.#lost;
+    if (error instanceof Error) markSpent(error);
+    throw error;
   }
 
   async #end(open: OpenTransaction, how: 'COMMIT'): Promise<void> {
