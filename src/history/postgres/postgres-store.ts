@@ -231,7 +231,7 @@ export class PostgresStore implements SqlStore {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const timer = setTimeout(() => {
       const error = new Error(`no answer within ${waitMs} ms`);
-      this.#presence.noteAway(error);
+      this.#presence.noteAway(error, waitMs);
       reject(unreachableError(error));
     }, waitMs);
     work.then(resolve, reject).finally(() => clearTimeout(timer));

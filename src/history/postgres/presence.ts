@@ -12,6 +12,8 @@ export class Presence {
   readonly #waitMs: number;
   /** As `performance.now()`. */
   #awaySince: number | undefined;
+  /** As `performance.now()`. */
+  #answeredAt = 0;
   #failure: unknown;
 
   constructor(waitMs = WAIT_MS) {
@@ -29,13 +31,23 @@ export class Presence {
     return this.#failure;
   }
 
-  noteAway(error: unknown): void {
-    this.#awaySince ??= performance.now();
+  /**
+   * `waitedMs`: for how long somebody waited in vain. Nobody after him waits as long again, though
+   * the first attempt may have failed only while he waited.
+   */
+  noteAway(error: unknown, waitedMs = 0): void {
+    const since = Math.max(performance.now() - waitedMs, this.#answeredAt);
+    this.#awaySince = Math.min(this.#awaySince ?? since, since);
     this.#failure = error;
   }
 
   noteAnswer(): void {
     this.#awaySince = undefined;
+    this.#answeredAt = performance.now();
+  }
+
+  get isAway(): boolean {
+    return this.#awaySince !== undefined;
   }
 }
 

@@ -45,6 +45,7 @@ interface Write {
   readonly script: () => SqlScript<unknown>;
   readonly touches: readonly string[] | undefined;
   readonly isDecisive: boolean;
+  readonly waitMs: number;
   readonly deadline: number;
   isSettled: boolean;
   readonly resolve: (value: unknown) => void;
@@ -106,6 +107,7 @@ export class PostgresWriter {
         script,
         touches,
         isDecisive,
+        waitMs,
         deadline: performance.now() + waitMs,
         isSettled: false,
         resolve: resolve as (value: unknown) => void,
@@ -233,7 +235,12 @@ export class PostgresWriter {
     const now = performance.now();
     for (const write of [...this.#wave, ...this.#queue])
       if (write.deadline <= now && !this.#committing.has(write))
-        settle(write, () => write.reject(unreachableError(this.#presence.failure)));
+        settle(write, () => {
+          const { failure, isAway } = this.#presence;
+          // Where the database answers others, it is a lock that is waited for.
+          if (isAway) this.#presence.noteAway(failure, write.waitMs);
+          write.reject(unreachableError(failure));
+        });
     const left = this.#queue.filter(({ isSettled }) => !isSettled);
     if (left.length < this.#queue.length) this.#queue.splice(0, this.#queue.length, ...left);
   }
