@@ -1,7 +1,7 @@
 /** The values of partition columns, which the log has as texts. */
 import { ConnectorError } from '../../../lib/errors.ts';
 import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
-import { nanosOfTimestamp, timestampText } from '../../../lib/time/iso-text.ts';
+import { dateText, daysOf, nanosOfTimestamp, timestampText } from '../../../lib/time/iso-text.ts';
 import {
   decimalText,
   floatNumber,
@@ -90,7 +90,13 @@ export function partitionText(value: JsonValue, { name, type }: DeltaField): str
   if (type.is !== 'primitive') return text;
   if (type.name === 'timestamp' || type.name === 'timestamp_ntz')
     return momentText(text, type.name);
-  return text;
+  return type.name === 'date' ? dayText(text) : text;
+}
+
+/** Years before Christ as ISO 8601 counts them, which other readers know. */
+function dayText(text: string): string {
+  const days = daysOf(text);
+  return days === undefined ? text : dateText(days);
 }
 
 /** Instants as ISO 8601 in UTC; wall clocks with a blank and no zone. */
