@@ -20,8 +20,19 @@ export interface ConsumerFacts {
   readonly mostWaitMs: number;
   /** The subjects that it gives; empty: all of the stream. */
   readonly filters: readonly string[];
+  /**
+   * Its last delivery, where it is given every message of the stream; a message that it is not given
+   * was removed before.
+   */
+  readonly lastOfAll: Delivered | undefined;
   /** Where messages are asked for. */
   readonly nextSubject: string;
+}
+
+/** Numbers of a message: among those that the consumer has delivered, and in the stream. */
+export interface Delivered {
+  readonly delivery: number;
+  readonly sequence: number;
 }
 
 export async function manager(nc: NatsConnection) {
@@ -37,7 +48,7 @@ export async function consumerFacts(
   { stream, consumer }: { readonly stream: string; readonly consumer: string },
 ): Promise<ConsumerFacts> {
   const { consumers } = await manager(nc);
-  const { config } = await consumers.info(stream, consumer);
+  const { config, delivered } = await consumers.info(stream, consumer);
   if (config.deliver_subject !== undefined && config.deliver_subject !== '')
     throw new ConnectorError('refused', `\`${consumer}\` is a push consumer`, {
       hint: 'make a pull consumer: one without a deliver subject',
@@ -57,6 +68,10 @@ export async function consumerFacts(
     mostAtOnce: isSet(config.max_batch) ? config.max_batch : Infinity,
     mostWaitMs: isSet(config.max_expires) ? config.max_expires / NANOSECONDS : Infinity,
     filters: filtersOf(config),
+    lastOfAll:
+      filtersOf(config).length > 0 || config.deliver_policy === 'last_per_subject'
+        ? undefined
+        : { delivery: delivered.consumer_seq, sequence: delivered.stream_seq },
     nextSubject: `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`,
   };
 }

@@ -5,7 +5,7 @@ import { ConnectorError } from '../../lib/errors.ts';
 import { Inbox } from '../_brokers/inbox.ts';
 import type { MessageQueue } from '../_brokers/message-source.ts';
 import { Window } from '../_brokers/window.ts';
-import { consumerFacts, deliveries, type ConsumerFacts } from './consumer.ts';
+import { consumerFacts, deliveries, type ConsumerFacts, type Delivered } from './consumer.ts';
 import type { NatsSourceConfig } from './config.ts';
 import { natsError } from './errors.ts';
 import type { NatsLink } from './link.ts';
@@ -80,6 +80,9 @@ export class JetQueue implements MessageQueue<JetMessage> {
   #pull: Pull | undefined;
   #pulls = 0;
   #keepsAlive = false;
+  #last: Delivered | undefined;
+  /** Messages that the stream removed before the consumer was given them. */
+  #removed = 0;
 
   constructor(
     link: NatsLink,
@@ -169,6 +172,7 @@ export class JetQueue implements MessageQueue<JetMessage> {
   }
 
   async close(): Promise<void> {
+    this.#tellRemoved();
     const given = this.#giveBack().catch(() => {});
     await Promise.race([given, this.#context.env.clock.sleep(CLOSE_MS)]);
     this.#over.abort();
@@ -224,6 +228,7 @@ export class JetQueue implements MessageQueue<JetMessage> {
         },
       });
       this.#session = { nc, facts, inboxes, subscription };
+      this.#last = facts.lastOfAll;
       void nc.closed().then((error) => {
         const lost = error ?? new Error('the connection was lost');
         if (!this.#over.signal.aborted) this.#inbox.fail(natsError(lost, doing));
@@ -267,6 +272,7 @@ export class JetQueue implements MessageQueue<JetMessage> {
       return this.#ended(message, doing);
     const found = jetMessage(message);
     if (found === undefined) return;
+    this.#countRemoved(found);
     const pull = this.#pull;
     if (pull !== undefined) {
       pull.left -= 1;
@@ -282,6 +288,23 @@ export class JetQueue implements MessageQueue<JetMessage> {
     const why = `the consumer \`${consumer}\` gave a message of \`${found.subject}\`, which is not of \`${subject}\``;
     const hint = 'give the consumer a filter, or set `subject` to all that it gives';
     this.#inbox.fail(new ConnectorError('refused', why, { hint }));
+  }
+
+  /** Between two deliveries that follow each other nobody else was given anything. */
+  #countRemoved({ delivery, sequence }: JetMessage): void {
+    const last = this.#last;
+    if (last === undefined) return;
+    const isNext = delivery === last.delivery + 1;
+    if (isNext) this.#removed += Math.max(0, sequence - last.sequence - 1);
+    this.#last = { delivery, sequence: Math.max(sequence, last.sequence) };
+  }
+
+  #tellRemoved(): void {
+    if (this.#removed === 0) return;
+    this.#context.env.log.warn(
+      'the stream removed messages before the consumer was given them; larger limits of the stream (`max_age`, `max_msgs`, `max_bytes`), or more frequent runs, prevent that',
+      { messages: this.#removed },
+    );
   }
 
   /** The server has given what there is, or tells why it gives nothing. */

@@ -155,6 +155,26 @@ describe.skipIf(missing !== undefined)(`nats ${missing ?? ''}`, { timeout: LONG 
       expect(await warnings()).toEqual([expect.stringMatching(/do not come again.*messages=2/)]);
     });
 
+    it('tells of messages that the stream removed before they were read, and of no others', async () => {
+      const stream = await makeStream();
+      await makeConsumer(stream);
+      const readSome = async (most: number) => {
+        const config = from(stream, { max_messages: most });
+        const { records, env } = await read(config, { acknowledges: true });
+        const warnings = env.lines.filter(({ level }) => level === 'WARN').map(({ line }) => line);
+        return { records, warnings };
+      };
+      await publish(`${stream}.a`, [1, 2, 3, 4, 5, 6]);
+      expect(await readSome(2)).toEqual({ records: [1, 2], warnings: [] });
+      const { streams } = await manager();
+      await streams.update(stream, { max_msgs: 2 });
+      expect(await readSome(1)).toEqual({
+        records: [5],
+        warnings: [expect.stringMatching(/removed messages before.* messages=2$/)],
+      });
+      expect(await readSome(1)).toEqual({ records: [6], warnings: [] });
+    });
+
     it('is asked for no more than max_messages', async () => {
       const stream = await makeStream();
       await makeConsumer(stream);
