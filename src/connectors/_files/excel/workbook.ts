@@ -180,12 +180,16 @@ export function unescaped(text: string): string {
 
 /** The other way round, also for a text that looks like such an escape. */
 export function escapedText(text: string): string {
-  return text.toWellFormed().replaceAll(UNWRITABLE, (character) =>
-    Array.from({ length: character.length }, (_, unit) => {
-      const code = character.charCodeAt(unit).toString(16).toUpperCase();
-      return `_x${code.padStart(4, '0')}_`;
-    }).join(''),
-  );
+  const writable = text.toWellFormed().replaceAll(UNWRITABLE, escapes);
+  // The library that writes takes `constructor` and the like for texts that it has written before.
+  return writable in Object.prototype ? writable.replace(/^./, escapes) : writable;
+}
+
+function escapes(character: string): string {
+  return Array.from({ length: character.length }, (_, unit) => {
+    const code = character.charCodeAt(unit).toString(16).toUpperCase();
+    return `_x${code.padStart(4, '0')}_`;
+  }).join('');
 }
 
 /** What XML cannot hold, or reads as another one, and what the library that writes leaves out. */

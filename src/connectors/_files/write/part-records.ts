@@ -91,8 +91,8 @@ export class PartRecords {
   }
 
   /** What `render` is to know of the records. */
-  rendering(): Pick<RenderOptions, 'writing' | 'signal' | 'columns' | 'kinds' | 'onDropped'> {
-    const { writing, context } = this.#options;
+  rendering(): Omit<RenderOptions, 'continued' | 'temporary'> {
+    const { writing, context, name } = this.#options;
     const schema = writing.format === 'parquet' ? writing.parquet.schema : undefined;
     return {
       writing,
@@ -100,6 +100,8 @@ export class PartRecords {
       columns: [...this.#columns],
       kinds: schema === undefined ? this.#learner.columns : kindsOf(schema),
       onDropped: (field) => this.#drop(field),
+      onChanged: ({ what, ...where }) =>
+        context.env.log.warn(`a sheet does not hold all values: ${what}`, { path: name, ...where }),
     };
   }
 

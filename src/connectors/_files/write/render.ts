@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { ConnectorError } from '../../../lib/errors.ts';
+import { exactField, literalValue } from '../../../lib/text/json-literal.ts';
 import {
   isObject,
   stringifyJson,
@@ -26,10 +27,19 @@ export interface RenderOptions {
   readonly kinds: ReadonlyMap<string, ColumnKind>;
   /** Called for each field that no column can hold. */
   readonly onDropped: (path: string) => void;
+  /** Called for each field of which the format holds some values as others. */
+  readonly onChanged: (change: Change) => void;
   /** Whether the file is continued: then it has its header already. */
   readonly continued: boolean;
   /** An unused path in the same folder, for formats that need a file of their own. */
   readonly temporary: string;
+}
+
+export interface Change {
+  readonly field: string;
+  /** What becomes of the values. */
+  readonly what: string;
+  readonly records: number;
 }
 
 /** The bytes of a file, made from its records, before compression and encryption as a whole. */
@@ -160,7 +170,7 @@ const XLSX_ROWS = 1_048_575;
 
 async function spreadsheet(
   spool: Spool,
-  { writing, signal, columns }: RenderOptions,
+  { writing, signal, columns, onChanged }: RenderOptions,
 ): Promise<Uint8Array> {
   if (spool.records > XLSX_ROWS) {
     throw new ConnectorError(
@@ -173,11 +183,27 @@ async function spreadsheet(
   }
   const { default: writeXlsx } = await import('write-excel-file/node');
   const rows = [columns.map((name) => ({ value: escapedText(name), type: String }))] as object[][];
+  const changes = columns.map(() => new Map<string, number>());
   for await (const records of spool.read(signal)) {
-    for (const record of records as JsonObject[])
-      rows.push(columns.map((column) => sheetCell(record[column])));
+    for (const record of records as JsonObject[]) {
+      const values = columns.map((name) => literalValue(exactField(record, name)));
+      rows.push(values.map(sheetCell));
+      for (const [index, counts] of changes.entries()) {
+        const what = sheetChange(values[index]);
+        if (what !== undefined) counts.set(what, (counts.get(what) ?? 0) + 1);
+      }
+    }
   }
+  for (const [index, counts] of changes.entries())
+    for (const [what, count] of counts)
+      onChanged({ field: columns[index] ?? '', what, records: count });
   return writeXlsx(rows as never, { sheet: writing.excel.sheet }).toBuffer();
+}
+
+/** What a cell does not tell of a value. */
+function sheetChange(value: JsonValue | undefined): string | undefined {
+  if (value === '') return 'an empty text is an empty cell, as null is';
+  return Object.is(value, -0) ? 'a negative zero is zero' : undefined;
 }
 
 function sheetCell(value: JsonValue | undefined): object {

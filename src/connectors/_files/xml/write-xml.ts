@@ -1,5 +1,6 @@
 import { escapeXmlAttribute, escapeXmlText } from './xml-escape.ts';
-import { isObject, stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
+import { exactField, isContainer, plainJson } from '../../../lib/text/json-literal.ts';
+import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 
 const NAME = /^[A-Za-z_][\w.:-]*$/;
@@ -15,12 +16,14 @@ export function xmlElement(name: string, value: JsonValue): string {
       `${JSON.stringify(name)} cannot be the name of an XML element`,
       { hint: 'rename the field' },
     );
-  if (Array.isArray(value)) return value.map((item) => xmlElement(name, item)).join('');
-  if (value === null) return `<${name}/>`;
-  if (!isObject(value)) return `<${name}>${escapeXmlText(scalar(value))}</${name}>`;
+  if (Array.isArray(value))
+    return value.map((_, index) => xmlElement(name, exactField(value, String(index)))).join('');
+  if (plainJson(value) === null) return `<${name}/>`;
+  if (!isContainer(value)) return `<${name}>${escapeXmlText(scalar(value))}</${name}>`;
   let attributes = '';
   let content = '';
-  for (const [key, inner] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
+    const inner = exactField(value, key);
     if (key === '#text') content += escapeXmlText(scalar(inner));
     else if (key.startsWith('@')) attributes += attribute(key.slice(1), inner);
     else content += xmlElement(key, inner);
@@ -35,7 +38,7 @@ function attribute(name: string, value: JsonValue): string {
       `${JSON.stringify(name)} cannot be the name of an XML attribute`,
       { hint: 'rename the field' },
     );
-  return value === null ? '' : ` ${name}="${escapeXmlAttribute(scalar(value))}"`;
+  return plainJson(value) === null ? '' : ` ${name}="${escapeXmlAttribute(scalar(value))}"`;
 }
 
 function scalar(value: JsonValue): string {

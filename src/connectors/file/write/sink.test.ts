@@ -7,7 +7,8 @@ import { Page, RECORDS_LANE } from '../../../kit/page.ts';
 import { check } from '../../../kit/schema.ts';
 import type { RecordType } from '../../../kit/record-schema.ts';
 import { replacedOutput, type FinishReason } from '../../../kit/sink.ts';
-import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
+import { JSON_NULL, withSourceText } from '../../../lib/text/json-literal.ts';
+import { parseData, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { testContext } from '../../../../test/fakes/env.ts';
 import { failureOf } from '../../../../test/fakes/failure.ts';
 import { ParquetReader } from '../../_files/parquet/parquet-reader.ts';
@@ -132,6 +133,37 @@ describe('the file sink', () => {
     expect(await read({ path: 'a.xml' })).toEqual([
       { s: '\ufffd \ufffd \ufffd \u007f \u0085 \u0090' },
       { s: '\ufffd \ufffd \ufdd0 \ufffd \u{1f600} \u{1fffe}x' },
+    ]);
+  });
+
+  it('takes names of members that all objects have for names and texts like others', async () => {
+    const records = [parseData('{"constructor":"toString","__proto__":"a"}'), { b: '__proto__' }];
+    await write({ path: 'a.xlsx' }, [records]);
+    expect(JSON.stringify(await read({ path: 'a.xlsx' }))).toBe(
+      '[{"constructor":"toString","__proto__":"a","b":null},{"constructor":null,"__proto__":null,"b":"__proto__"}]',
+    );
+  });
+
+  it('writes numbers with all their digits, and documents that are one value', async () => {
+    const record = { ...(parseData('{"p":1.10,"l":[12345.678901234567890123]}') as JsonObject) };
+    const page = [{ ...record, d: withSourceText(1, '1.0'), n: JSON_NULL }];
+    await write({ path: 'a.xml' }, [page]);
+    expect(await text('a.xml')).toContain(
+      '<record><p>1.10</p><l>12345.678901234567890123</l><d>1.0</d><n/></record>',
+    );
+    await write({ path: 'a.xlsx' }, [[parseData('{"p":1.10,"l":12345.678901234567890123}')]]);
+    expect(await read({ path: 'a.xlsx' })).toEqual([{ p: 1.1, l: '12345.678901234567890123' }]);
+  });
+
+  it('tells what the cells of a sheet do not hold', async () => {
+    const context = testContext(folder);
+    const sink = await open({ path: 'a.xlsx' }, context);
+    await sink.write(Page.ofRecords([{ a: '', b: -0 }, { a: '' }]), { partial: false });
+    await sink.finish('success');
+    await sink.close();
+    expect(context.lines.map(({ line }) => line)).toEqual([
+      'WARN test: a sheet does not hold all values: an empty text is an empty cell, as null is path=a.xlsx field=a records=2',
+      'WARN test: a sheet does not hold all values: a negative zero is zero path=a.xlsx field=b records=1',
     ]);
   });
 
