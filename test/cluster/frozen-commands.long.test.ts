@@ -83,7 +83,7 @@ async function frozen(args: readonly string[], written: string): Promise<Frozen>
   child.stdout.setEncoding('utf8').on('data', (text: string) => (texts.stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (texts.stderr += text));
   const closed = once(child, 'close') as Promise<[number | null]>;
-  const sleeping = `SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%${written}%'`;
+  const sleeping = `SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep' AND query LIKE '%${written}%'`;
   await eventually(async () => expect(await numberIn(sleeping), texts.stderr).toBe(1));
   child.kill('SIGSTOP');
   // What it had asked for comes to its end by itself.
@@ -101,7 +101,8 @@ async function frozen(args: readonly string[], written: string): Promise<Frozen>
 async function beside(args: readonly string[]): Promise<Promise<Finished>[]> {
   let hasEnded = false;
   const done = headgate(args, { cwd }).finally(() => (hasEnded = true));
-  const locked = "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+  const locked =
+    "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
   await eventually(async () => expect(hasEnded || (await numberIn(locked)) > 0).toBe(true));
   return [done];
 }
@@ -180,4 +181,38 @@ test('a backfill', { timeout: 120_000 }, async () => {
   expect((await second)?.code).toBe(0);
   expect(woken.stdout + woken.stderr).toMatch(/taken over/);
   expect(await numberOld('filled')).toBe(0);
+});
+
+test('a rollback', { timeout: 120_000 }, async () => {
+  await table('undone', 'id int, v text, day date, _svc_run_id text');
+  await origin('undone_from');
+  const replication = { type: 'incremental', column: 'id', initial_value: 0 };
+  const config = {
+    connection_url: database.url,
+    query: 'SELECT * FROM undone_from',
+    replication,
+  };
+  const source = { type: 'postgres', config };
+  document('undo', { rollback: {}, pipeline: { source, sink: sink('undone'), state } });
+  const run = async (): Promise<string> => {
+    const { stdout, stderr } = await headgate(['run', 'undo.json', '--output', 'json'], { cwd });
+    const { rows } = JSON.parse(stdout) as { rows: { invocation_id: string; status: string }[] };
+    expect(rows[0]?.status, stderr).toBe('ok');
+    return rows[0]?.invocation_id ?? '';
+  };
+  const undo = (id: string): string[] => ['rollback', 'undo.json', '--run', id];
+  const id = await run();
+  const first = await frozen(undo(id), 'undone');
+  await leasesEnd();
+  await client.query("INSERT INTO undone_from VALUES (3001, 'late', '2026-01-01')");
+  const [later] = await beside(['run', 'undo.json', '--output', 'json']);
+  const woken = await first.wake();
+  expect((await later)?.stderr).toContain('pipeline run completed');
+  expect(woken).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('state_lease_lost') as string,
+  });
+  // The run found what the rollback had done, and read all records again.
+  expect(await numberIn('SELECT count(*) AS n FROM undone')).toBe(RECORDS + 1);
+  expect(await numberOld('undone')).toBe(RECORDS);
 });

@@ -15,8 +15,9 @@
  *    write can still do that one write.
  * 3. Everything that the server itself writes for a run follows its end, which one execution alone
  *    can store (`runs/service/live-run.ts`).
- * 4. A replay of dead letters, a repair and the units of a backfill are no runs of a server: a lease
- *    says whose they are (`fenceOfLease`), and they ask its store before they write, as in 2.
+ * 4. A replay of dead letters, a repair, the units of a backfill and the halves of a replication are
+ *    no runs of a server: a lease says whose they are (`fenceOfLease`), and they ask its store before
+ *    they write, as in 2.
  *
  * `test/cluster/model` walks through all interleavings of this.
  */

@@ -63,7 +63,7 @@ export async function replicateDocument(options: ReplicateOptions): Promise<Repl
       restart: options.restart,
       signal,
       anchors: anchorsOf(part),
-      execute: (half) => executeHalf(options, half, credentials),
+      execute: (half, fence) => executeHalf(options, half, { credentials, fence }),
       ...(onHalf === undefined ? {} : { onHalf }),
       hitFailpoint:
         onFailpoint === undefined
@@ -78,7 +78,7 @@ export async function replicateDocument(options: ReplicateOptions): Promise<Repl
 async function executeHalf(
   { env, parts, signal, observe, threads, ...settings }: ReplicateOptions,
   plan: Plan,
-  credentials: NonNullable<ExecuteOptions['credentials']>,
+  { credentials, fence }: Pick<ExecuteOptions, 'credentials' | 'fence'>,
 ): Promise<RunOutcome> {
   const { onFailpoint, onNotifying, hasReceipt } = settings;
   return execute({
@@ -87,7 +87,8 @@ async function executeHalf(
     plan,
     parts,
     signal,
-    credentials,
+    ...(credentials === undefined ? {} : { credentials }),
+    fence,
     runId: env.ids.next(),
     clock: env.clock.now(),
     ...(threads === undefined ? {} : { threads }),

@@ -9,6 +9,8 @@ import {
   plannedRow,
 } from '../../../test/fakes/plan.ts';
 import { openState } from '../../../test/fakes/open-state.ts';
+import type { ExecutionFence } from '../../engine/row/execution-fence.ts';
+import type { Lease } from '../../kit/state-store.ts';
 import { StopReason } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
@@ -26,9 +28,14 @@ interface Script {
   /** Stops everything in the run of this number. */
   readonly stopIn?: number;
   readonly lost?: boolean;
+  /** Another process goes on with the replication during the run of this number. */
+  readonly takenOverIn?: number;
 }
 
 let anchorsTaken = 0;
+let refusals: unknown[] = [];
+
+const OTHER: Lease = { token: 'other', holder: { run_id: 'other' }, remainingMs: 60_000 };
 
 async function carryOut({
   values = new Map(),
@@ -37,21 +44,33 @@ async function carryOut({
   ends = [],
   stopIn,
   lost = false,
+  takenOverIn,
 }: Script) {
   const ran: string[] = [];
   const stop = new AbortController();
   const state = fakeState(values);
   const row = plannedRow(fakeSource([]), fakeSink().definition, { state: part(state) });
-  const execute = (plan: ReturnType<typeof planOf>): Promise<RunOutcome> => {
+  let isTakenOver = false;
+  const opened = await openState(state, {});
+  const lease: typeof opened.lease = (key, request) =>
+    isTakenOver ? Promise.resolve(OTHER) : opened.lease(key, request);
+  const execute = async (
+    plan: ReturnType<typeof planOf>,
+    fence: ExecutionFence,
+  ): Promise<RunOutcome> => {
     const key = plan.rows[0]?.stateKey ?? '';
     const isSnapshot = key.includes('__snapshot__');
+    await fence.assertOwned();
+    isTakenOver = ran.length + 1 === takenOverIn;
+    const refusal = await fence.assertOwned().catch((error: unknown) => error);
+    if (refusal !== undefined) refusals.push(refusal);
     ran.push(
       `${isSnapshot ? 'snapshot' : 'stream'} from ${JSON.stringify(values.get(key) ?? null)}`,
     );
     values.set(key, isSnapshot ? 'halfway' : `read ${ran.length}`);
     if (ran.length === stopIn) stop.abort(new StopReason('cancel', 'stopped'));
     const status = ran.length === stopIn ? 'cancelled' : (ends[ran.length - 1] ?? 'completed');
-    return Promise.resolve({
+    return {
       pipeline: 'test',
       status,
       started_at: '',
@@ -59,7 +78,7 @@ async function carryOut({
       records_written: 2,
       invocations: [],
       error: null,
-    });
+    };
   };
   const result = await replicate({
     env: testEnv(),
@@ -67,7 +86,7 @@ async function carryOut({
     plan: planOf([row]),
     row,
     snapshot: planOf([row]),
-    store: await openState(state, {}),
+    store: { ...opened, lease },
     continuous,
     restart,
     signal: stop.signal,
@@ -137,6 +156,18 @@ describe('a replication', () => {
       ends: ['completed', 'completed', 'failed'],
     });
     expect(failing.result).toMatchObject({ status: 'failed', streamRuns: 2 });
+  });
+
+  test.each([
+    ['rows', 1],
+    ['changes', 2],
+  ])('writes nothing more when another process took over while it copied %s', async (_, run) => {
+    refusals = [];
+    const values = new Map<string, JsonValue>();
+    const over = carryOut({ values, continuous: true, takenOverIn: run, stopIn: 4 });
+    await expect(over).rejects.toMatchObject({ code: 'state_lease_lost' });
+    expect(refusals).toMatchObject([{ code: 'state_lease_lost' }]);
+    expect(values.get(MARKER)).toMatchObject({ phase: run === 1 ? 'snapshot' : 'stream' });
   });
 
   test('needs a record of it that can be read', async () => {

@@ -5,6 +5,7 @@
  */
 import type { HitFailpoint } from '../../engine/failpoints.ts';
 import { removeState } from '../../engine/delivery/remove-state.ts';
+import { fenceOfLease, type ExecutionFence } from '../../engine/row/execution-fence.ts';
 import { releaseLease, takeLease, type StateLease } from '../../engine/row/state-lease.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import type { Env } from '../../lib/env.ts';
@@ -29,8 +30,8 @@ export interface Replication {
   readonly restart: boolean;
   readonly signal: AbortSignal;
   readonly anchors: AnchorsOfRow;
-  /** Never rejects. */
-  execute(this: void, plan: Plan): Promise<RunOutcome>;
+  /** Never rejects. The fence is asked before anything is written. */
+  execute(this: void, plan: Plan, fence: ExecutionFence): Promise<RunOutcome>;
   onHalf?(this: void, news: HalfNews): void;
   readonly hitFailpoint?: HitFailpoint | undefined;
 }
@@ -67,7 +68,8 @@ export async function replicate(replication: Replication): Promise<ReplicationRe
   const key = markerKey(plan.name);
   const conflict = (holder: string): string =>
     `this replication is carried out by ${holder}: two at once would write the same records`;
-  const lease = await takeLease({ env, plan, row, runId, conflict }, store, key);
+  const afterLoss = 'the other one goes on with this replication';
+  const lease = await takeLease({ env, plan, row, runId, conflict, afterLoss }, store, key);
   try {
     return await halves(replication, key, lease);
   } finally {
@@ -105,9 +107,8 @@ async function begin(
 ): Promise<Marker> {
   const own = await takeLease({ env, plan, row, runId }, store, row.stateKey);
   try {
-    lease.assertHeld();
     // A snapshot that is taken again must not look finished meanwhile.
-    await removeState({ store, env, labels: { pipeline: plan.name, row: row.id } }, key);
+    await removeState({ store: lease, env, labels: { pipeline: plan.name, row: row.id } }, key);
     const anchor = await anchors.take();
     hitFailpoint?.('after_anchor');
     const state = await anchors.stateAt(anchor, await store.get(row.stateKey));
@@ -138,7 +139,7 @@ async function takeSnapshot(
   { key, marker, lease }: Snapshotting,
 ): Promise<RunOutcome> {
   const plan = withAnchor(snapshot, marker.anchor);
-  const outcome = await execute(plan);
+  const outcome = await execute(plan, fenceOfLease({ lease, clock: env.clock }));
   if (outcome.status !== 'completed') return outcome;
   const finished = env.clock.now().toISOString();
   await lease.put(key, markerValue({ ...marker, phase: 'stream', snapshot_finished_at: finished }));
@@ -152,13 +153,14 @@ type Streamed = Pick<ReplicationResult, 'status' | 'stream' | 'streamRuns' | 'st
 
 /** A run of the changes ends when there are none for a while; the next one waits for more. */
 async function streamChanges(
-  { continuous, signal, plan, execute, onHalf }: Replication,
+  { env, continuous, signal, plan, execute, onHalf }: Replication,
   lease: StateLease,
 ): Promise<Streamed> {
   let [streamRuns, streamWritten] = [0, 0];
+  const fence = fenceOfLease({ lease, clock: env.clock });
   for (;;) {
-    lease.assertHeld();
-    const stream = await execute(plan);
+    await fence.assertOwned();
+    const stream = await execute(plan, fence);
     streamRuns += 1;
     streamWritten += stream.records_written;
     onHalf?.({ half: 'cycle', stream });
