@@ -25,6 +25,8 @@ interface FieldEncoder {
   readonly encode: Encode;
   /** Whether the field has a default. */
   readonly optional: boolean;
+  /** Whether every object has a member of this name, which the library would take for the value. */
+  readonly inherited: boolean;
 }
 
 class EncoderBuilder {
@@ -84,7 +86,10 @@ class EncoderBuilder {
       const out: Record<string, unknown> = {};
       for (const [name, field] of encoders) {
         // The library writes the default of a field without a value.
-        if (field.optional && !Object.hasOwn(value, name)) continue;
+        if (field.optional && !Object.hasOwn(value, name)) {
+          if (field.inherited) out[field.own] = undefined;
+          continue;
+        }
         out[field.own] = field.encode(
           exactField(value, name),
           below(place, place.path === '' ? name : `.${name}`),
@@ -98,8 +103,10 @@ class EncoderBuilder {
     this.#known.set(type, encode);
     for (const [index, field] of fields.entries()) {
       const member = type.fields?.[index];
+      const own = member?.name ?? field.name;
       encoders.set(field.name, {
-        own: member?.name ?? field.name,
+        own,
+        inherited: own in Object.prototype,
         encode: this.of(field.type, member?.type ?? {}, false),
         optional: field.default !== undefined,
       });

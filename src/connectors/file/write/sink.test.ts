@@ -142,6 +142,12 @@ describe('the file sink', () => {
     expect(JSON.stringify(await read({ path: 'a.xlsx' }))).toBe(
       '[{"constructor":"toString","__proto__":"a","b":null},{"constructor":null,"__proto__":null,"b":"__proto__"}]',
     );
+    for (const path of ['a.avro', 'a.parquet']) {
+      await write({ path }, [[{ constructor: 'a' }, { toString: 'b' }]]);
+      expect(JSON.stringify(await read({ path }))).toBe(
+        '[{"constructor":"a","toString":null},{"constructor":null,"toString":"b"}]',
+      );
+    }
   });
 
   it('writes numbers with all their digits, and documents that are one value', async () => {
