@@ -5,14 +5,14 @@
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { headgate, type Finished } from './headgate.ts';
 
 let cwd: string;
-beforeAll(() => {
+beforeEach(() => {
   cwd = mkdtempSync(join(tmpdir(), 'headgate-cli-'));
 });
-afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 const run = (...args: string[]): Promise<Finished> => headgate(args, { cwd });
 

@@ -5,14 +5,15 @@
 import { createHash, createHmac } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeFolder, type Folder } from './folder.ts';
 
 let folder: Folder;
-beforeAll(() => {
+// For each try of a test: some files are added to.
+beforeEach(() => {
   folder = makeFolder('guarded');
 });
-afterAll(() => folder.remove());
+afterEach(() => folder.remove());
 
 interface Report {
   readonly code: number | null;

@@ -4,14 +4,15 @@
  */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeFolder, linesOf, type Folder } from './folder.ts';
 
 let folder: Folder;
-beforeAll(() => {
+// For each try of a test: some files are added to.
+beforeEach(() => {
   folder = makeFolder('sqlite');
 });
-afterAll(() => folder.remove());
+afterEach(() => folder.remove());
 
 interface Step {
   readonly id: string;

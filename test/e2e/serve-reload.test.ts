@@ -26,7 +26,14 @@ test('the next run is merged over the new default document; a broken one changes
   writeFileSync(shop.path('base.json'), setting('old'));
   writeFileSync(shop.path('auth.json'), principals('first-admin-token', 'first-viewer-token'));
   const server = await shop.start({
-    args: ['--default-config', 'base.json', '--auth-config', 'auth.json'],
+    args: [
+      '--data-dir',
+      shop.fresh('data'),
+      '--default-config',
+      'base.json',
+      '--auth-config',
+      'auth.json',
+    ],
     variables: { LATER_TOKEN: 'a-token-in-a-variable' },
   });
   let admin = 'first-admin-token';
