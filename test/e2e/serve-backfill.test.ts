@@ -1,4 +1,5 @@
 /** Backfills over HTTP, as a client of the real program sees them (spec 1, section 4.4). */
+import { randomUUID } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { readFileSync } from 'node:fs';
 import { Client } from 'pg';
@@ -41,6 +42,9 @@ function daily(
     ...more,
   });
 }
+
+/** Of one try of a test: what was submitted before under the same name is not submitted again. */
+const ownName = (name: string): string => `${name}-${randomUUID().slice(0, 8)}`;
 
 const twoDays = { from: '2026-01-01', to: '2026-01-03' };
 const post = (body: Body): Promise<Answer> => program.call('POST', '/v1/backfill', body);
@@ -175,6 +179,7 @@ describe('a backfill', () => {
 });
 
 test('a window that was in another range before is read from its beginning again', async () => {
+  const name = ownName('again');
   const database = await freshDatabase();
   const client = new Client({ connectionString: database.url });
   await client.connect();
@@ -201,7 +206,7 @@ test('a window that was in another range before is read from its beginning again
   const fill = async (range: Body): Promise<number[]> => {
     const receipt = receiptOf(
       await post({
-        config: JSON.stringify({ version: 1, name: 'again', pipeline }),
+        config: JSON.stringify({ version: 1, name, pipeline }),
         window: '1d',
         ...range,
       }),
@@ -267,7 +272,8 @@ test('what finds the queue full is submitted when the same request is posted aga
     await program.submit(api.document(shop.path('b.jsonl'))),
   ];
   await Promise.all(busy.map((id) => program.until(id, 'running')));
-  const request = { config: daily(), from: '2026-02-01', to: '2026-02-07' };
+  const config = daily({ name: ownName('full') });
+  const request = { config, from: '2026-02-01', to: '2026-02-07' };
   const first = receiptOf(await post(request));
   expect([first.planned, first.submitted]).toEqual([6, 4]);
   expect(first.units.map(({ status }) => status).slice(3)).toEqual([

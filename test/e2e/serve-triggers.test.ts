@@ -1,5 +1,5 @@
 /** Webhooks on a whole server: what fires, what does not, and a file that is read again. */
-import { createHmac } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { csvToJsonl } from './serve-documents.ts';
@@ -154,19 +154,23 @@ describe('a request to a webhook', () => {
   });
 
   test('with a known delivery gives the run of the first', async () => {
-    const headers = { 'x-delivery': 'd-1' };
+    const delivery = randomUUID();
+    const headers = { 'x-delivery': delivery };
+    const coalesced = async (): Promise<number> => {
+      const [line] = await series('svc_serve_trigger_runs_coalesced_total{trigger="deduped"}');
+      return Number(line?.split(' ').at(-1) ?? 0);
+    };
+    const before = await coalesced();
     const [first, second] = [
       await fire('deduped', { headers }),
       await fire('deduped', { headers }),
     ];
     expect(runOf(second)).toBe(runOf(first));
-    const other = runOf(await fire('deduped', { headers: { 'x-delivery': 'd-2' } }));
+    const other = runOf(await fire('deduped', { headers: { 'x-delivery': randomUUID() } }));
     expect(other).not.toBe(runOf(first));
     await ended(other);
-    expect(await ended(runOf(first))).toMatchObject({ idempotency_key: 'd-1' });
-    expect(await series('svc_serve_trigger_runs_coalesced_total{trigger="deduped"}')).toEqual([
-      'svc_serve_trigger_runs_coalesced_total{trigger="deduped"} 1',
-    ]);
+    expect(await ended(runOf(first))).toMatchObject({ idempotency_key: delivery });
+    expect(await coalesced()).toBe(before + 1);
   });
 
   test('inside of a window has no run', async () => {
@@ -275,12 +279,19 @@ test('triggers are listed with what they did, and are in the readiness', async (
 });
 
 test('a file that is read again takes the place of the one before, a broken one does not', async () => {
+  // An earlier try of this test may have changed them.
+  writeFileSync(shop.path('plain.json'), JSON.stringify(documentWith({ version: 'one' })));
+  writeTriggers(...HOOKS);
+  const reload = () => program.call('POST', '/v1/reload', undefined, bearer('admin'));
+  expect((await reload()).status).toBe(200);
+  const opening = await fire('debounced');
+  if (opening.status === 202) await ended(runOf(opening));
+
   writeFileSync(shop.path('plain.json'), JSON.stringify(documentWith({ version: 'two' })));
   await ended(runOf(await fire('plain')));
   expect(written()).toEqual({ id: '1', version: 'one' });
 
   writeTriggers(hook('plain', { metods: [] }), hook('new', { config: 'none.json' }));
-  const reload = () => program.call('POST', '/v1/reload', undefined, bearer('admin'));
   const refused = await reload();
   expect(refused.status).toBe(422);
   expect(refused.text).toContain('metods');
@@ -302,9 +313,8 @@ test('a file that is read again takes the place of the one before, a broken one 
   expect((await fire('debounced')).status).toBe(200);
   writeTriggers(hook('new', { methods: ['PUT'] }));
   expect((await reload()).status).toBe(200);
-  expect([(await fire('new')).status, (await fire('new', { method: 'PUT' })).status]).toEqual([
-    400, 202,
-  ]);
+  expect((await fire('new')).status).toBe(400);
+  await ended(runOf(await fire('new', { method: 'PUT' })));
   expect(program.output()).not.toContain(SECRET);
 });
 
