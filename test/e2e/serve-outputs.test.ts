@@ -1,5 +1,6 @@
 /** The ledger of output files, as a server keeps it over days, overlapping runs and crashes. */
 import { existsSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { silentApi } from './serve-documents.ts';
 import { workshop, type Body, type Program } from './serve-program.ts';
@@ -46,27 +47,31 @@ async function firstPage(name: string): Promise<string> {
 test('files of all days belong to the data set that the catalog knows', async () => {
   writeFileSync(shop.path('in.csv'), 'id\n1\n');
   const source = { type: 'csv', config: { path: shop.path('in.csv') } };
+  const path = join(basename(shop.fresh('dated')), '${now.date}.jsonl');
+  const deleted = async (): Promise<number> => {
+    const { text } = await program.call('GET', '/metrics');
+    return Number(/^svc_local_outputs_deleted_total{scope="dataset"} (\d+)$/m.exec(text)?.[1] ?? 0);
+  };
+  const deletedBefore = await deleted();
   const document = {
     version: 1,
     name: 'dated',
-    pipeline: { source, sink: { type: 'jsonl', config: { path: '${now.date}.jsonl' } } },
+    pipeline: { source, sink: { type: 'jsonl', config: { path } } },
   };
   for (const clock of ['2026-01-01', '2026-01-02'])
     await program.ended(await program.submit(document, { clock: `${clock}T00:00:00Z` }));
   const catalogued = async (): Promise<Body[]> => {
     const answer = await program.call('GET', '/v1/catalog/datasets?kind=jsonl');
-    return (answer.json() as { datasets: Body[] }).datasets;
+    const { datasets } = answer.json() as { datasets: Body[] };
+    return datasets.filter(({ uri }) => uri === `file://${shop.path(path)}`);
   };
-  const uri = `file://${shop.path('${now.date}.jsonl')}`;
-  await expect.poll(catalogued).toMatchObject([{ uri, runs: 2 }]);
+  await expect.poll(catalogued).toMatchObject([{ runs: 2 }]);
   const id = String((await catalogued())[0]?.['id']);
   await expect.poll(() => outputs(`dataset_id=${id}`)).toHaveLength(2);
   expect(
     (await program.call('POST', '/v1/local-outputs/cleanup', { dataset_id: id })).json(),
   ).toMatchObject({ deleted: 2 });
-  expect((await program.call('GET', '/metrics')).text).toContain(
-    'svc_local_outputs_deleted_total{scope="dataset"} 2',
-  );
+  expect(await deleted()).toBe(deletedBefore + 2);
 });
 
 test.each([
@@ -107,11 +112,13 @@ test('the record of a run says when its files are deleted', async () => {
     );
     return run.invocations[0];
   };
-  const path = shop.path('said.jsonl');
+  const path = join(shop.fresh('dates'), 'said.jsonl');
   const made = await writing({ path });
   const date = made?.['outputs_expire_at'];
   expect(date).toMatch(/^\d{4}-/);
-  await expect.poll(() => outputs('pipeline=dates')).toMatchObject([{ expires_at: date }]);
+  await expect
+    .poll(async () => (await outputs('pipeline=dates')).find((output) => output['path'] === path))
+    .toMatchObject({ expires_at: date });
   for (const invocation of [
     await writing({ path }, { local_outputs: { retention_days: 0 } }),
     await writing({ path }, { local_outputs: { track: false } }),
