@@ -11,6 +11,8 @@ const SHARDS_AT_ONCE = 2;
 const AGAIN_MS = 25;
 /** Others that were told look until nothing is left: they need not be told of each run. */
 const TELL_EVERY_MS = 50;
+/** Waking up is no error; one made for each run would cost more than all else that is done here. */
+const LOOK = new Error('there may be runs');
 
 export interface ClaimLoopOptions {
   readonly env: Pick<Env, 'clock' | 'log' | 'metrics'>;
@@ -83,8 +85,9 @@ export class ClaimLoop {
   }
 
   #lookNow(): void {
+    if (this.#isWanted) return;
     this.#isWanted = true;
-    this.#wake.abort();
+    this.#wake.abort(LOOK);
   }
 
   /** This instance put something into the queue. */
