@@ -100,7 +100,7 @@ test('a graph that would run for ever is cancelled, and keeps what it wrote', as
     },
   });
   // A run that is said to be running may still be planned, and has no rows then.
-  const kept = ['a.jsonl', 'b.jsonl'].map(shop.path);
+  const kept = ['a.jsonl', 'b.jsonl'].map((name) => shop.path(name));
   await eventually(() => {
     for (const path of kept) expect(statSync(path).size).toBeGreaterThan(0);
   });

@@ -10,7 +10,7 @@ import { startHttpServer, type HttpServer, type Reply } from '../../../test/fake
 import { Page, RECORDS_LANE } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { WriteResult } from '../../kit/sink.ts';
-import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { jsonText, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { kinesisSink, kinesisSource } from './index.ts';
 
 let server: HttpServer;
@@ -225,9 +225,13 @@ describe('the source', () => {
     const env = testEnv();
     const rest = await read({ max_messages: 1 }, { bookmark, env });
     expect(rest.data).toEqual([4]);
+    const sequenceOf = (record?: JsonObject): string =>
+      jsonText(record?.['sequence_number'] ?? null);
+    const after = sequenceOf(records[1]);
+    const oldest = sequenceOf(rest.records[0]);
     expect(env.lines.map(({ level, line }) => `${level} ${line}`)).toEqual([
       expect.stringMatching(
-        `^WARN .*no longer has the record.* shard=${SHARD(0)} after=${String(records[1]?.['sequence_number'])} oldest=${String(rest.records[0]?.['sequence_number'])} `,
+        `^WARN .*no longer has the record.* shard=${SHARD(0)} after=${after} oldest=${oldest} `,
       ),
     ]);
   });

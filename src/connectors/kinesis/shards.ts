@@ -137,9 +137,9 @@ function iteratorOf(at: ShardPosition) {
       return { ShardIteratorType: 'LATEST' } as const;
     case 'at_timestamp':
       return { ShardIteratorType: 'AT_TIMESTAMP', Timestamp: new Date(at.ms) } as const;
-    // The record itself is asked for, too: when another one comes first, the service has removed it.
-    case 'after_sequence_number':
-    case 'at_sequence_number':
+    // Behind a record the record itself is asked for, too: when another one comes first, the service
+    // has removed it.
+    default:
       return {
         ShardIteratorType: 'AT_SEQUENCE_NUMBER',
         StartingSequenceNumber: at.sequence,
