@@ -113,14 +113,15 @@ export function tokensAt(date: Date, zone = 'UTC'): RuntimeTokens {
   return { now: { date, zone }, records: new Map<string, JsonValue>() };
 }
 
-async function openState(
+/** The state store of a row that has one. */
+export async function openState(
   options: Opening,
   row: PlannedRow,
   closers: AsyncDisposableStack,
 ): Promise<StateStore> {
   const { state } = row;
   if (state === undefined)
-    throw new Error('cannot happen: a row without a state store is no candidate');
+    throw new Error('cannot happen: nobody asks for the store of a row without one');
   try {
     const opened = await state.definition.open(
       resolvePart(state, tokensAt(options.env.clock.now())),
