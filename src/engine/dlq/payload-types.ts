@@ -11,7 +11,7 @@ import {
   storedValue,
   toSqlite,
 } from '../../lib/sql/sqlite-values.ts';
-import { sourceText, withSourceText } from '../../lib/text/json-literal.ts';
+import { sourceText, withSpelling } from '../../lib/text/json-literal.ts';
 import {
   canonicalJson,
   isObject,
@@ -101,7 +101,7 @@ export function spelledPayload(payload: JsonValue, spellings: JsonValue | undefi
     if (value === undefined || typeof text !== 'string') continue;
     const found = spelledValue(text);
     if (found !== undefined && canonicalJson(found) === canonicalJson(value))
-      setField(spelled, name, Object.is(found, -0) ? found : withSourceText(found, text));
+      setField(spelled, name, withSpelling(found, text));
   }
   return spelled;
 }

@@ -2,7 +2,7 @@
  * Records in the private database of a comparison. A repair writes them again, so it must not lose
  * what JSON does not tell: the row of a SQLite file, or the text of a document.
  */
-import { sourceText, withSourceText } from '../../lib/text/json-literal.ts';
+import { sourceText, withSpelling } from '../../lib/text/json-literal.ts';
 import {
   parseData,
   setField,
@@ -38,14 +38,10 @@ export class RecordKeeper {
       [string, string][],
       string[] | null,
     ];
-    for (const [name, spelling] of spelled) setField(record, name, spelledValue(spelling));
+    for (const [name, spelling] of spelled)
+      setField(record, name, withSpelling(parseData(spelling), spelling));
     if (stored !== null && this.#columns !== undefined)
       keepStoredRow(record, { columns: this.#columns, values: stored.map(fromStoredLiteral) });
     return record;
   }
-}
-
-function spelledValue(text: string): JsonValue {
-  const value = parseData(text);
-  return Object.is(value, -0) ? value : withSourceText(value, text);
 }

@@ -57,6 +57,11 @@ export function withSourceText(value: JsonValue, text: string): JsonValue {
   return literal(text.trim());
 }
 
+/** The same; negative zero tells its spelling itself. */
+export function withSpelling(value: JsonValue, text: string): JsonValue {
+  return Object.is(value, -0) ? value : withSourceText(value, text);
+}
+
 /** The text that `withSourceText` was given. */
 export function sourceText(value: JsonValue): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
