@@ -26,7 +26,7 @@ export function instantText(text: string): string | undefined {
   return `${seconds}.${fraction.slice(0, 6).padEnd(6, '0')}`;
 }
 
-const UNUSUAL_YEAR = /^(?:[+-]\d{4,9}|\d{5,9}|\d{4}-\d{2}-\d{2}.* \(?BC)/;
+const UNUSUAL_YEAR = /^(?:[+-]\d{4,9}-|\d{5,9}-|\d{4}-\d{2}-\d{2}.* \(?BC)/;
 const SECOND_NANOS = 1_000_000_000n;
 const DAY_NANOS = 86_400n * SECOND_NANOS;
 
