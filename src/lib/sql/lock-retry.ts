@@ -1,11 +1,11 @@
 /**
- * Waiting for a lock that another process holds on a SQLite file, without blocking the event loop:
- * the database is opened with `busyTimeoutMs: 0`, and what fails is tried again by a timer.
+ * Waiting for what others change or have locked in a file of SQLite or DuckDB, without blocking the
+ * event loop: SQLite is opened with `busyTimeoutMs: 0`, and what fails is tried again by a timer.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isBusy } from './sqlite.ts';
 
-/** How long a caller waits for a lock of another process. */
+/** How long a caller waits for others. */
 export const LOCK_WAIT_MS = 5000;
 
 /** Pauses between attempts; the last one is repeated. Others commit often. */
