@@ -44,15 +44,27 @@ export function isTemporaryName(name: string): boolean {
 
 const NAME = /^\.(.+)\.([0-9a-f]{6})-(\d+)-([0-9a-f]{8,})\.svc-tmp$/;
 
+/** A folder of fewer names is listed by each run. */
+const MANY_NAMES = 1000;
+/** So listing a larger one takes about a hundredth of the time, however many runs write into it. */
+const PAUSE_MS_PER_NAME = 0.1;
+/** Folders of many names, with when they may be listed again (`performance.now()`). */
+const pauses = new Map<string, number>();
+
 /**
- * Removes what killed runs have left of the files that `belongs` names. Best effort: never throws.
+ * Removes what killed runs have left of the files that `belongs` names. Best effort: never throws,
+ * and in a folder of many files some may stay until a later run.
  */
 export async function removeLeftovers(
   folder: string,
   belongs: (name: string) => boolean,
 ): Promise<void> {
+  if (performance.now() < (pauses.get(folder) ?? 0)) return;
   const names = await readdir(folder).catch(() => []);
+  if (names.length < MANY_NAMES) pauses.delete(folder);
+  else pauses.set(folder, performance.now() + names.length * PAUSE_MS_PER_NAME);
   for (const name of names) {
+    if (!isTemporaryName(name)) continue;
     const [, target, host, pid, unique = ''] = NAME.exec(name) ?? [];
     if (target === undefined || !belongs(outermost(target))) continue;
     const path = join(folder, name);

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { permittedFile } from '../../../lib/files/file-access.ts';
 import { withoutCodecSuffix } from '../../_files/compression/compression.ts';
@@ -36,8 +36,8 @@ export async function existingParts(target: string): Promise<Map<number, string>
   const folder = dirname(target);
   const name = basename(target);
   const parts = new Map<number, string>();
-  const names = await onDisk('list', folder, () => readdir(folder).catch(noneIfMissing));
-  if (!name.includes('{part}')) return names.includes(name) ? parts.set(1, target) : parts;
+  if (!name.includes('{part}')) return (await isThere(target)) ? parts.set(1, target) : parts;
+  const names = await onDisk('list', folder, () => readdir(folder).catch(orIfMissing([])));
   const shape = shapeOf(name);
   for (const found of names) {
     const number = shape.exec(found)?.[1];
@@ -56,9 +56,16 @@ function shapeOf(name: string): RegExp {
   return new RegExp(`^${name.split('{part}').map(escaped).join('(\\d{5,})')}$`);
 }
 
-function noneIfMissing(error: unknown): string[] {
-  if (codeOf(error) === 'ENOENT') return [];
-  throw error;
+async function isThere(path: string): Promise<boolean> {
+  const found = await onDisk('read', path, () => lstat(path).catch(orIfMissing(undefined)));
+  return found !== undefined;
+}
+
+function orIfMissing<T>(nothing: T): (error: unknown) => T {
+  return (error) => {
+    if (codeOf(error) === 'ENOENT') return nothing;
+    throw error;
+  };
 }
 
 function escaped(text: string): string {
