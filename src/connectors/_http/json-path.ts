@@ -100,6 +100,21 @@ export function compileRecords(path: string): PathReader {
   };
 }
 
+/**
+ * Whether a body has what the path looks into for records, however many there are. A path that is
+ * not of names and `[*]` says nothing of that: then it is taken to be there.
+ */
+export function compilePlace(path: string): (value: JsonValue) => boolean {
+  const steps = simpleSteps(path);
+  if (steps === undefined) return () => true;
+  const names = steps.slice(0, steps.indexOf(EACH) === -1 ? undefined : steps.indexOf(EACH));
+  return (value) => {
+    let found = [value];
+    for (const name of names) found = members(found, name as string);
+    return found.some((one) => one !== null);
+  };
+}
+
 /** A match with the steps of its path. */
 export interface LocatedMatch {
   readonly value: JsonValue;

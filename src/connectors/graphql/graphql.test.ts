@@ -210,8 +210,28 @@ describe('what the server refuses', () => {
     server.respond([page(0, { hasNextPage: true, endCursor: 'a' }), { json: { data, errors } }]);
     await expect(run({ pagination: {} })).rejects.toMatchObject({
       kind: 'data',
-      message: `${server.url}/graphql gives a page without records: try again`,
+      message: `${server.url}/graphql gives a page without records, or without its end: try again`,
     });
+  });
+
+  it('in the place of all records ends the run, on the first page too', async () => {
+    const errors = [{ message: 'try again' }];
+    const failed = { json: { data: { list: null }, errors } };
+    server.respond([failed]);
+    for (const records_path of ['$.data.list.nodes[*]', '$.data.list'])
+      await expect(run({ records_path })).rejects.toThrow(/without records.*: try again/);
+    const offset = { type: 'Offset', offset_variable: 'o', page_size: 3 };
+    server.respond([page(0), failed]);
+    await expect(run({ pagination: offset })).rejects.toThrow(/without records.*: try again/);
+    server.respond([{ json: { data: { list: { nodes: [] } }, errors } }]);
+    expect((await run()).records).toEqual([]);
+  });
+
+  it('in the place of what tells the end of the pages ends the run', async () => {
+    const errors = [{ message: 'try again' }];
+    const data = { list: { ...page(0).json.data.list, pageInfo: null } };
+    server.respond([{ json: { data, errors } }]);
+    await expect(run({ pagination: {} })).rejects.toThrow(/without its end: try again/);
   });
 
   it('in part is read, with one warning', async () => {

@@ -14,6 +14,8 @@ export interface Pager {
   readonly first: PageRequest;
   /** The request after this answer with so many records; undefined when it was the last. */
   next(body: JsonValue, records: number): PageRequest | undefined;
+  /** Whether this answer says if there is another page; absent where none does. */
+  isTold?(body: JsonValue): boolean;
 }
 
 type Style<T extends string> = Extract<GraphqlPagination, { readonly type: T }>;
@@ -43,6 +45,7 @@ function cursorPager(first: PageRequest, style: Style<'Cursor'>, log: Log): Page
   let isWarned = false;
   return {
     first,
+    isTold: (body) => typeof readNext(body)[0] === 'boolean',
     next(body) {
       const [hasNext] = readNext(body);
       if (hasNext === false) return undefined;

@@ -13,7 +13,7 @@ import { answerSource } from '../_http/answer-source.ts';
 import { HttpClient } from '../_http/client.ts';
 import { openConnections } from '../_http/connections.ts';
 import { ANSWER_SECS } from '../_http/fields.ts';
-import { compileRecords } from '../_http/json-path.ts';
+import { compilePlace, compileRecords } from '../_http/json-path.ts';
 import { compileRules } from '../_http/response-rules.ts';
 import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../_http/retry.ts';
 import type { GraphqlConfig } from './config.ts';
@@ -80,6 +80,7 @@ class GraphqlReader {
     const { config, context } = this.#setup;
     const { records_path: path, max_pages: most = Number.POSITIVE_INFINITY } = config;
     const read = path === undefined ? wholeData : compileRecords(path);
+    const hasPlace = path === undefined ? () => true : compilePlace(path);
     const own = variablesOf({ query: config.query, variables }, context.parent);
     const pager = createPager(config, own, context.env.log);
     let request: PageRequest | undefined = pager.first;
@@ -87,9 +88,10 @@ class GraphqlReader {
       const { body, ...told } = await this.#ask(request);
       const records = read(body);
       // The page before has said that there is this one.
-      if (page > 1 && config.pagination?.type === 'Cursor' && records.length === 0)
-        refuseFailed(told);
+      const isNamed = page > 1 && config.pagination?.type === 'Cursor';
+      if ((isNamed && records.length === 0) || !hasPlace(body)) refuseFailed(told);
       request = pager.next(body, records.length);
+      if (request === undefined && pager.isTold?.(body) === false) refuseFailed(told);
       const isCut = page >= most && request !== undefined;
       yield { records, isCut };
       if (!isCut) continue;
@@ -145,7 +147,8 @@ interface Body {
 
 function refuseFailed({ errors, where }: Omit<Body, 'body'>): void {
   if (errors.length === 0) return;
-  throw new ConnectorError('data', `${where} gives a page without records: ${messagesIn(errors)}`, {
+  const lacks = `${where} gives a page without records, or without its end`;
+  throw new ConnectorError('data', `${lacks}: ${messagesIn(errors)}`, {
     hint: 'a rule of `retry_on_response` with `match_success: true` repeats the request after such answers',
   });
 }

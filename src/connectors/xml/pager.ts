@@ -15,6 +15,8 @@ export interface PageChange {
 
 export interface XmlPager {
   readonly first: PageChange;
+  /** Whether a page names the one after it, which then has to be there. */
+  readonly isNamed: boolean;
   /**
    * After an answer with so many records; undefined when it was the last. Paths are looked up where
    * the records are first, and then in the whole document.
@@ -29,7 +31,7 @@ type Style<T extends string> = Extract<XmlPagination, { readonly type: T }>;
 export function createPager(style: XmlPagination | undefined): XmlPager {
   switch (style?.type) {
     case undefined:
-      return { first: {}, next: () => undefined };
+      return { first: {}, isNamed: false, next: () => undefined };
     case 'PageNumber':
       return pageNumberPager(style);
     case 'Offset':
@@ -49,6 +51,7 @@ function pageNumberPager(style: Style<'PageNumber'>): XmlPager {
   let page = style.start_page;
   return {
     first: at(page),
+    isNamed: false,
     repeats: repeatsBefore(),
     next(_places, records) {
       if (records === 0 || (size !== undefined && records < size)) return undefined;
@@ -72,6 +75,7 @@ function offsetPager({
   let offset = 0;
   return {
     first: at(0),
+    isNamed: false,
     repeats: repeatsBefore(),
     next(_places, records) {
       if (records < limit) return undefined;
@@ -88,6 +92,7 @@ function bodyCursorPager({
   const seen = new LastFew();
   return {
     first: {},
+    isNamed: true,
     next(places) {
       const [token] = places.flatMap((place) => elementsBelow(place, path));
       if (typeof token !== 'string' || token === '' || !seen.add(token)) return undefined;

@@ -14,6 +14,7 @@ import { joinUrl, looksSecret } from '../_http/url.ts';
 import { methodOf, type XmlConfig } from './config.ts';
 import { createPager, type PageChange } from './pager.ts';
 import { bodyOf, envelope, faultOf, soapHeaders } from './soap.ts';
+import { noteFailure } from './told-failure.ts';
 
 const RETRY: RequestRetry = {
   maxRetries: 3,
@@ -96,6 +97,12 @@ class XmlReader {
       }
       const start = startOf(document, config);
       const records = recordsIn(start, config);
+      if (records.length === 0 && config.records_element_path !== undefined)
+        noteFailure(context, start, {
+          path: config.records_element_path,
+          where: answer.shownUrl,
+          isSure: page === 1 || pager.isNamed,
+        });
       yield records;
       change = pager.next([start, document], records.length);
       if (page < most || change === undefined) continue;

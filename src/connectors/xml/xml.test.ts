@@ -57,6 +57,30 @@ describe('records', () => {
     expect((await run({ records_element_path: 'list.other' })).records).toEqual([]);
   });
 
+  it('are not none where the service tells of an error in place of the document', async () => {
+    const path = { records_element_path: 'shop.books.book' };
+    server.respond([{ body: '<a:Error xmlns:a="x"><Code>SlowDown</Code></a:Error>' }]);
+    await expect(run(path)).rejects.toMatchObject({
+      kind: 'data',
+      message: `the answer of ${server.url}/x is \`a:Error\` and not \`shop\`: {"@xmlns:a":"x","Code":"SlowDown"}`,
+    });
+    server.respond([{ body: '<shop><error>no such key</error></shop>' }]);
+    await expect(run(path)).rejects.toMatchObject({
+      message: `the answer of ${server.url}/x has no \`shop.books\`, but \`error\`: no such key`,
+    });
+    const fine = ['', '<error/>', '<error nil="true"/>', '<errorCode>0</errorCode>'];
+    for (const body of [...fine, '<error>none left</error><books/>'].map(
+      (one) => `<shop>${one}</shop>`,
+    )) {
+      server.respond([{ body }]);
+      expect((await run(path)).records).toEqual([]);
+    }
+    server.respond([soapAnswer('<m:Denied>no</m:Denied>')]);
+    await expect(
+      run({ records_element_path: 'Orders.Order', soap: { body_inner: '<o/>' } }),
+    ).rejects.toThrow('is `m:Denied` and not `Orders`: no');
+  });
+
   it.each([{ status: 204 }, { status: 200, body: '' }])(
     'are none in an answer without content: %j',
     async (answer) => {
@@ -162,6 +186,21 @@ describe('pages', () => {
       expect(records).toHaveLength(2);
       expect(server.requests.map(({ body }) => body)).toEqual(['<q/>', '<q from="a&lt;b"/>']);
     }
+  });
+
+  it('that the service has named have to be there; behind the last of others may be anything', async () => {
+    const path = { records_element_path: 'list.item' };
+    const failed = { body: '<error>try again later</error>' };
+    const page = { body: '<list><next>a</next><item><id>1</id></item></list>' };
+    server.respond([page, failed]);
+    const cursor = { type: 'BodyCursor', next_token_path: 'list.next', next_body: '<q/>' };
+    await expect(
+      run({ ...path, method: 'POST', body: '<q/>', pagination: cursor }),
+    ).rejects.toThrow('is `error` and not `list`: try again later');
+    server.respond([page, failed]);
+    const read = await run({ ...path, pagination: { type: 'PageNumber' } });
+    expect(ids(read)).toEqual(['1']);
+    expect(warnings(read).join()).toContain('an answer has no place for records');
   });
 
   it('end after `max_pages`, with a warning', async () => {
