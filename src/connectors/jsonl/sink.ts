@@ -23,7 +23,7 @@ import { encryptLine } from '../_files/json/json-lines-file.ts';
 import { resolvePath, fileUri } from '../_files/paths.ts';
 import { probeFolder } from '../_files/output/probe-folder.ts';
 import { JSON_RULES, ENCRYPTED_RULES } from '../_files/lines/line-rules.ts';
-import { repairTornEnd } from '../_files/lines/torn-end.ts';
+import { blankTornEnd, repairTornEnd } from '../_files/lines/torn-end.ts';
 
 const config = z.lazy(() =>
   z
@@ -211,7 +211,9 @@ class JsonlSink implements Sink {
     const prepare = (part: string) =>
       repairTornEnd(rules, { path: part, codec, log: env.log, signal });
     if (this.#appends) {
-      await prepare(path);
+      // Several servers and commands may add to one queue of dead letters.
+      const isShared = this.#context.role === 'dlq' && codec === 'none' && !this.#config.pretty;
+      await (isShared ? blankTornEnd(rules, { path, codec, log: env.log, signal }) : prepare(path));
       return AppendingFile.open({ path, codec, truncate: false });
     }
     const inPlace = this.#config.on_failure === 'keep_partial';

@@ -1,11 +1,21 @@
 /** Dead letters that are discarded while a run adds others to the same file. */
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  lstatSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { testContext } from '../../../test/fakes/env.ts';
 import { jsonlSink } from '../../connectors/jsonl/index.ts';
 import { check } from '../../kit/schema.ts';
+import { lockFile } from '../../lib/files/file-lock.ts';
 import { Page } from '../../kit/page.ts';
 import type { Sink } from '../../kit/sink.ts';
 import { purge } from './purge.ts';
@@ -97,4 +107,51 @@ test('a file that was replaced meanwhile is left alone', async () => {
   const request = { location: path, filter, delete: true, keys: [], cwd: folder, signal };
   await expect(purge(request)).rejects.toMatchObject({ code: 'conflict' });
   expect(readFileSync(path, 'utf8')).toBe('');
+});
+
+test('a file of which another process discards dead letters is left alone', async () => {
+  const path = join(folder, 'locked.jsonl');
+  const sink = await queue(path);
+  await add(sink, [1]);
+  await sink.finish('success');
+  await sink.close();
+  {
+    await using lock = await lockFile(path, 'discard');
+    expect(lock).toBeDefined();
+    await expect(discard(path, 'quality')).rejects.toMatchObject({ code: 'conflict' });
+    expect(idsIn(path)).toEqual([1]);
+  }
+  expect(await discard(path, 'quality')).toMatchObject({ discarded: 1 });
+});
+
+test('the file that a link leads to is replaced, and the link stays', async () => {
+  const path = join(folder, 'behind-a-link.jsonl');
+  const sink = await queue(path);
+  await add(sink, [1]);
+  await sink.flush();
+  const link = join(folder, 'link.jsonl');
+  symlinkSync(path, link);
+  expect(await discard(link, 'quality')).toMatchObject({ discarded: 1 });
+  await add(sink, [2]);
+  await sink.finish('success');
+  await sink.close();
+  expect(lstatSync(link).isSymbolicLink()).toBe(true);
+  expect(idsIn(link)).toEqual([2]);
+});
+
+test('a line that nobody ended stays, and whoever adds to the new file begins a line', async () => {
+  const path = join(folder, 'half.jsonl');
+  const sink = await queue(path);
+  await add(sink, [1]);
+  await sink.flush();
+  const garbage = '{"payload":{"id":2';
+  appendFileSync(path, garbage);
+  expect(await discard(path, 'quality')).toMatchObject({ discarded: 1 });
+  await add(sink, [3]);
+  await sink.finish('success');
+  await sink.close();
+  const [first, ...others] = readFileSync(path, 'utf8').trimEnd().split('\n');
+  expect(first).toBe(garbage);
+  expect(others).toHaveLength(1);
+  expect(others[0]).toContain('"id":3');
 });

@@ -247,7 +247,7 @@ describe('purging', () => {
     expect(report).toEqual({ discarded: 0, files_rewritten: 0, archived_to: [] });
   });
 
-  it('keeps every byte of all other lines, whatever the file contains', async () => {
+  it('keeps every byte of all other lines, whatever the file contains, and ends the last one', async () => {
     const line = fc.oneof(
       fc.constantFrom(deadLetter(1), deadLetter(2, 'contract'), '', '  ', 'x\r', '{"payload":'),
       fc.string({ unit: 'grapheme' }),
@@ -264,8 +264,11 @@ describe('purging', () => {
           keys: [],
           cwd,
         });
-        const kept = content.split(/(?<=\n)/).filter((text) => text.trim() !== deadLetter(1));
-        expect(await readFile(join(cwd, 'any.jsonl'), 'utf8')).toBe(kept.join(''));
+        const all = content.split(/(?<=\n)/);
+        const kept = all.filter((text) => text.trim() !== deadLetter(1));
+        const isEnded = kept.length === all.length || /(^|\n)$/.test(kept.join(''));
+        const expected = kept.join('') + (isEnded ? '' : '\n');
+        expect(await readFile(join(cwd, 'any.jsonl'), 'utf8')).toBe(expected);
       }),
       { numRuns: 60 },
     );

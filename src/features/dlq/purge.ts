@@ -2,9 +2,10 @@
  * Removes dead letters from a queue: archives them beside it, or deletes them. Lines that do not match
  * the filter stay as they are.
  */
-import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { open, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { randomUUID } from 'node:crypto';
+import { lockFile } from '../../lib/files/file-lock.ts';
 import { appendRegular, openRegular } from '../../lib/files/regular-file.ts';
 import { Gate } from '../../lib/gate.ts';
 import { RefusedError } from '../../lib/errors.ts';
@@ -24,7 +25,7 @@ export interface PurgeRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Each rewrites a whole file: of two at once, one would restore what the other removed. */
+/** Each rewrites a whole file: of two in this process, one waits. */
 const gate = new Gate(1);
 
 /** Throws `RefusedError` when there is nothing to read. */
@@ -55,15 +56,20 @@ async function purgeAll(request: PurgeRequest): Promise<DiscardReport> {
 }
 
 /**
- * Returns the number of dead letters removed. The archive is on disk before the file is replaced, so that a
+ * Returns the number of dead letters removed. Only one process at a time replaces a file: what is
+ * added to one of two new files would be in neither. The archive is on disk before the file is replaced, so that a
  * crash leaves dead letters twice rather than nowhere. A run that appends meanwhile looks after each
  * flush whether its file is still the one of that name, and writes again what it had not flushed
  * before (`connectors/jsonl/sink.ts`); what it had is taken over here.
  */
-async function purgeFrom(file: string, request: PurgeRequest, seen: Seen): Promise<number> {
+async function purgeFrom(named: string, request: PurgeRequest, seen: Seen): Promise<number> {
   const isMatch = (line: Line): boolean =>
     line.kind === 'dead_letter' && isWanted(line, request.filter);
+  // The file that a link leads to is the one to which runs add.
+  const file = await realpath(named);
   if (!(await holdsAny(file, request.keys, { isMatch, seen, signal: request.signal }))) return 0;
+  await using lock = await lockFile(file, 'discard');
+  if (lock === undefined) throw replaced(file);
   const fresh = join(dirname(file), `.${basename(file)}.${randomUUID()}.tmp`);
   await using old = await openRegular(file);
   const { mode } = await old.stat();
@@ -72,27 +78,23 @@ async function purgeFrom(file: string, request: PurgeRequest, seen: Seen): Promi
     await using kept = writer(await open(fresh, 'ax', mode));
     await using archive = request.delete
       ? undefined
-      : writer(await appendRegular(archiveOf(file), mode));
+      : writer(await appendRegular(archiveOf(named), mode));
     // A process that was killed may have left half a line.
-    if (archive !== undefined && !(await endsWithLine(archiveOf(file))))
+    if (archive !== undefined && !(await endsWithLine(archiveOf(named))))
       await archive.write(Buffer.of(LINE_FEED));
     let removed = 0;
     let read = 0;
     // A run may append dead letters meanwhile: they are copied before the file is replaced.
-    while (read < (await stat(file)).size) {
+    for (let before = -1; before < read;) {
+      before = read;
       for await (const line of linesOf(file, request.keys, read)) {
         request.signal?.throwIfAborted();
+        // Somebody may be writing the rest of it.
+        if (line.kind !== 'dead_letter' && !isEnded(line.bytes)) break;
+        const isMatching = isMatch(line);
         read += line.bytes.length;
-        if (!isMatch(line)) {
-          await kept.write(line.bytes);
-          continue;
-        }
-        removed += 1;
-        await archive?.write(
-          line.bytes.at(-1) === LINE_FEED
-            ? line.bytes
-            : Buffer.concat([line.bytes, Buffer.of(LINE_FEED)]),
-        );
+        if (isMatching) removed += 1;
+        await (isMatching ? archive : kept)?.write(ended(line.bytes));
       }
     }
     await archive?.sync();
@@ -108,24 +110,37 @@ async function purgeFrom(file: string, request: PurgeRequest, seen: Seen): Promi
   }
 }
 
-/** Another server, or a command, may have replaced it since. */
+/** Another program may have replaced it since. */
 async function assertSame(old: FileHandle, file: string): Promise<void> {
   const [read, now] = [await old.stat(), await stat(file)];
   if (read.ino === now.ino && read.dev === now.dev) return;
-  throw new RefusedError('conflict', `${file} was replaced while its dead letters were discarded`, {
+  throw replaced(file);
+}
+
+function replaced(file: string): RefusedError {
+  return new RefusedError('conflict', `${file} is replaced by another process`, {
     hint: 'another server or command discards dead letters of the same file: try again when it is done',
   });
 }
 
-/** Whole lines that were appended after the file was read; half a line is written again. */
+/** What was appended after the file was read. A line whose writer was killed halfway stays as it is. */
 async function linesBehind(old: FileHandle, from: number): Promise<Buffer> {
   const { size } = await old.stat();
   const { buffer, bytesRead } = await old.read({
     buffer: Buffer.alloc(Math.max(0, size - from)),
     position: from,
   });
-  const behind = buffer.subarray(0, bytesRead);
-  return behind.subarray(0, behind.lastIndexOf(LINE_FEED) + 1);
+  return ended(buffer.subarray(0, bytesRead));
+}
+
+function ended(lines: Buffer): Buffer {
+  return lines.length === 0 || isEnded(lines)
+    ? lines
+    : Buffer.concat([lines, Buffer.of(LINE_FEED)]);
+}
+
+function isEnded(lines: Buffer): boolean {
+  return lines.at(-1) === LINE_FEED;
 }
 
 async function endsWithLine(file: string): Promise<boolean> {

@@ -44,6 +44,41 @@ export async function repairTornEnd(rules: LineRules, context: RepairContext): P
   }
 }
 
+/**
+ * The same of a plain file to which several processes append: nothing is cut off, because a line
+ * that is incomplete now may be one that somebody is writing. What nobody completes becomes a blank
+ * line.
+ */
+export async function blankTornEnd(rules: LineRules, context: RepairContext): Promise<void> {
+  const { path, log } = context;
+  if ((await sizeOf(path)) === 0) return;
+  await onDisk('repair', path, async () => {
+    await using handle = await open(path, 'r+');
+    const { size } = await handle.stat();
+    const { start, bytes } = await lastRecord(handle, size, rules);
+    if (bytes.at(-1) === LINE_FEED) return;
+    await using end = await open(path, 'a');
+    // Who took the place of the file has repaired it, or will.
+    if ((await end.stat()).ino !== (await handle.stat()).ino) return;
+    // The system lets one write at a time end: after this, nobody is within the line.
+    await end.write('\n');
+    const left = await lineAt(handle, start);
+    if (rules.isWhole(left.toString('utf8'))) return;
+    await handle.write(Buffer.alloc(left.length, ' '), 0, left.length, start);
+    log.warn('the last line was cut off in the middle; it is blank now', {
+      path,
+      bytes: left.length,
+    });
+  });
+}
+
+/** The line that starts there, without its end. */
+async function lineAt(handle: FileHandle, start: number): Promise<Buffer> {
+  const bytes = Buffer.alloc((await handle.stat()).size - start);
+  await handle.read(bytes, 0, bytes.length, start);
+  return bytes.subarray(0, bytes.indexOf(LINE_FEED));
+}
+
 /** Size of a file; 0 when it does not exist. */
 export async function sizeOf(path: string): Promise<number> {
   try {
