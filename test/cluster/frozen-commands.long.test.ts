@@ -4,11 +4,12 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { workshop } from '../e2e/serve-program.ts';
 import { headgate, type Finished } from '../e2e/headgate.ts';
 import { launcherPath } from '../servers/bundle.ts';
 import { freshDatabase } from '../servers/postgres.ts';
@@ -23,6 +24,7 @@ const cwd = mkdtempSync(join(tmpdir(), 'headgate-frozen-'));
 const database = await freshDatabase();
 const client = new Client({ connectionString: database.url });
 const begun: ChildProcess[] = [];
+const shop = workshop();
 
 beforeAll(async () => {
   await client.connect();
@@ -33,6 +35,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const child of begun) child.kill('SIGKILL');
+  await shop.dispose();
   await client.end();
   await database.drop();
   rmSync(cwd, { recursive: true });
@@ -136,6 +139,30 @@ test('dead letters', { timeout: 120_000 }, async () => {
   expect(woken.code).toBe(1);
   // The transaction in which it was frozen came to its end.
   expect(await numberIn('SELECT count(*) AS n FROM replayed')).toBe(RECORDS + PAGE);
+});
+
+test('dead letters of a row without a state', { timeout: 120_000 }, async () => {
+  await table('stateless', 'id int');
+  const letters = Array.from({ length: RECORDS }, (_, id) => JSON.stringify({ payload: { id } }));
+  writeFileSync(join(cwd, 'stateless.jsonl'), letters.map((line) => `${line}\n`).join(''));
+  const source = { type: 'csv', config: { path: 'none.csv' } };
+  document('stateless', { pipeline: { source, sink: sink('stateless') } });
+  const replay = ['dlq', 'replay', 'stateless.json', '--from', 'stateless.jsonl'];
+  const first = await frozen(replay, 'stateless');
+  const server = await shop.start({ cwd });
+  const config = readFileSync(join(cwd, 'stateless.json'), 'utf8');
+  const body = { config, config_format: 'json', from: 'stateless.jsonl' };
+  const answer = await server.call('POST', '/v1/dlq/replay', body);
+  expect(answer.status, answer.text).toBe(409);
+  expect(answer.text).toMatch(/being replayed by another process: two at once would write/);
+  expect(await headgate(replay, { cwd })).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('state_held') as string,
+  });
+  expect((await first.wake()).code).toBe(0);
+  expect(await numberIn('SELECT count(*) AS n FROM stateless')).toBe(RECORDS);
+  // Afterwards it may be replayed again, by intention.
+  expect((await server.call('POST', '/v1/dlq/replay', body)).status).toBe(200);
 });
 
 /** Records that change after the frozen command has read them. */

@@ -89,7 +89,7 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
     };
   }
   await using closers = new AsyncDisposableStack();
-  const fence = await leaseForReplay(request, row, closers);
+  const fence = await leaseForReplay({ ...request, files }, row, closers);
   const dlq = freshQueue({ row, parts, failed, sealing });
   const source = {
     ...row.source,
