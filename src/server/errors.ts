@@ -34,7 +34,10 @@ export const ERRORS = {
     when: 'The bearer token is missing or unknown.',
     headers: { 'www-authenticate': 'Bearer' },
   },
-  forbidden: { status: 403, when: 'The role of the caller lacks the permission of the route.' },
+  forbidden: {
+    status: 403,
+    when: 'The role of the caller lacks the permission of the route, or a server without tokens is called for another host or from another site.',
+  },
   not_found: { status: 404, when: 'There is no such path, id or name.' },
   method_not_allowed: {
     status: 405,

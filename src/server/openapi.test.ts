@@ -13,7 +13,15 @@ interface Operation {
     readonly required: boolean;
     readonly schema: { type?: string };
   }[];
-  readonly responses: Readonly<Record<string, { readonly description: string }>>;
+  readonly responses: Readonly<
+    Record<
+      string,
+      {
+        readonly description: string;
+        readonly content?: Readonly<Record<string, { readonly schema?: unknown }>>;
+      }
+    >
+  >;
 }
 interface Description {
   readonly openapi: string;
@@ -105,20 +113,41 @@ test('what is served is what is described: types of logs, clamped limits, the le
 });
 
 test.each([
-  ['POST /v1/runs', '202 400 401 403 404 409 413 415 422 429 500 503'],
-  ['GET /v1/runs', '200 400 401 403 500'],
-  ['GET /v1/runs/{id}', '200 401 403 404 500'],
-  ['DELETE /v1/runs/{id}', '204 401 403 404 409 500'],
-  ['POST /v1/runs/{id}/cancel', '200 202 401 403 404 500'],
-  ['GET /v1/runs/{id}/logs', '200 204 400 401 403 404 500'],
-  ['POST /v1/doctor', '200 400 401 403 413 415 422 500'],
-  ['POST /v1/plan', '200 400 401 403 413 415 422 429 500 503'],
-  ['POST /v1/verify', '200 400 401 403 409 413 415 422 429 500 503'],
-  ['POST /v1/backfill', '202 400 401 403 404 409 413 415 422 500 503'],
-  ['GET /readyz', '200 500 503'],
+  ['POST /v1/runs', '202 400 401 403 404 408 409 413 415 422 429 431 500 503'],
+  ['GET /v1/runs', '200 400 401 403 408 413 431 500 503'],
+  ['GET /v1/runs/{id}', '200 400 401 403 404 408 413 431 500 503'],
+  ['DELETE /v1/runs/{id}', '204 400 401 403 404 408 409 413 415 431 500 503'],
+  ['POST /v1/runs/{id}/cancel', '200 202 400 401 403 404 408 413 415 431 500 503'],
+  ['GET /v1/runs/{id}/logs', '200 204 400 401 403 404 408 413 431 500 503'],
+  ['POST /v1/doctor', '200 400 401 403 408 413 415 422 431 500 503'],
+  ['POST /v1/plan', '200 400 401 403 408 413 415 422 429 431 500 503'],
+  ['POST /v1/verify', '200 400 401 403 408 409 413 415 422 429 431 500 503'],
+  ['POST /v1/backfill', '202 400 401 403 404 408 409 413 415 422 431 500 503'],
+  ['GET /readyz', '200 400 403 408 413 431 500 503'],
 ])('%s answers with %s', (name, statuses) => {
   const found = operations.find((one) => one.name === name);
   expect(Object.keys(found?.operation.responses ?? {}).join(' ')).toBe(statuses);
+});
+
+test('a readiness that says no is described beside the refusal of the same status', () => {
+  const { content } = description.paths['/readyz']?.['get']?.responses['503'] ?? {};
+  const schema = content?.['application/json']?.schema;
+  expect(schema).toMatchObject({
+    anyOf: [{ required: ['status', 'history_ok', 'queue_ok', 'cluster'] }, { required: ['error'] }],
+  });
+});
+
+test.each([
+  ['a path that cannot be read', 'GET', '/v1/runs/%ff', '/v1/runs/{id}', {}],
+  ['a type that cannot be read', 'POST', '/mcp', '/mcp', { 'content-type': 'nothing' }],
+  ['a length beyond the limit', 'GET', '/v1/whoami', '/v1/whoami', { 'content-length': '2000000' }],
+  ['another host', 'GET', '/healthz', '/healthz', { host: 'elsewhere.example' }],
+])('the answer to %s is described', async (_, method, url, path, headers) => {
+  const { ask } = await startFixture({ localOnly: { listenHost: '127.0.0.1' } });
+  const { status } = await ask(method, url, { headers: { host: 'localhost', ...headers } });
+  expect(status).toBeGreaterThanOrEqual(400);
+  const operation = description.paths[path]?.[method.toLowerCase()];
+  expect(Object.keys(operation?.responses ?? {})).toContain(String(status));
 });
 
 test('the error catalogue and the described codes are the same', () => {

@@ -76,7 +76,7 @@ function operation(route: Route): object {
         }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestOf(route),
-    responses: { ...successes(route), ...failures(route) },
+    responses: responsesOf(route),
   };
 }
 
@@ -130,10 +130,39 @@ function requestBody(schema: ZodType, required: boolean): object {
   return { required, content: { 'application/json': { schema: plainSchema(schema) } } };
 }
 
-function successes(route: Route): Record<string, object> {
-  return Object.fromEntries(
-    Object.entries(route.responses).map(([status, spec]) => [status, success(spec)]),
+interface Response {
+  readonly description: string;
+  readonly headers?: object;
+  readonly content?: Readonly<Record<string, { readonly schema: object }>>;
+}
+
+function responsesOf(route: Route): Record<string, Response> {
+  const failed = Object.fromEntries(
+    refusalsOf(route).map((code) => [String(statusOf(code)), failure(code)]),
   );
+  // Numbers are listed in ascending order.
+  return { ...failed, ...successes(route, failed) };
+}
+
+function successes(
+  route: Route,
+  failed: Readonly<Record<string, Response>>,
+): Record<string, Response> {
+  return Object.fromEntries(
+    Object.entries(route.responses).map(([status, spec]) => [
+      status,
+      failed[status] === undefined ? success(spec) : orRefusal(success(spec)),
+    ]),
+  );
+}
+
+/** A status that a route uses for an answer of its own, and that a refusal has as well. */
+function orRefusal({ description, content }: Response): Response {
+  const own = content?.['application/json']?.schema;
+  return {
+    description,
+    content: { 'application/json': { schema: { anyOf: [own, ERROR_SCHEMA] } } },
+  };
 }
 
 /** No type: some readers take it for the schema of one event, others for that of the whole text. */
@@ -144,7 +173,7 @@ function success({
   schema,
   contentType,
   otherContentTypes = [],
-}: ResponseSpec): object {
+}: ResponseSpec): Response {
   if (schema === undefined && contentType === undefined) return { description };
   const body = schema === undefined ? { type: 'string' } : plainSchema(schema);
   const types = [contentType ?? 'application/json', ...otherContentTypes];
@@ -156,12 +185,7 @@ function success({
   };
 }
 
-function failures(route: Route): Record<string, object> {
-  const entries = refusalsOf(route).map((code) => [String(statusOf(code)), failure(code)] as const);
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-function failure(code: ErrorCode): object {
+function failure(code: ErrorCode): Response {
   const headers =
     code === 'queue_full'
       ? {

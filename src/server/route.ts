@@ -147,14 +147,27 @@ export function defineRoute<
   return Object.freeze(route) as Route;
 }
 
-/** Every error a route can answer with, in the order of the statuses. */
+/**
+ * What every request may be answered, whatever it asks for: it is no HTTP, is for another host, never
+ * ends, is too large, or comes while the server shuts down.
+ */
+const OF_ANY_REQUEST: readonly ErrorCode[] = [
+  'bad_config',
+  'forbidden',
+  'request_timeout',
+  'payload_too_large',
+  'headers_too_large',
+  'internal',
+  'unavailable',
+];
+
+/** Every error a route can answer with. */
 export function refusalsOf(route: Route): ErrorCode[] {
-  const codes = new Set<ErrorCode>(route.refusals);
-  if (route.permission !== 'public') codes.add('unauthorized').add('forbidden');
-  if (route.query !== undefined || route.body !== undefined) codes.add('bad_config');
+  const codes = new Set<ErrorCode>([...OF_ANY_REQUEST, ...(route.refusals ?? [])]);
+  if (route.permission !== 'public') codes.add('unauthorized');
   if (route.params !== undefined) codes.add('not_found');
-  if (route.body !== undefined) codes.add('payload_too_large').add('unsupported_media_type');
-  codes.add('internal');
+  // A type that cannot be read is refused before anybody knows whether the body is of use.
+  if (route.method !== 'GET') codes.add('unsupported_media_type');
   return [...codes];
 }
 

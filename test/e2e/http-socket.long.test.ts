@@ -62,6 +62,7 @@ test.each([
     404,
     'not_found',
   ],
+  ['a tunnel', 'CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n', 405, 'method_not_allowed'],
   ['no host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'bad_config'],
   [
     'a path of raw bytes',
@@ -94,6 +95,27 @@ test('a body that outgrows the limit while it streams is a 413 the client can re
   expect(response.statusCode).toBe(413);
   expect(JSON.parse(await text(response))).toMatchObject({ error: { code: 'payload_too_large' } });
 });
+
+test.each([
+  ['too large', TOKENS.admin, 3_000_000, 413],
+  ['of nobody', 'unknown', 900_000, 401],
+])(
+  'a request that is %s and ends its connection is answered when it has been sent',
+  async (_, token, size, status) => {
+    const { port, address } = await start();
+    const socket = connect(port, '127.0.0.1');
+    const answer = text(socket);
+    const head =
+      `POST /v1/runs HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${size}\r\n\r\n`;
+    await new Promise((sent) => void socket.write(`${head}{`, sent));
+    // What was sent before is read before.
+    await fetch(`${address}/healthz`);
+    expect(socket.bytesRead).toBe(0);
+    socket.write('x'.repeat(size - 1));
+    expect(await answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  },
+);
 
 test('a raised body limit is honoured', async () => {
   const { address } = await start({ bodyLimitBytes: 8 * 1024 * 1024 });

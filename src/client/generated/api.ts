@@ -3931,41 +3931,76 @@ export interface ReadyzAnswer {
   [k: string]: unknown;
 }
 
-export interface Readyz503 {
-  status: 'ready' | 'not_ready';
-  /**
-   * False while the history backend is degraded.
-   */
-  history_ok: boolean;
-  /**
-   * False while the run queue is full.
-   */
-  queue_ok: boolean;
-  cluster: {
-    enabled: boolean;
-    instances: number;
-    [k: string]: unknown;
-  };
-  /**
-   * Those that are switched on, where the server has a file of triggers.
-   */
-  triggers?: {
-    name: string;
-    type: string;
-    /**
-     * False after three failures in a row.
-     */
-    healthy: boolean;
-    consecutive_failures: number;
-    /**
-     * RFC 3339, UTC; null while there was none since the start of the server.
-     */
-    last_fire: string | null;
-    last_error: string | null;
-    [k: string]: unknown;
-  }[];
-  [k: string]: unknown;
-}
+export type Readyz503 =
+  | {
+      status: 'ready' | 'not_ready';
+      /**
+       * False while the history backend is degraded.
+       */
+      history_ok: boolean;
+      /**
+       * False while the run queue is full.
+       */
+      queue_ok: boolean;
+      cluster: {
+        enabled: boolean;
+        instances: number;
+        [k: string]: unknown;
+      };
+      /**
+       * Those that are switched on, where the server has a file of triggers.
+       */
+      triggers?: {
+        name: string;
+        type: string;
+        /**
+         * False after three failures in a row.
+         */
+        healthy: boolean;
+        consecutive_failures: number;
+        /**
+         * RFC 3339, UTC; null while there was none since the start of the server.
+         */
+        last_fire: string | null;
+        last_error: string | null;
+        [k: string]: unknown;
+      }[];
+      [k: string]: unknown;
+    }
+  | {
+      error: {
+        /**
+         * Stable; decide by this.
+         */
+        code:
+          | 'bad_config'
+          | 'unauthorized'
+          | 'forbidden'
+          | 'not_found'
+          | 'method_not_allowed'
+          | 'request_timeout'
+          | 'conflict'
+          | 'payload_too_large'
+          | 'unsupported_media_type'
+          | 'unprocessable'
+          | 'queue_full'
+          | 'headers_too_large'
+          | 'internal'
+          | 'unavailable';
+        /**
+         * For people; secrets are masked.
+         */
+        message: string;
+        /**
+         * Issues of a refused document as `{issues: [{code, path, message, hint, line, column}]}`, or the doctor report.
+         */
+        details?: {
+          [k: string]: unknown;
+        };
+        [k: string]: unknown;
+      };
+      [k: string]: unknown;
+    };
 
 export interface ClusterStatusAnswer {
   enabled: boolean;
@@ -4037,11 +4072,13 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4055,7 +4092,11 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4066,10 +4107,15 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": RunGetAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
     /** Delete a finished run from the history. */
@@ -4078,11 +4124,17 @@ export interface paths {
       requestBody?: never;
       responses: {
         204: { content?: never };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4094,10 +4146,16 @@ export interface paths {
       responses: {
         200: { content?: never };
         202: { content?: never };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4112,11 +4170,13 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4133,8 +4193,11 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4150,10 +4213,12 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4166,11 +4231,16 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "text/html; charset=utf-8": string } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4181,11 +4251,16 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "text/html; charset=utf-8": string } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4200,10 +4275,12 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4221,7 +4298,11 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4236,10 +4317,12 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4252,9 +4335,14 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": ScheduleListAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4265,10 +4353,15 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": ScheduleGetAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4279,10 +4372,15 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": SchedulePauseAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4295,10 +4393,15 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": ScheduleResumeAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4315,9 +4418,13 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4330,9 +4437,14 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": SchemaListAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4343,10 +4455,15 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": SchemaGetAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4360,10 +4477,13 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4377,10 +4497,12 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4396,10 +4518,12 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4415,11 +4539,13 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4435,9 +4561,11 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4453,11 +4581,13 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4473,9 +4603,11 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4491,6 +4623,9 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4503,9 +4638,13 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": CatalogGetAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4521,6 +4660,9 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4536,7 +4678,11 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4551,8 +4697,11 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4565,10 +4714,16 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": LocalOutputDeleteAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4582,9 +4737,12 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4598,10 +4756,12 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4615,6 +4775,9 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4627,10 +4790,14 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": TemplateMatrixAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4646,9 +4813,11 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4665,9 +4834,11 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4684,7 +4855,10 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4699,7 +4873,11 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4716,11 +4894,13 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         409: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4737,9 +4917,11 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4756,9 +4938,11 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4771,10 +4955,15 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": TemplateRollbackAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4791,9 +4980,11 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4810,9 +5001,11 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4825,9 +5018,14 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": TriggerListAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4843,10 +5041,12 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4862,10 +5062,12 @@ export interface paths {
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
         413: { content: { "application/json": ErrorAnswer } };
         415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
         429: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": ErrorAnswer } };
       };
@@ -4878,9 +5080,14 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": WhoamiAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4894,7 +5101,11 @@ export interface paths {
         400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4906,10 +5117,16 @@ export interface paths {
       responses: {
         200: { content: { "application/json": McpAnswer } };
         202: { content?: never };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4920,10 +5137,16 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": ConfigReloadAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        415: { content: { "application/json": ErrorAnswer } };
         422: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4934,7 +5157,13 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": IndexAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4946,8 +5175,14 @@ export interface paths {
       responses: {
         200: { content: { "*/*": string } };
         304: { content?: never };
+        400: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
         404: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4958,7 +5193,13 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content?: never };
+        400: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4969,6 +5210,11 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": ReadyzAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
         503: { content: { "application/json": Readyz503 } };
       };
@@ -4981,7 +5227,13 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "text/plain; version=0.0.4; charset=utf-8": string } };
+        400: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -4992,9 +5244,14 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": ClusterStatusAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -5005,7 +5262,13 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": OpenapiAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
+        403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };
@@ -5016,9 +5279,14 @@ export interface paths {
       requestBody?: never;
       responses: {
         200: { content: { "application/json": OpenapiGetAnswer } };
+        400: { content: { "application/json": ErrorAnswer } };
         401: { content: { "application/json": ErrorAnswer } };
         403: { content: { "application/json": ErrorAnswer } };
+        408: { content: { "application/json": ErrorAnswer } };
+        413: { content: { "application/json": ErrorAnswer } };
+        431: { content: { "application/json": ErrorAnswer } };
         500: { content: { "application/json": ErrorAnswer } };
+        503: { content: { "application/json": ErrorAnswer } };
       };
     };
   };

@@ -1,6 +1,6 @@
 /**
- * Requests so broken that no HTTP framework ever sees them: an unreadable head, too many headers,
- * one that never ends.
+ * Requests that no HTTP framework ever sees: an unreadable head, too many headers, one that never
+ * ends, one for a proxy.
  */
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -25,7 +25,17 @@ export function answerBrokenRequest(
     'bad_config',
     'the request is not valid HTTP',
   ];
-  const failure: Failure = { code, message, hidden: false };
+  answerOnSocket({ code, message, hidden: false }, socket, redactor);
+}
+
+/** `CONNECT` wants a tunnel through a proxy. */
+export function answerTunnel(socket: Duplex, redactor: Redactor): void {
+  socket.on('error', () => socket.destroy());
+  const message = 'CONNECT is not possible here: this server is no proxy';
+  answerOnSocket({ code: 'method_not_allowed', message, hidden: false }, socket, redactor);
+}
+
+function answerOnSocket(failure: Failure, socket: Duplex, redactor: Redactor): void {
   const status = statusOf(failure.code);
   const body = errorBody(failure, redactor);
   socket.end(

@@ -15,7 +15,7 @@ import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { admit, NOBODY } from '../auth/admit.ts';
 import type { Principal } from '../auth/auth.ts';
-import { answerBrokenRequest } from './broken-request.ts';
+import { answerBrokenRequest, answerTunnel } from './broken-request.ts';
 import { hostRefusal, originRefusal } from './host-rules.ts';
 import { jsonPieces } from './json-pieces.ts';
 import { cannotListen } from './listen.ts';
@@ -116,6 +116,8 @@ export async function createServer(
   app.server.on('checkExpectation', (request, response) =>
     app.server.emit('request', request, response),
   );
+  // Without a listener Node ends the connection and says nothing.
+  app.server.on('connect', (_request, socket) => answerTunnel(socket, options.env.redactor));
 
   return {
     registered,
@@ -178,10 +180,29 @@ function addPrelude(
     request.template = (request.routeOptions.config as RouteLabel).template ?? UNMATCHED;
     done(refusal);
   });
+  app.addHook('onSend', (request, _reply, _payload, done) => {
+    if (request.raw.complete || !asksToClose(request)) done();
+    else afterBody(request, done);
+  });
   app.addHook('onResponse', (request, reply, done) => {
     count(request, reply, options);
     done();
   });
+}
+
+/** Its connection ends with the answer. */
+function asksToClose({ headers, raw }: FastifyRequest): boolean {
+  const wish = headers.connection?.toLowerCase();
+  return raw.httpVersion === '1.0' ? wish !== 'keep-alive' : wish === 'close';
+}
+
+/** Where a connection ends while its client still sends, the client loses the answer. */
+function afterBody({ raw }: FastifyRequest, goOn: () => void): void {
+  const ended = (): void => {
+    raw.off('end', ended).off('close', ended);
+    goOn();
+  };
+  raw.on('end', ended).on('close', ended).resume();
 }
 
 /** What a route has to say about itself to hooks that come before it. */

@@ -17,7 +17,7 @@ const submitBackfill = defineRoute({
   responses: {
     202: { description: 'What was submitted, window by window.', schema: backfillReceiptSchema },
   },
-  refusals: ['not_found', 'conflict', 'unprocessable', 'unavailable'],
+  refusals: ['not_found', 'conflict', 'unprocessable'],
   async handle({ body, caller }, { backfill }) {
     return json(202, await backfill(body, caller));
   },

@@ -29,7 +29,6 @@ const listDatasets = defineRoute({
   query: listQuery,
   uses: ['catalog'],
   responses: { 200: { description: 'One page of data sets.', schema: datasetPageSchema } },
-  refusals: ['unavailable'],
   async handle({ query }, { catalog }) {
     const { datasets, more } = await catalog.list(query);
     return json(200, { datasets, next_cursor: more ? (datasets.at(-1)?.id ?? null) : null });
@@ -46,7 +45,6 @@ const getDataset = defineRoute({
   params: z.strictObject({ id: z.string().max(64).meta({ description: 'Id of the data set.' }) }),
   uses: ['catalog'],
   responses: { 200: { description: 'The data set.', schema: datasetDetailSchema } },
-  refusals: ['unavailable'],
   async handle({ params }, { catalog }) {
     const dataset = await catalog.get(params.id);
     if (dataset === undefined) throw new RefusedError('not_found', 'there is no such data set');
@@ -79,7 +77,6 @@ const readLineage = defineRoute({
       schema: lineageSchema,
     },
   },
-  refusals: ['unavailable'],
   async handle({ query: { root, depth = DEFAULT_DEPTH } }, { catalog }) {
     const edges = await catalog.lineage({ depth, ...(root === undefined ? {} : { root }) });
     const items = itemPieces(edges);

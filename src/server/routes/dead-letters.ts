@@ -23,7 +23,7 @@ const inspectDeadLetters = defineRoute({
   body: inspectRequestSchema,
   uses: ['deadLetters'],
   responses: { 200: { description: 'What the queue holds.', schema: inspectionSchema } },
-  refusals: ['queue_full', 'unavailable'],
+  refusals: ['queue_full'],
   async handle({ body, signal }, { deadLetters }) {
     return json(200, await deadLetters.inspect(body, signal));
   },
@@ -41,7 +41,7 @@ const replayDeadLetters = defineRoute({
   body: replayRequestSchema,
   uses: ['replay'],
   responses: { 200: { description: 'What became of them.', schema: replayReportSchema } },
-  refusals: ['conflict', 'unprocessable', 'queue_full', 'unavailable'],
+  refusals: ['conflict', 'unprocessable', 'queue_full'],
   async handle({ body, caller, signal }, { replay }) {
     return json(200, await replay({ request: body, caller, signal }));
   },
@@ -59,7 +59,7 @@ const discardDeadLetters = defineRoute({
   body: discardRequestSchema,
   uses: ['audit', 'deadLetters'],
   responses: { 200: { description: 'What was taken out.', schema: discardReportSchema } },
-  refusals: ['queue_full', 'unavailable'],
+  refusals: ['queue_full'],
   async handle({ body, caller, signal }, { audit, deadLetters }) {
     const purge = (): Promise<DiscardReport> => deadLetters.purge(body, signal);
     return json(200, await audited('dlq.discard', caller, audit, purge));

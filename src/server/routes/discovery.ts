@@ -13,7 +13,7 @@ const discoverDataSets = defineRoute({
   body: discoverRequestSchema,
   uses: ['discovery', 'redactor'],
   responses: { 200: { description: 'The data sets.', schema: discoveryReportSchema } },
-  refusals: ['unprocessable', 'queue_full', 'unavailable'],
+  refusals: ['unprocessable', 'queue_full'],
   async handle({ body, signal }, { discovery, redactor }) {
     return json(200, redactor.json(await discovery(body, signal)));
   },

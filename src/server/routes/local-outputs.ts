@@ -96,7 +96,7 @@ const previewOutput = defineRoute({
   }),
   uses: ['localOutputs', 'audit'],
   responses: { 200: { description: 'Records of the file.', schema: previewSchema } },
-  refusals: ['conflict', 'unprocessable', 'unavailable'],
+  refusals: ['conflict', 'unprocessable'],
   async handle({ params: { id }, query, caller, signal }, { localOutputs, audit }) {
     const preview = await localOutputs.show(id, query.row_count_to_load, signal);
     const { output_id, path, kind, dataset_id, pipeline, run_id, rows, ...rest } = preview;

@@ -24,7 +24,7 @@ const rerunRun = defineRoute({
   bodyOptional: true,
   uses: ['rerun'],
   responses: { 202: { description: 'The new run is queued.', schema: rerunReceiptSchema } },
-  refusals: ['conflict', 'unprocessable', 'queue_full', 'unavailable'],
+  refusals: ['conflict', 'unprocessable', 'queue_full'],
   async handle({ params, body, caller }, { rerun }) {
     return json(202, await rerun(params.id, body, caller));
   },
@@ -42,7 +42,7 @@ const getPlan = defineRoute({
   params: runParams,
   uses: ['runPlan', 'redactor'],
   responses: { 200: { description: 'How each row runs, and why.', schema: runPlanSchema } },
-  refusals: ['bad_config', 'unprocessable', 'queue_full', 'unavailable'],
+  refusals: ['unprocessable', 'queue_full'],
   async handle({ params, signal }, { runPlan, redactor }) {
     return json(200, redactor.json(await runPlan(params.id, signal)));
   },
@@ -62,7 +62,7 @@ const planDocument = defineRoute({
   responses: {
     200: { description: 'How each row would run, and why.', schema: documentPlanSchema },
   },
-  refusals: ['unprocessable', 'queue_full', 'unavailable'],
+  refusals: ['unprocessable', 'queue_full'],
   async handle({ body, signal }, { documentPlan, redactor }) {
     return json(200, redactor.json(await documentPlan(body, signal)));
   },

@@ -22,7 +22,7 @@ const rollbackRun = defineRoute({
       schema: rollbackReportSchema,
     },
   },
-  refusals: ['conflict', 'unprocessable', 'unavailable'],
+  refusals: ['conflict', 'unprocessable'],
   async handle({ params, body, caller, signal }, { rollback, redactor }) {
     return json(
       200,

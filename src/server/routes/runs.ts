@@ -34,7 +34,7 @@ const submitRun = defineRoute({
       schema: submissionReceiptSchema,
     },
   },
-  refusals: ['not_found', 'conflict', 'unprocessable', 'queue_full', 'unavailable'],
+  refusals: ['not_found', 'conflict', 'unprocessable', 'queue_full'],
   async handle({ body, caller }, { runs }) {
     return json(202, await runs.submit(body, caller));
   },

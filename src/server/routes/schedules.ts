@@ -51,7 +51,7 @@ const pauseSchedule = defineRoute({
   params: scheduleParams,
   uses: ['schedules'],
   responses: { 200: { description: 'The schedule, paused.', schema: scheduleSchema } },
-  refusals: ['conflict', 'unavailable'],
+  refusals: ['conflict'],
   async handle({ params, caller }, { schedules }) {
     return json(200, await schedules.pause(params.name, caller));
   },
@@ -69,7 +69,7 @@ const resumeSchedule = defineRoute({
   params: scheduleParams,
   uses: ['schedules'],
   responses: { 200: { description: 'The schedule.', schema: scheduleSchema } },
-  refusals: ['conflict', 'unavailable'],
+  refusals: ['conflict'],
   async handle({ params, caller }, { schedules }) {
     return json(200, await schedules.resume(params.name, caller));
   },
@@ -87,7 +87,7 @@ const runSchedule = defineRoute({
   params: scheduleParams,
   uses: ['schedules'],
   responses: { 202: { description: 'The run is queued.', schema: submissionReceiptSchema } },
-  refusals: ['bad_config', 'conflict', 'unprocessable', 'queue_full', 'unavailable'],
+  refusals: ['conflict', 'unprocessable', 'queue_full'],
   async handle({ params, caller }, { schedules }) {
     return json(202, await schedules.runNow(params.name, caller));
   },

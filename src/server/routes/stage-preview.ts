@@ -13,7 +13,7 @@ const previewStages = defineRoute({
   body: stagePreviewRequestSchema,
   uses: ['stagePreview', 'redactor'],
   responses: { 200: { description: 'The records, stage by stage.', schema: stagePreviewSchema } },
-  refusals: ['unprocessable', 'queue_full', 'unavailable'],
+  refusals: ['unprocessable', 'queue_full'],
   async handle({ body, signal }, { stagePreview, redactor }) {
     return json(200, redactor.json(await stagePreview(body, signal)));
   },

@@ -49,7 +49,7 @@ const registerTemplate = defineRoute({
   body: registerTemplateSchema,
   uses: ['templates'],
   responses: { 201: { description: 'The new version.', schema: templateSummarySchema } },
-  refusals: ['unprocessable', 'queue_full', 'unavailable'],
+  refusals: ['unprocessable', 'queue_full'],
   async handle({ body, caller, signal }, { templates }) {
     return json(201, await templates.register(body, caller, signal));
   },
@@ -71,7 +71,6 @@ const listTemplates = defineRoute({
   }),
   uses: ['templates', 'templateSync'],
   responses: { 200: { description: 'The templates.', schema: templateListSchema } },
-  refusals: ['unavailable'],
   async handle({ query: { kind, limit, cursor } }, { templates, templateSync: { origins } }) {
     const sync = origins.length === 0 ? {} : { sync: { origins } };
     if (limit === undefined) {
@@ -101,7 +100,7 @@ const syncTemplates = defineRoute({
   bodyOptional: true,
   uses: ['templateSync'],
   responses: { 200: { description: 'A report for each origin.', schema: syncResultSchema } },
-  refusals: ['unprocessable', 'unavailable'],
+  refusals: ['unprocessable'],
   async handle({ body, caller, signal }, { templateSync }) {
     return json(200, await templateSync.sync(body, caller, signal));
   },
@@ -118,7 +117,7 @@ const publishTemplate = defineRoute({
   body: publishRequestSchema,
   uses: ['templateSync'],
   responses: { 200: { description: 'Where it is now.', schema: publishReceiptSchema } },
-  refusals: ['unprocessable', 'unavailable'],
+  refusals: ['unprocessable'],
   async handle({ params, body, caller, signal }, { templateSync }) {
     return json(200, await templateSync.publish(params.id, body, caller, signal));
   },
@@ -138,7 +137,7 @@ const templateMatrix = defineRoute({
       schema: templateMatrixSchema,
     },
   },
-  refusals: ['unprocessable', 'queue_full', 'unavailable'],
+  refusals: ['unprocessable', 'queue_full'],
   async handle({ signal }, { templates }) {
     return json(200, await templates.matrix(signal));
   },
@@ -155,7 +154,7 @@ const getTemplate = defineRoute({
   query: versionQuery('Number or channel; `stable` when absent, `newest` reads a draft.'),
   uses: ['templates'],
   responses: { 200: { description: 'The version.', schema: templateDetailSchema } },
-  refusals: ['unprocessable', 'unavailable'],
+  refusals: ['unprocessable'],
   async handle({ params, query }, { templates }) {
     return json(200, await templates.get(params.id, query.version));
   },
@@ -172,7 +171,7 @@ const deleteTemplate = defineRoute({
   query: versionQuery('Number or channel; all versions when absent.'),
   uses: ['templates'],
   responses: { 204: { description: 'It is gone.' } },
-  refusals: ['unprocessable', 'unavailable'],
+  refusals: ['unprocessable'],
   async handle({ params, query, caller }, { templates }) {
     await templates.delete(params.id, query.version, caller);
     return empty(204);
@@ -193,7 +192,7 @@ const runTemplate = defineRoute({
   bodyOptional: true,
   uses: ['templates', 'redactor'],
   responses: { 202: { description: 'The run is queued.', schema: templateRunSchema } },
-  refusals: ['conflict', 'unprocessable', 'queue_full', 'unavailable'],
+  refusals: ['conflict', 'unprocessable', 'queue_full'],
   async handle({ params, body, caller, signal }, { templates, redactor }) {
     return json(202, redactor.json(await templates.run(params.id, body, caller, signal)));
   },
@@ -210,7 +209,7 @@ const tagTemplate = defineRoute({
   body: tagTemplateSchema,
   uses: ['templates'],
   responses: { 200: { description: 'Where it points now.', schema: tagResultSchema } },
-  refusals: ['unprocessable', 'unavailable'],
+  refusals: ['unprocessable'],
   async handle({ params, body, caller }, { templates }) {
     const { tag, version } = body;
     return json(200, await templates.tag(params.id, { tag, version }, caller));
@@ -229,7 +228,7 @@ const launchTemplate = defineRoute({
   bodyOptional: true,
   uses: ['templates'],
   responses: { 200: { description: 'What is launched now.', schema: launchResultSchema } },
-  refusals: ['unprocessable', 'unavailable'],
+  refusals: ['unprocessable'],
   async handle({ params, body, caller }, { templates }) {
     return json(200, await templates.launch(params.id, body.version, caller));
   },
@@ -245,7 +244,7 @@ const rollBackTemplate = defineRoute({
   params: templateParams,
   uses: ['templates'],
   responses: { 200: { description: 'What is launched now.', schema: launchResultSchema } },
-  refusals: ['unprocessable', 'unavailable'],
+  refusals: ['unprocessable'],
   async handle({ params, caller }, { templates }) {
     return json(200, await templates.rollBack(params.id, caller));
   },
@@ -264,7 +263,7 @@ const deprecateTemplate = defineRoute({
   bodyOptional: true,
   uses: ['templates'],
   responses: { 200: { description: 'Its status now.', schema: deprecateResultSchema } },
-  refusals: ['unprocessable', 'unavailable'],
+  refusals: ['unprocessable'],
   async handle({ params, body, caller }, { templates }) {
     const request = { reason: body.reason ?? undefined, undo: body.undo ?? false };
     return json(200, await templates.deprecate(params.id, request, caller));
@@ -289,7 +288,7 @@ const deprecateVersion = defineRoute({
   responses: {
     200: { description: 'Whether it is deprecated now.', schema: versionDeprecateResultSchema },
   },
-  refusals: ['unprocessable', 'unavailable'],
+  refusals: ['unprocessable'],
   async handle({ params, body, caller }, { templates }) {
     const request = { reason: body.reason ?? undefined, undo: body.undo ?? false };
     return json(200, await templates.deprecateVersion(params, request, caller));

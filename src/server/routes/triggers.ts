@@ -40,14 +40,7 @@ const fireTrigger = (method: HttpMethod & ('POST' | 'PUT')): Route =>
       202: { description: 'The run is queued, or was before.', schema: submissionReceiptSchema },
       200: { description: 'The request has no run of its own.', schema: coalescedSchema },
     },
-    refusals: [
-      'bad_config',
-      'payload_too_large',
-      'unsupported_media_type',
-      'unprocessable',
-      'queue_full',
-      'unavailable',
-    ],
+    refusals: ['unprocessable', 'queue_full'],
     async handle({ params, caller, raw, isNobody, signal }, { triggers }) {
       const receipt = await triggers.fire(params.name, {
         request: raw,

@@ -15,7 +15,7 @@ const verifyRow = defineRoute({
   responses: {
     200: { description: 'What was compared, and what differs.', schema: verifyReportSchema },
   },
-  refusals: ['conflict', 'unprocessable', 'queue_full', 'unavailable'],
+  refusals: ['conflict', 'unprocessable', 'queue_full'],
   async handle({ body, caller, signal }, { verify, redactor }) {
     return json(200, redactor.json(await verify({ request: body, caller, signal })));
   },
