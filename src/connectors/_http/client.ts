@@ -9,7 +9,7 @@ import type { Redactor } from '../../lib/redact.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { readStart } from '../../lib/http/response-text.ts';
 import { readBody } from './body.ts';
-import { rebased } from './credential-parts.ts';
+import { isRefused, rebased } from './credential-parts.ts';
 import { Deadline } from './deadline.ts';
 import { statusError, timeoutError, transportError, type AnswerTime } from './errors.ts';
 import { followRedirects, type Hop } from './redirects.ts';
@@ -282,10 +282,6 @@ export class HttpClient {
     if (call.deadline.expired) return timeoutError(call.method, call.shownUrl, this.#options);
     return transportError(error, call.method, call.shownUrl);
   }
-}
-
-function isRefused({ refusedBy = [401] }: Credential, { status }: ConnectorError): boolean {
-  return refusedBy.some((one) => one === status);
 }
 
 /** An address may contain a password. */

@@ -20,6 +20,11 @@ export function partsOf(credential: Credential, call: CalledRequest): Required<R
   };
 }
 
+/** Whether the server says that the credential is no longer good. */
+export function isRefused({ refusedBy = [401] }: Credential, { status }: ConnectorError): boolean {
+  return refusedBy.some((one) => one === status);
+}
+
 /** The body with the fields of the credential. */
 export function withParts(
   { method, body }: { readonly method: string; readonly body: string | undefined },

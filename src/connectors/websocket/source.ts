@@ -1,11 +1,11 @@
-import type { CredentialProvider, SourceContext } from '../../kit/context.ts';
+import type { Credential, CredentialProvider, SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { ReadRequest, Source } from '../../kit/source.ts';
 import { ConnectorError, isTransient, messageOf } from '../../lib/errors.ts';
 import { parseData, type JsonValue } from '../../lib/text/json.ts';
 import { utf8Text } from '../_brokers/payload.ts';
 import { Arrivals, pagesOf } from '../_http/arrivals.ts';
-import { partsOf } from '../_http/credential-parts.ts';
+import { isRefused, partsOf } from '../_http/credential-parts.ts';
 import { fillPath, valuesOf } from '../_http/placeholders.ts';
 import { bareUrl, safeUrl, withQuery } from '../_http/url.ts';
 import type { WebsocketConfig } from './config.ts';
@@ -83,9 +83,18 @@ export class WebsocketSource implements Source {
 
   /** Undefined when the server has closed the connection because it has nothing more to send. */
   async #useConnection(): Promise<unknown> {
+    const login = await this.#provider.get(this.#context.signal);
+    const failure = await this.#useLogin(login);
+    if (!(failure instanceof ConnectorError && isRefused(login, failure))) return failure;
+    // It was good when it was given, and may have expired since.
+    this.#provider.invalidate(login);
+    const renewed = await this.#provider.get(this.#context.signal);
+    return renewed === login ? failure : this.#useLogin(renewed);
+  }
+
+  async #useLogin(credential: Credential): Promise<unknown> {
     const { subscribe_messages: greetings, max_message_bytes: maxMessageBytes } = this.#config;
     const { ping_interval: ping } = this.#config;
-    const credential = await this.#provider.get(this.#context.signal);
     const { headers, query } = partsOf(credential, { method: 'GET', url: this.#url });
     const connection = await connect({
       url: withQuery(this.#url, Object.entries(query)),

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import type { WebSocket } from 'ws';
+import { WebSocketServer, type WebSocket } from 'ws';
 import { sourceContext, testEnv } from '../../../test/fakes/env.ts';
 import { readAll } from '../../../test/fakes/read-all.ts';
 import {
@@ -158,6 +158,49 @@ test('the login is sent with the handshake, and a refused one is told', async ()
   const config = { url: `ws://127.0.0.1:${port}`, reconnect: true };
   await expect(read(config)).rejects.toMatchObject({ kind: 'auth', status: 401 });
   closed.close();
+});
+
+test('a login that has expired meanwhile is renewed, and refused again it is told', async () => {
+  let [good, isClosed] = [1, false];
+  const seen: unknown[] = [];
+  const server = new WebSocketServer({
+    host: '127.0.0.1',
+    port: 0,
+    verifyClient: ({ req }: { req: IncomingMessage }) => {
+      seen.push(req.headers.authorization);
+      return !isClosed && req.headers.authorization === `Bearer ${good}`;
+    },
+  });
+  server.on('connection', (socket) => {
+    socket.send(`${good}`);
+    // Its end comes with a new token: the old one is not taken any more.
+    good += 1;
+    socket.close(good < 4 ? 1012 : 1000);
+  });
+  await once(server, 'listening');
+  let [asked, token] = [0, 1];
+  let held: { readonly headers: { readonly authorization: string } } | undefined;
+  const credentials = {
+    resolve: () => ({
+      get: () => {
+        asked += 1;
+        held ??= { headers: { authorization: `Bearer ${token}` } };
+        return Promise.resolve({ ...held, query: {} });
+      },
+      invalidate: () => {
+        held = undefined;
+        token = good;
+      },
+    }),
+  };
+  const { port } = server.address() as AddressInfo;
+  const config = { url: `ws://127.0.0.1:${port}`, reconnect: true, reconnect_backoff: 0 };
+  expect(await read({ ...config, max_reconnect_attempts: 1 }, { credentials })).toEqual([1, 2, 3]);
+  expect(seen).toEqual(['1', '1', '2', '2', '3'].map((one) => `Bearer ${one}`));
+  expect(asked).toBe(5);
+  isClosed = true;
+  await expect(read(config, { credentials })).rejects.toMatchObject({ kind: 'auth', status: 401 });
+  server.close();
 });
 
 test('a message beyond the bound ends the run', async () => {
