@@ -1,5 +1,5 @@
 import { ConnectorError } from '../../lib/errors.ts';
-import { jsonFault, parseData, type JsonValue } from '../../lib/text/json.ts';
+import { isCutJson, jsonFault, parseData, type JsonValue } from '../../lib/text/json.ts';
 
 /** The largest response that is read into memory as a whole. */
 export const LONGEST_ANSWER_BYTES = 256 * 1024 * 1024;
@@ -41,6 +41,7 @@ export function jsonBody(
   try {
     return parseData(utf8(bytes));
   } catch (error) {
+    if (isCutJson(error, utf8(bytes))) throw cutOff(where, bytes);
     const start = utf8(bytes.subarray(0, 100)).trimStart();
     const isPage = start.startsWith('<');
     throw new ConnectorError('data', `${where} ${start === '' ? 'is empty' : jsonFault(error)}`, {
@@ -49,6 +50,16 @@ export function jsonBody(
       ...(error instanceof SyntaxError ? {} : { cause: error }),
     });
   }
+}
+
+/**
+ * What was sent whole says nothing of its end: a proxy may have lost the rest, or the length it
+ * declares be too small.
+ */
+export function cutOff(where: string, { length }: Uint8Array): ConnectorError {
+  return new ConnectorError('connection', `${where} ends in the middle, after ${length} bytes`, {
+    hint: 'look at the log of the server, and of what stands before it, then run again',
+  });
 }
 
 function tooLarge(url: string, limitBytes: number): ConnectorError {

@@ -99,10 +99,16 @@ export class HttpClient {
    * `ConnectorError` with that status.
    */
   async send(request: HttpRequest): Promise<HttpAnswer> {
+    return this.read(request, (answer) => answer);
+  }
+
+  /** The same, and what `parse` makes of it, which says of an answer that it ends in the middle. */
+  async read<T>(request: HttpRequest, parse: (answer: HttpAnswer) => T): Promise<T> {
     return this.#repeat(request, async ({ response, url, shownUrl, deadline }) => {
       using _ = deadline;
       const bytes = await readBody(response, shownUrl);
-      return { status: response.status, headers: response.headers, url, shownUrl, bytes };
+      const { status, headers } = response;
+      return parse({ status, headers, url, shownUrl, bytes });
     });
   }
 

@@ -3,7 +3,7 @@ import type { PartContext, RetryPolicy } from '../../kit/context.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, jsonText, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { jsonBody } from '../_http/body.ts';
-import { HttpClient, type HttpRequest } from '../_http/client.ts';
+import { HttpClient, type HttpAnswer, type HttpRequest } from '../_http/client.ts';
 import { openConnections, type Connections } from '../_http/connections.ts';
 import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../_http/retry.ts';
 import { joinUrl } from '../_http/url.ts';
@@ -71,8 +71,7 @@ export class Link {
   async ask(call: Call): Promise<JsonObject> {
     const { isRepeatable = true, path } = call;
     const client = isRepeatable ? this.#client : this.#once;
-    const answer = await client.send(requestOf(this.#base, call));
-    const body = jsonBody(answer.bytes, `the answer of ${answer.shownUrl}`);
+    const body = await client.read(requestOf(this.#base, call), bodyOf);
     if (isObject(body)) return body;
     throw new ConnectorError('data', `the answer to \`${path}\` is no object`, {
       hint: 'check `base_url`: a cluster answers with objects',
@@ -92,14 +91,17 @@ export class Link {
   /** A list, as the compact APIs of the server give it. */
   async list(path: string, query: NonNullable<Call['query']>): Promise<JsonObject[]> {
     const request = requestOf(this.#base, { method: 'GET', path, query });
-    const answer = await this.#client.send(request);
-    const body = jsonBody(answer.bytes, `the answer of ${answer.shownUrl}`);
+    const body = await this.#client.read(request, bodyOf);
     return Array.isArray(body) ? body.filter(isObject) : [];
   }
 
   async close(): Promise<void> {
     await this.#connections.close().catch(() => {});
   }
+}
+
+function bodyOf({ bytes, shownUrl }: HttpAnswer): JsonValue {
+  return jsonBody(bytes, `the answer of ${shownUrl}`);
 }
 
 function requestOf(base: string, { method, path, query, json, lines }: Call): HttpRequest {

@@ -102,20 +102,23 @@ class GraphqlReader {
 
   async #ask({ query, variables }: PageRequest): Promise<Body> {
     const { config, client } = this.#setup;
-    const answer = await client.send({
+    const request = {
       method: 'POST',
       url: config.endpoint,
       body: { json: { query, variables } },
-    });
-    const body = jsonBody(answer.bytes, `the answer of ${answer.shownUrl}`);
+    };
+    const { body, shownUrl } = await client.read(request, (answer) => ({
+      body: jsonBody(answer.bytes, `the answer of ${answer.shownUrl}`),
+      shownUrl: answer.shownUrl,
+    }));
     const errors = isObject(body) && Array.isArray(body['errors']) ? body['errors'] : [];
     const data = isObject(body) ? (body['data'] ?? null) : null;
     if (data === null)
       throw new ConnectorError(
         'data',
         errors.length === 0
-          ? `${answer.shownUrl} answers without \`data\``
-          : `${answer.shownUrl} refuses the query: ${messagesIn(errors)}`,
+          ? `${shownUrl} answers without \`data\``
+          : `${shownUrl} refuses the query: ${messagesIn(errors)}`,
         {
           hint:
             errors.length === 0
@@ -124,7 +127,7 @@ class GraphqlReader {
         },
       );
     if (errors.length > 0) this.#warnOfErrors(errors);
-    return { body, errors, where: answer.shownUrl };
+    return { body, errors, where: shownUrl };
   }
 
   /** Fields that failed are null in the records, and the server says why. */

@@ -3,8 +3,8 @@ import type { Discovered } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, jsonText, type JsonObject } from '../../lib/text/json.ts';
 import { joinUrl } from '../_http/url.ts';
-import { elementsAt, parseXml } from '../../lib/xml/xml-document.ts';
-import { xmlText } from '../../lib/xml/xml-text.ts';
+import { elementsAt } from '../../lib/xml/xml-document.ts';
+import { xmlBody } from '../_http/xml-body.ts';
 import type { RestConfig } from './config/config.ts';
 import { setUp } from './request/setup.ts';
 
@@ -21,13 +21,10 @@ export async function discoverEntities(
   const setup = await setUp(config, context);
   try {
     const url = joinUrl(joinUrl(config.base_url, config.path), '$metadata');
-    const answer = await setup.client.send({
-      method: 'GET',
-      url,
-      headers: { ...config.headers, accept: 'application/xml' },
-    });
-    const name = 'the metadata of the service';
-    const document = parseXml(xmlText(answer.bytes, name), name);
+    const headers = { ...config.headers, accept: 'application/xml' };
+    const document = await setup.client.read({ method: 'GET', url, headers }, ({ bytes }) =>
+      xmlBody(bytes, 'the metadata of the service'),
+    );
     const types = new Map(
       elementsAt(document, 'Schema.EntityType')
         .filter(isObject)

@@ -6,6 +6,7 @@ import { elementsAt, elementsBelow, parseXml } from '../../lib/xml/xml-document.
 import { tellMisnamedEncoding, xmlText } from '../../lib/xml/xml-text.ts';
 import { answerSource } from '../_http/answer-source.ts';
 import { HttpClient, type HttpAnswer, type HttpRequest } from '../_http/client.ts';
+import { xmlBody } from '../_http/xml-body.ts';
 import { openConnections } from '../_http/connections.ts';
 import { ANSWER_SECS } from '../_http/fields.ts';
 import { decodeAnswer } from '../_http/decode.ts';
@@ -58,6 +59,10 @@ function isEmpty({ status, bytes }: HttpAnswer): boolean {
   return status < 300 && bytes.length === 0;
 }
 
+function nameOf({ shownUrl }: HttpAnswer): string {
+  return `the answer of ${shownUrl}`;
+}
+
 function isXmlFailure({ status, headers }: Response): boolean {
   return status === 500 && /\bxml\b/.test(headers.get('content-type') ?? '');
 }
@@ -81,18 +86,20 @@ class XmlReader {
     const pager = createPager(config.pagination);
     let change: PageChange | undefined = pager.first;
     for (let page = 1; change !== undefined; page += 1) {
-      const answer = await client.send(requestOf(config, change));
+      const { answer, document: parsed } = await client.read(requestOf(config, change), (one) => ({
+        answer: one,
+        document: this.#parsed(one),
+      }));
       if (isEmpty(answer)) return;
       if (pager.repeats?.(answer.bytes) === true) {
         const message = 'the service gave the same answer as for the page before: that is the end';
         context.env.log.warn(message, { pages: page - 1 });
         return;
       }
-      const name = `the answer of ${answer.shownUrl}`;
-      const document = this.#documentOf(answer, name);
+      const document = this.#checked(answer, parsed);
       if (document === undefined) return;
       if (config.decode !== undefined) {
-        yield* this.#decoded(answer, name);
+        yield* this.#decoded(answer);
         return;
       }
       const start = startOf(document, config);
@@ -111,13 +118,18 @@ class XmlReader {
     }
   }
 
-  /** Undefined when it is a Fault that counts as no records, or when nothing has to be parsed. */
-  #documentOf(answer: HttpAnswer, name: string): JsonValue | undefined {
+  /** Null where nothing has to be parsed: steps may begin with something else than XML. */
+  #parsed(answer: HttpAnswer): JsonValue {
     const { soap, decode } = this.#setup.config;
-    // Steps may begin with something else than XML.
-    if (decode !== undefined && soap === undefined) return null;
+    if (isEmpty(answer) || (decode !== undefined && soap === undefined)) return null;
+    const name = nameOf(answer);
     tellMisnamedEncoding(answer.bytes, name, this.#setup.context.env.log);
-    const document = parseXml(xmlText(answer.bytes, name), name);
+    return xmlBody(answer.bytes, name);
+  }
+
+  /** Undefined when it is a Fault that counts as no records. */
+  #checked(answer: HttpAnswer, document: JsonValue): JsonValue | undefined {
+    const { soap } = this.#setup.config;
     if (soap === undefined) return document;
     const fault = faultOf(document);
     if (fault === undefined) {
@@ -132,7 +144,8 @@ class XmlReader {
     });
   }
 
-  #decoded(answer: HttpAnswer, name: string): AsyncGenerator<readonly JsonValue[]> {
+  #decoded(answer: HttpAnswer): AsyncGenerator<readonly JsonValue[]> {
+    const name = nameOf(answer);
     const { config, context } = this.#setup;
     return decodeAnswer(answer.bytes, config.decode ?? [], {
       name,

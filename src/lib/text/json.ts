@@ -132,6 +132,15 @@ export function jsonFault(error: unknown): string {
   return `is not JSON${position === undefined ? '' : ` (at ${position})`}`;
 }
 
+/** Whether a text that is not JSON is the beginning of some. */
+export function isCutJson(error: unknown, text: string): boolean {
+  if (!(error instanceof SyntaxError) || text.trim() === '') return false;
+  const position = /position (\d+)/.exec(error.message)?.[1];
+  return position === undefined
+    ? error.message.includes('end of JSON input')
+    : Number(position) === text.length;
+}
+
 const FAULTS: readonly (readonly [RegExp, string])[] = [
   [
     /^Unexpected token '[NI]'/,

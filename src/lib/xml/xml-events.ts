@@ -53,8 +53,17 @@ export function parseXmlEvents(chunks: Iterable<string>, name: string, handler: 
   try {
     parser.close();
   } catch (error) {
-    throw notWellFormed(parser, name, error, notClosed(open, last));
+    const failure = notWellFormed(parser, name, error, notClosed(open, last));
+    if (open.length > 0) cut.add(failure);
+    throw failure;
   }
+}
+
+const cut = new WeakSet<ConnectorError>();
+
+/** Whether it says that a document ends before its elements do. */
+export function isCutXml(error: ConnectorError): boolean {
+  return cut.has(error);
 }
 
 function notWellFormed(

@@ -26,10 +26,11 @@ interface Call {
  */
 export async function runJob(setup: RestSetup, shared: HttpRequest): Promise<HttpRequest> {
   const job = jobOf(setup);
-  const submitted = await setup.client.send(
-    request(setup, shared, { ...job.submit, url: job.submit.url, id: '', bound: true }),
+  const submit = { ...job.submit, url: job.submit.url, id: '', bound: true };
+  const wanted = request(setup, shared, submit);
+  const id = await setup.client.read(wanted, (answer) =>
+    job.job_id === undefined ? '' : textAt(bodyOf(answer), job.job_id, 'the job id'),
   );
-  const id = job.job_id === undefined ? '' : textAt(bodyOf(submitted), job.job_id, 'the job id');
   const finished = await waitFor(setup, job, { id, shared });
   const { url, url_from: from } = job.fetch;
   if (url !== undefined) return request(setup, shared, { ...job.fetch, url, id });
@@ -65,8 +66,10 @@ async function waitFor(
   const startedMs = clock.elapsedMs();
   const wanted = request(setup, run.shared, { ...poll, id: run.id });
   for (;;) {
-    const answer = await setup.client.send(wanted);
-    const body = bodyOf(answer);
+    const { answer, body } = await setup.client.read(wanted, (one) => ({
+      answer: one,
+      body: bodyOf(one),
+    }));
     const [found] = compilePath(status.path)(body);
     const state = found === undefined ? undefined : jsonText(found);
     if (state !== undefined && status.success.includes(state)) return { answer, body };

@@ -79,10 +79,12 @@ async function* readPages(
     if (page > 0 && config.request_delay !== undefined)
       await context.env.clock.sleep(config.request_delay * 1000, context.signal);
     const wanted = overlaid(request.base, [request.bound, step]);
-    const answer =
-      page === 0 ? await tolerating(setup, () => client.send(wanted)) : await client.send(wanted);
-    if (answer === undefined) return;
-    const read = pageOf(answer, extract, wanted.method);
+    const send = (): Promise<Answered> =>
+      client.read(wanted, (answer) => ({ answer, body: bodyOf(answer, wanted.method) }));
+    const answered = page === 0 ? await tolerating(setup, send) : await send();
+    if (answered === undefined) return;
+    const { answer } = answered;
+    const read = pageOf(answered, extract);
     if (pager.repeats?.(read) === true) break;
     noteFailure(setup, read, { where: answer.shownUrl, isNamed: page > 0 && pager.isNamed });
     step = pager.next(read);
@@ -98,9 +100,18 @@ async function* readPages(
   context.env.log.warn('fewer records came than the service says there are', { total_path: total });
 }
 
-function pageOf(answer: HttpAnswer, extract: RestSetup['extract'], method: string): PageAnswer {
+interface Answered {
+  readonly answer: HttpAnswer;
+  /** Null where there is no content. */
+  readonly body: JsonValue;
+}
+
+function bodyOf({ bytes, shownUrl }: HttpAnswer, method: string): JsonValue {
+  if (bytes.length === 0) return null;
+  return jsonBody(bytes, `the answer of ${method} ${shownUrl}`, OTHER_FORMAT);
+}
+
+function pageOf({ answer, body }: Answered, extract: RestSetup['extract']): PageAnswer {
   const { headers, bytes, url } = answer;
-  if (bytes.length === 0) return { body: null, records: [], headers, bytes, url };
-  const body = jsonBody(bytes, `the answer of ${method} ${answer.shownUrl}`, OTHER_FORMAT);
-  return { body, records: extract(body), headers, bytes, url };
+  return { body, records: bytes.length === 0 ? [] : extract(body), headers, bytes, url };
 }

@@ -35,11 +35,18 @@ export async function* readSingleAnswer(
     if (answer !== undefined) yield* readStream(setup, answer);
     return;
   }
-  const answer = await tolerating(setup, () => client.send(request));
-  if (answer === undefined || answer.bytes.length === 0) return;
-  const name = `the answer of ${request.method} ${answer.shownUrl}`;
+  const isJson = config.decode === undefined && config.response_format === 'json';
+  const found = await tolerating(setup, () =>
+    client.read(request, ({ bytes, shownUrl }) => {
+      const name = `the answer of ${request.method} ${shownUrl}`;
+      const isRead = isJson && bytes.length > 0;
+      return { bytes, name, body: isRead ? jsonBody(bytes, name, OTHER_FORMAT) : null };
+    }),
+  );
+  if (found === undefined || found.bytes.length === 0) return;
+  const { bytes, name, body } = found;
   if (config.decode !== undefined) {
-    for await (const records of decodeAnswer(answer.bytes, config.decode, {
+    for await (const records of decodeAnswer(bytes, config.decode, {
       name,
       pageBytes: setup.context.pageBytes,
       signal: setup.context.signal,
@@ -47,17 +54,14 @@ export async function* readSingleAnswer(
       yield { records };
   } else if (config.response_format === 'excel') {
     yield {
-      records: sheetRecords(answer.bytes, {
+      records: sheetRecords(bytes, {
         sheet: sheetChoice(config.excel_sheet),
         headerRow: config.excel_header_row,
         name,
       }),
     };
   } else {
-    yield {
-      records: setup.extract(jsonBody(answer.bytes, name, OTHER_FORMAT)),
-      bytes: answer.bytes.length,
-    };
+    yield { records: setup.extract(body), bytes: bytes.length };
   }
 }
 
