@@ -28,7 +28,7 @@ const cases: readonly (readonly [SourceDefinition, string, (url: string) => Json
 /** The client takes such an answer for a whole one. */
 function cutIn(text: string, how: 'plain' | 'gzip'): Reply {
   const bytes = how === 'gzip' ? gzipSync(text) : Buffer.from(text);
-  const headers = how === 'gzip' ? { 'content-encoding': 'gzip' } : {};
+  const headers: Reply['headers'] = how === 'gzip' ? { 'content-encoding': 'gzip' } : {};
   return { headers, body: bytes.subarray(0, bytes.length / 2 + 3) };
 }
 
