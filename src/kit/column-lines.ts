@@ -18,8 +18,11 @@ const ROW_ROOM = 3;
 /** Longer cells are copied faster by the system. */
 const LONG_BYTES = 256;
 
+/** Columns, in the order in which lines have them. */
+export type CellsOfLines = Pick<Columns, 'names' | 'columns' | 'rows' | 'cells' | 'lines'>;
+
 /** The lines are appended to the cells of the page and share their memory. */
-export function writeLines(columns: Columns): Uint8Array {
+export function writeLines(columns: CellsOfLines): Uint8Array {
   const { cells } = columns;
   const start = cells.length;
   const layout = { ...labelsOf(columns.names), lasts: lastsOf(columns) };
@@ -61,7 +64,7 @@ function labelsOf(names: readonly string[]): Labels {
   };
 }
 
-function lastsOf({ names, columns, lines }: Columns): Int32Array {
+function lastsOf({ names, columns, lines }: CellsOfLines): Int32Array {
   const lasts = Int32Array.from(columns, (_, index) => index);
   if (lines === undefined) return lasts;
   const places = new Map(lines.columns.map((column, place) => [column, place]));
@@ -77,7 +80,7 @@ function lastsOf({ names, columns, lines }: Columns): Int32Array {
 }
 
 /** An upper bound: it counts missing cells too. */
-function sizeOf({ columns, rows }: Columns, { lengths }: Layout): number {
+function sizeOf({ columns, rows }: CellsOfLines, { lengths }: Layout): number {
   let size =
     rows.length * (ROW_ROOM + lengths.reduce((sum, length) => sum + length + CELL_ROOM, 0));
   for (const { starts, ends } of columns) {
@@ -90,7 +93,7 @@ function sizeOf({ columns, rows }: Columns, { lengths }: Layout): number {
 }
 
 function writeRows(
-  { columns, rows, cells }: Columns,
+  { columns, rows, cells }: CellsOfLines,
   { words, wordEnds, lengths, lasts }: Layout,
   start: number,
 ): number {

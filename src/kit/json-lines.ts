@@ -1,12 +1,15 @@
 import { ConnectorError } from '../lib/errors.ts';
-import { jsonFault, parseData, stringifyJson, type JsonValue } from '../lib/text/json.ts';
+import { jsonFault, parseData, type JsonValue } from '../lib/text/json.ts';
 import {
   hasSpellings,
   ownSpelling,
   rememberSpelling,
   spellingOf,
 } from '../lib/text/number-spelling.ts';
-import { writeLines } from './column-lines.ts';
+import { writeLines, type CellsOfLines } from './column-lines.ts';
+import type { Columns } from './columns.ts';
+import { hasOwnOrder, inSchemaOrder, type RecordSchema } from './record-schema.ts';
+import { recordWriter } from './record-text.ts';
 import type { Encoding } from './page.ts';
 
 const NEWLINE = 10;
@@ -29,16 +32,17 @@ export const JSON_LINES: Encoding = {
     }
     return records;
   },
-  encode(records) {
+  encode(records, schema) {
     let text = '';
+    const write = recordWriter(schema);
     const isSpelled = hasSpellings(records);
     for (const [index, record] of records.entries()) {
       const own = isSpelled ? spellingOf(records, String(index)) : undefined;
-      text += `${own ?? stringifyJson(record)}\n`;
+      text += `${own ?? write(record)}\n`;
     }
     return encoder.encode(text);
   },
-  encodeColumns: writeLines,
+  encodeColumns: (columns, schema) => writeLines(inOrder(columns, schema)),
   offsetOf(block, index) {
     let offset = 0;
     for (let passed = 0; passed < index; passed += 1) {
@@ -49,6 +53,15 @@ export const JSON_LINES: Encoding = {
     return offset;
   },
 };
+
+/** Columns in the order of the source, where that is another one. */
+function inOrder(columns: Columns, schema: RecordSchema | undefined): CellsOfLines {
+  if (schema === undefined || !hasOwnOrder(schema)) return columns;
+  const { rows, cells, lines } = columns;
+  const names = inSchemaOrder(columns.names, schema);
+  const ordered = names.flatMap((name) => columns.column(name) ?? []);
+  return { names, columns: ordered, rows, cells, lines };
+}
 
 function addLine(line: string, records: JsonValue[]): void {
   const value = parseLine(line, records.length);

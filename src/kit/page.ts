@@ -16,12 +16,12 @@ export interface Encoding {
    * cannot be read.
    */
   decode(block: Uint8Array): JsonValue[];
-  encode(records: readonly JsonValue[]): Uint8Array;
+  encode(records: readonly JsonValue[], schema?: RecordSchema): Uint8Array;
   /**
    * The same bytes made from columns, where that is possible without making records. They share the
    * memory of the page.
    */
-  encodeColumns?(columns: Columns): Uint8Array;
+  encodeColumns?(columns: Columns, schema?: RecordSchema): Uint8Array;
   /**
    * Byte offset where record `index` starts (`index` may equal the record count: the end of the
    * block).
@@ -179,8 +179,10 @@ export class Page {
 
   block(encoding: Encoding): Uint8Array {
     if (this.#block !== undefined && this.#encoding?.name === encoding.name) return this.#block;
-    const block = this.#columns === undefined ? undefined : encoding.encodeColumns?.(this.#columns);
-    return this.#keepBlock(encoding, block ?? encoding.encode(this.records()));
+    const { schema } = this;
+    const block =
+      this.#columns === undefined ? undefined : encoding.encodeColumns?.(this.#columns, schema);
+    return this.#keepBlock(encoding, block ?? encoding.encode(this.records(), schema));
   }
 
   #keepBlock(encoding: Encoding, block: Uint8Array): Uint8Array {

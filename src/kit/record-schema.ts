@@ -30,6 +30,7 @@
  * of several dimensions whose items are documents, because such an item may be a list itself.
  */
 
+import { isListedFirst } from '../lib/text/member-order.ts';
 import type { JsonValue } from '../lib/text/json.ts';
 
 export const SIMPLE_TYPES = [
@@ -132,9 +133,23 @@ export interface RecordSchema {
   readonly order?: readonly string[];
 }
 
-/** What a source tells that knows the names of its columns and not their types. */
-export function orderOf(names: readonly string[]): RecordSchema | undefined {
-  return names.some(isListedFirst) ? { fields: [], others: true, order: [...names] } : undefined;
+/** What a source tells that knows the names of its columns, and the types of some or of none. */
+export function orderOf(
+  names: readonly string[],
+  fields: readonly RecordField[] = [],
+): RecordSchema | undefined {
+  const order = names.some(isListedFirst) ? { order: [...names] } : {};
+  return knownSchema({ fields, others: true, ...order });
+}
+
+/** What of a schema says in which order records are written; `undefined` where they tell it. */
+export function onlyOrder(schema: RecordSchema | undefined): RecordSchema | undefined {
+  return schema && orderOf(schema.order ?? schema.fields.map(({ name }) => name));
+}
+
+/** Whether records may list their fields in another order than the source. */
+export function hasOwnOrder({ order, fields }: RecordSchema): boolean {
+  return (order ?? fields.map(({ name }) => name)).some(isListedFirst);
 }
 
 /**
@@ -156,17 +171,6 @@ export function inSchemaOrder(
   }
   return ordered;
 }
-
-/**
- * Whether a record lists the name before all others: JavaScript does so with those that may be the
- * index of an array (ECMAScript, OrdinaryOwnPropertyKeys).
- */
-function isListedFirst(name: string): boolean {
-  return /^(?:0|[1-9]\d{0,9})$/.test(name) && Number(name) < MOST_ITEMS;
-}
-
-/** Of an array; the last index is one less. */
-const MOST_ITEMS = 2 ** 32 - 1;
 
 /** Nothing is known. */
 export const UNKNOWN_SCHEMA: RecordSchema = Object.freeze({ fields: [], others: true });
@@ -200,7 +204,10 @@ export function withNames(schema: RecordSchema, nameOf: (name: string) => string
 export function withField(schema: RecordSchema, field: RecordField): RecordSchema {
   const index = schema.fields.findIndex(({ name }) => name === field.name);
   const fields = index === -1 ? [...schema.fields, field] : schema.fields.with(index, field);
-  return { ...schema, fields };
+  const { order } = schema;
+  return order === undefined || order.includes(field.name)
+    ? { ...schema, fields }
+    : { ...schema, fields, order: [...order, field.name] };
 }
 
 /**

@@ -17,6 +17,17 @@ beforeAll(async () => {
   database = await freshDatabase();
   await writeFile(join(folder, 'years.csv'), 'id,2024,name,7,more\n1,5,ann,x,y\n2,6,bob,,z\n');
   await writeFile(join(folder, 'words.csv'), 'a,b,c,d\n1,2,3,4\n');
+  const lines = [
+    '{"id":1,"2024":5,"name":"ann","7":"x","more":"y"}',
+    '{"id":2,"2024":6,"name":"bob","7":"","more":"z"}',
+  ];
+  await writeFile(join(folder, 'years.jsonl'), lines.join('\n'));
+  await writeFile(join(folder, 'spaced.jsonl'), lines.join('\n').replaceAll(':', ' : '));
+  await writeFile(join(folder, 'years.json'), `[${lines.join(',\n')}]`);
+  const db = new DatabaseSync(join(folder, 'years.db'));
+  db.exec('CREATE TABLE y (id INTEGER, "2024" INTEGER, name TEXT, "7" TEXT, more TEXT)');
+  db.exec("INSERT INTO y VALUES (1, 5, 'ann', 'x', 'y'), (2, 6, 'bob', NULL, 'z')");
+  db.close();
 });
 afterAll(async () => {
   await database.drop();
@@ -38,6 +49,22 @@ const SINKS: Readonly<
   'a csv file of `file`': {
     sink: () => ({ type: 'file', config: { path: inFolder('part.csv'), format: 'csv' } }),
     columns: async () => headerOf('part.csv'),
+  },
+  jsonl: {
+    sink: () => ({ type: 'jsonl', config: { path: inFolder('out.jsonl') } }),
+    columns: async () => membersOf('out.jsonl'),
+  },
+  'jsonl, pretty': {
+    sink: () => ({ type: 'jsonl', config: { path: inFolder('out.jsonl'), pretty: true } }),
+    columns: async () => membersOf('out.jsonl'),
+  },
+  'a JSON array of `file`': {
+    sink: () => ({ type: 'file', config: { path: inFolder('part.json') } }),
+    columns: async () => membersOf('part.json'),
+  },
+  'JSON lines of `file`': {
+    sink: () => ({ type: 'file', config: { path: inFolder('part.jsonl') } }),
+    columns: async () => membersOf('part.jsonl'),
   },
   sqlite: {
     sink: () => table('sqlite', { database_url: `sqlite:${inFolder('out.db')}` }),
@@ -87,6 +114,12 @@ async function headerOf(name: string): Promise<readonly string[]> {
   return header.split(',');
 }
 
+/** Names in the text of the first record. */
+async function membersOf(name: string): Promise<readonly string[]> {
+  const [record = ''] = (await readFile(inFolder(name), 'utf8')).split('}');
+  return Array.from(record.matchAll(/"([^"]+)": ?/g), ([, member]) => member ?? '');
+}
+
 const csv = (config: JsonObject = {}): JsonObject => ({
   type: 'csv',
   config: { path: inFolder('years.csv'), ...config },
@@ -95,7 +128,16 @@ const file = (name: string, config: JsonObject = {}): JsonObject => ({
   type: 'file',
   config: { path: inFolder(name), ...config },
 });
+const jsonl = (name: string, config: JsonObject = {}): JsonObject => ({
+  type: 'jsonl',
+  config: { path: inFolder(`${name}.jsonl`), ...config },
+});
+const rows = (): JsonObject => ({
+  type: 'sqlite',
+  config: { database_url: `sqlite:${inFolder('years.db')}`, query: 'SELECT * FROM y' },
+});
 const SET: Stages = [{ type: 'set', config: { values: { z: 1 } } }];
+const SQL: Stages = [{ type: 'sql', config: { query: 'SELECT * FROM batch' } }];
 const RENAME: Stages = [{ type: 'rename_field', config: { fields: { name: 'title' } } }];
 const CASES: Stages = [{ type: 'keys_case', config: { mode: 'screaming_snake' } }];
 const ORDER = ['id', '2024', 'name', '7', 'more'];
@@ -115,6 +157,16 @@ test.each(Object.keys(SINKS))('as they stand in a file, in %s', async (name) => 
     sheet: [file('years.xlsx'), []],
     'inferred sheet': [file('years.xlsx', { infer_types: true }), []],
     'renamed sheet': [file('years.xlsx'), RENAME],
+    lines: [jsonl('years'), []],
+    'spaced lines': [jsonl('spaced'), []],
+    'renamed lines': [jsonl('spaced'), RENAME],
+    'inferred lines': [jsonl('years', { infer_types: true }), []],
+    'lines of a file': [file('years.jsonl'), []],
+    'a document': [file('years.json'), []],
+    rows: [rows(), []],
+    'renamed rows': [rows(), RENAME],
+    queried: [rows(), SQL],
+    'queried text': [csv(), SQL],
   } as const;
   const found: Record<string, readonly string[]> = {};
   for (const [way, [source, stages]] of Object.entries(ways)) {
@@ -134,6 +186,16 @@ test.each(Object.keys(SINKS))('as they stand in a file, in %s', async (name) => 
     sheet: ORDER,
     'inferred sheet': ORDER,
     'renamed sheet': renamed,
+    lines: ORDER,
+    'spaced lines': ORDER,
+    'renamed lines': renamed,
+    'inferred lines': ORDER,
+    'lines of a file': ORDER,
+    'a document': ORDER,
+    rows: ORDER,
+    'renamed rows': renamed,
+    queried: ORDER,
+    'queried text': ORDER,
   });
 });
 

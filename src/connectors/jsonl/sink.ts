@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { SinkContext } from '../../kit/context.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Page } from '../../kit/page.ts';
+import { recordWriter } from '../../kit/record-text.ts';
 import { batchSize, boolean, finding } from '../../kit/schema.ts';
 import {
   APPEND_ONLY,
@@ -12,7 +13,6 @@ import {
   type Sink,
   type WriteResult,
 } from '../../kit/sink.ts';
-import { stringifyJson } from '../../lib/text/json.ts';
 import type { WrittenFile } from '../../lib/files/written-file.ts';
 import { AppendingFile } from '../_files/output/appending-file.ts';
 import { tellOldFileStays } from '../_files/output/no-records.ts';
@@ -186,11 +186,12 @@ class JsonlSink implements Sink {
 
   #encode(page: Page): Uint8Array {
     const { pretty, encryption: cipher } = this.#config;
+    const write = recordWriter(page.schema);
     if (cipher !== undefined) {
       return Buffer.from(
         page
           .records()
-          .map((record) => `${encryptLine(cipher.key, stringifyJson(record))}\n`)
+          .map((record) => `${encryptLine(cipher.key, write(record))}\n`)
           .join(''),
       );
     }
@@ -198,7 +199,7 @@ class JsonlSink implements Sink {
     return Buffer.from(
       page
         .records()
-        .map((record) => `${stringifyJson(record, 2)}\n`)
+        .map((record) => `${write(record, 2)}\n`)
         .join(''),
     );
   }

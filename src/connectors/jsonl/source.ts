@@ -19,6 +19,7 @@ import {
   jsonOf,
   decryptedLines,
 } from '../_files/json/json-lines-file.ts';
+import { NameOrder } from '../_files/json/name-order.ts';
 import { LineDoubts } from '../_files/json/line-doubts.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import { cutPages } from '../_files/lines/cut-pages.ts';
@@ -86,7 +87,8 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
       const types = { config: value, name, fromText: false, limit: wanted, log: env.log, rejects };
       const doubts = new LineDoubts(name, env.log);
       const read = async function* (limit: number | undefined): AsyncGenerator<Page> {
-        const options = { name, bounds, limit, signal, rejects, doubts };
+        const order = new NameOrder();
+        const options = { name, bounds, limit, signal, rejects, doubts, order };
         yield* linePages(plain, lane, options);
         doubts.end();
       };
@@ -101,8 +103,9 @@ function linePages(
   lane: Lane,
   { rejects, ...options }: LinePageOptions & { readonly rejects: boolean },
 ): AsyncGenerator<Page> {
-  if (rejects) return cutPages(jsonLinesOrRejected(blocks, options), { ...options, lane });
+  const cutting = { ...options, lane, schema: () => options.order?.schema };
+  if (rejects) return cutPages(jsonLinesOrRejected(blocks, options), cutting);
   if (lane.form === 'bytes') return jsonLinePages(blocks, options);
   if (lane.form === 'columns') return jsonColumnPages(blocks, options);
-  return cutPages(jsonLines(blocks, options), { ...options, lane });
+  return cutPages(jsonLines(blocks, options), cutting);
 }

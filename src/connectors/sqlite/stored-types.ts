@@ -5,6 +5,7 @@
 import {
   knownSchema,
   mapFields,
+  orderOf,
   type RecordField,
   type RecordSchema,
   type SimpleTypeName,
@@ -29,10 +30,12 @@ interface TypedColumn {
 }
 
 export class StoredTypes {
+  readonly #names: readonly string[];
   #columns: readonly TypedColumn[];
   #schema: RecordSchema | undefined;
 
   constructor(columns: readonly Declared[]) {
+    this.#names = columns.map(({ name }) => name);
     this.#columns = columns.flatMap(({ name, type }, place) => {
       const kind = type === null ? undefined : kindOf(type);
       if (type === null || kind === undefined) return [];
@@ -66,8 +69,10 @@ export class StoredTypes {
   }
 
   #told(): RecordSchema | undefined {
-    const fields = this.#columns.map(({ field }) => field);
-    return fields.length === 0 ? undefined : { fields, others: true };
+    return orderOf(
+      this.#names,
+      this.#columns.map(({ field }) => field),
+    );
   }
 }
 

@@ -49,6 +49,7 @@ const ENVELOPE: RecordSchema = {
     field('reason', 'utf8'),
     field('payload', 'json'),
     field('types', 'utf8'),
+    field('field_order', 'json'),
     field('spellings', 'json'),
     field('stored', 'json'),
     field('ts_ms', 'int64'),

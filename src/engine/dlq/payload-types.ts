@@ -20,12 +20,20 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
-import type { RecordField, RecordSchema } from '../../kit/record-schema.ts';
+import {
+  hasOwnOrder,
+  inSchemaOrder,
+  orderOf,
+  type RecordField,
+  type RecordSchema,
+} from '../../kit/record-schema.ts';
 import { fieldText, parseType } from '../../kit/type-text.ts';
 
 export interface PayloadTypes {
   /** `id: int64, photo: binary`; of an object only fields that it has. */
   readonly types?: string;
+  /** The names of the fields in the order of the source, where JSON objects have another one. */
+  readonly field_order?: string[];
   /** The JSON null of a document, its own text, or negative zero. */
   readonly spellings?: JsonObject;
   /** The value in SQLite and the declared type of its column, as `{value, declared}`. */
@@ -43,7 +51,11 @@ export function describePayload(
   const isKept = (name: string): boolean =>
     Object.hasOwn(stored, name) && Object.is(stored[name], record[name]);
   const fields = schema?.fields.filter(({ name }) => isKept(name)) ?? [];
-  return { ...typesOf(fields, stored), ...storedOf(record, isKept, schema) };
+  return {
+    ...typesOf(fields, stored),
+    ...orderIn(stored, schema),
+    ...storedOf(record, isKept, schema),
+  };
 }
 
 function typesOf(fields: readonly RecordField[], stored: JsonObject): PayloadTypes {
@@ -56,6 +68,12 @@ function typesOf(fields: readonly RecordField[], stored: JsonObject): PayloadTyp
   );
   const types = typesText(fields);
   return Object.keys(spellings).length === 0 ? { types } : { types, spellings };
+}
+
+function orderIn(stored: JsonObject, schema: RecordSchema | undefined): PayloadTypes {
+  return schema !== undefined && hasOwnOrder(schema)
+    ? { field_order: [...inSchemaOrder(Object.keys(stored), schema)] }
+    : {};
 }
 
 function typesText(fields: readonly RecordField[]): string {
@@ -86,10 +104,13 @@ function storedOf(
   return told.length === 0 ? {} : { stored: Object.fromEntries(told) };
 }
 
-/** `undefined` for a text that tells no types. */
-export function parsePayloadTypes(types: string): RecordSchema | undefined {
+/** What a dead letter says of the fields; `'unreadable'` for a text that tells no types. */
+export function payloadSchema(envelope: JsonObject): RecordSchema | undefined | 'unreadable' {
+  const { types, field_order: order } = envelope;
+  const names = Array.isArray(order) ? order.filter((name) => typeof name === 'string') : [];
+  if (typeof types !== 'string') return orderOf(names);
   const type = parseType(`struct(${types})`);
-  return type?.kind === 'struct' ? { fields: type.fields, others: true } : undefined;
+  return type?.kind === 'struct' ? orderOf(names, type.fields) : 'unreadable';
 }
 
 /** The payload with the spellings of values that nobody has changed since. */

@@ -4,6 +4,7 @@
  */
 import type { ColumnBatch } from '../../kit/column-batch.ts';
 import type { FileAccess } from '../../lib/access.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Measurements } from '../../lib/metrics/metric-relay.ts';
 import type { Governance } from '../stages/governance.ts';
@@ -33,7 +34,13 @@ export type ToThread = PagesRequest | { readonly type: 'exit' };
 /** Pages to work on; a thread answers in the order in which it is asked. */
 export interface PagesRequest {
   readonly type: 'pages';
-  readonly pages: readonly ColumnBatch[];
+  readonly pages: readonly ThreadPage[];
+}
+
+export interface ThreadPage {
+  readonly columns: ColumnBatch;
+  /** In which order lines have the fields, where records do not tell it. */
+  readonly order: RecordSchema | undefined;
 }
 
 /** `ready` is said once, when the thread can take pages. */

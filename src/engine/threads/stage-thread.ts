@@ -1,8 +1,9 @@
 /** The worker thread of a row: compiles its transforms and stages again and runs them on pages. */
 import { isMarkedAsUntransferable, type MessagePort } from 'node:worker_threads';
-import { packColumns, unpackColumns, type ColumnBatch } from '../../kit/column-batch.ts';
+import { packColumns, unpackColumns } from '../../kit/column-batch.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { Page } from '../../kit/page.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { TransformDefinition } from '../../kit/transform.ts';
 import { systemClock } from '../../lib/time/clock.ts';
 import type { Env } from '../../lib/env.ts';
@@ -21,6 +22,7 @@ import type {
   PageAnswer,
   PageContent,
   PagesRequest,
+  ThreadPage,
   ThreadSetup,
   ToThread,
 } from './messages.ts';
@@ -111,13 +113,13 @@ class PageHandler {
     this.#options = options;
   }
 
-  async answer(batch: ColumnBatch): Promise<PageAnswer> {
+  async answer({ columns: batch, order }: ThreadPage): Promise<PageAnswer> {
     const { work, relay } = this.#options;
     const { page, failure, filtered, expanded, transformed, dead, breaches, origins } = await work(
       Page.ofColumns(unpackColumns(batch)),
     );
     const content: PageContent =
-      failure === undefined ? this.#contentOf(page) : { form: 'records', records: [] };
+      failure === undefined ? this.#contentOf(page, order) : { form: 'records', records: [] };
     return {
       filtered,
       expanded,
@@ -132,9 +134,11 @@ class PageHandler {
     };
   }
 
-  #contentOf(page: Page): PageContent {
-    if (this.#options.asLines)
-      return { form: 'lines', lines: ownMemory(page.block(JSON_LINES)), count: page.count };
+  #contentOf(page: Page, order: RecordSchema | undefined): PageContent {
+    if (this.#options.asLines) {
+      const lines = ownMemory(page.withSchema(order).block(JSON_LINES));
+      return { form: 'lines', lines, count: page.count };
+    }
     if (page.columns !== undefined) return { form: 'columns', columns: packColumns(page.columns) };
     const records = page.records();
     return needsPacking(records)

@@ -1,7 +1,7 @@
 /**
  * Threads make of pages what the row itself makes of them. Real threads, real pages of a real file.
  */
-import type { RecordSchema } from '../../kit/record-schema.ts';
+import { orderOf, type RecordSchema } from '../../kit/record-schema.ts';
 import { governanceOf } from '../stages/governance.ts';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -91,6 +91,17 @@ async function* spelledPages(): AsyncGenerator<Page> {
         ],
       ),
     );
+}
+
+/** Columns that a record lists in another order. */
+async function* pagesOfYears(): AsyncGenerator<Page> {
+  const schema = orderOf(['id', '2024', '7']);
+  const cells = [
+    ['1', '2', '3'],
+    ['4', null, '6'],
+  ];
+  for (let page = 0; page < PAGES; page += 1)
+    yield Page.ofColumns(columnsOf(['id', '2024', '7'], cells), { schema });
 }
 
 /** What can be seen of a page that was worked on. */
@@ -228,6 +239,13 @@ describe('threads', () => {
         },
         sink: { type: 'csv', config: { path: join(folder, 'out.csv') } },
         pages: spelledPages,
+      },
+    ],
+    [
+      'lines in the order of the source',
+      {
+        transforms: [{ type: 'cast', config: { fields: { id: 'int' } } }],
+        pages: pagesOfYears,
       },
     ],
     [

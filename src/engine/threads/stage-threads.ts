@@ -1,9 +1,10 @@
 /** Threads that work on pages of one row, as the row sees them. */
 import { Worker } from 'node:worker_threads';
 import { readRecord } from '../../kit/column-records.ts';
-import { packColumns, unpackColumns, type ColumnBatch } from '../../kit/column-batch.ts';
+import { packColumns, unpackColumns } from '../../kit/column-batch.ts';
 import type { Columns } from '../../kit/columns.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
+import { onlyOrder } from '../../kit/record-schema.ts';
 import type { DeadRecord } from '../stages/stage.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { unpackJson } from '../../lib/text/packed-json.ts';
@@ -14,7 +15,14 @@ import type { Metrics } from '../../lib/metrics/metrics.ts';
 import { programFile } from '../../lib/files/program-file.ts';
 import type { PageSchemaChange } from '../stages/page-schema.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
-import type { FromThread, PageAnswer, PageContent, ThreadSetup, ToThread } from './messages.ts';
+import type {
+  FromThread,
+  PageAnswer,
+  PageContent,
+  ThreadPage,
+  ThreadSetup,
+  ToThread,
+} from './messages.ts';
 import { SpareMemory } from './spare-memory.ts';
 import { failureOf } from './failure-message.ts';
 
@@ -113,7 +121,7 @@ class StageThread {
   /** In the order in which they are answered. */
   readonly #pending: Pending[] = [];
   /** Those that are not sent yet. */
-  #gathered: ColumnBatch[] = [];
+  #gathered: ThreadPage[] = [];
   #messages = 0;
   #closing = false;
 
@@ -148,7 +156,8 @@ class StageThread {
     const { columns, bytes, bookmark, count } = page;
     const schema = this.#surroundings.schemaAfter(page.schema);
     if (columns === undefined) throw new Error('cannot happen: threads are given columns');
-    this.#gathered.push(packColumns(columns, (size) => this.#surroundings.spare.take(size)));
+    const packed = packColumns(columns, (size) => this.#surroundings.spare.take(size));
+    this.#gathered.push({ columns: packed, order: onlyOrder(schema) });
     const copy = this.#keepsRead ? readingCopy(columns, this.#surroundings.spareCopies) : undefined;
     page.release();
     return new Promise((settle) => {
@@ -174,7 +183,7 @@ class StageThread {
     this.#worker.ref();
     this.#say(
       { type: 'pages', pages },
-      pages.map(({ memory }) => memory),
+      pages.map(({ columns: { memory } }) => memory),
     );
   }
 

@@ -2,6 +2,7 @@
 import { realpathSync } from 'node:fs';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { Page } from '../../kit/page.ts';
+import { orderOf } from '../../kit/record-schema.ts';
 import { sqliteError } from '../../lib/sql/sqlite.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { rangeOf, readPlainQuery, rowIdOf, type PlainQuery } from './plain-query.ts';
@@ -84,6 +85,7 @@ async function* rangePages(
 ): AsyncGenerator<Page, void> {
   const encoding = rowEncoding(options.read);
   const nextRange = rangeFinder(db, source);
+  const schema = orderOf(source.columns.map(({ name }) => name));
   let left = options.limit ?? Number.POSITIVE_INFINITY;
   let from = FIRST_ROW;
   // A new table gets its column types from the first page, so that page has the usual size.
@@ -98,7 +100,7 @@ async function* rangePages(
         encoding,
         blockOfRows(source, range, count),
         count,
-        bytes === undefined ? {} : { bytes },
+        bytes === undefined ? { schema } : { schema, bytes },
       );
     const sample = page().slice(0, SAMPLE).records() as readonly JsonObject[];
     const sampled = sample.reduce((sum, record) => sum + options.sizeOf(record), 0);

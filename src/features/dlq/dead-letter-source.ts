@@ -54,5 +54,6 @@ async function* pagesOf(
 
 function isSame(a: RecordSchema | undefined, b: RecordSchema | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
-  return schemaText(a) === schemaText(b);
+  const order = JSON.stringify(a.order) === JSON.stringify(b.order);
+  return order && schemaText(a) === schemaText(b);
 }

@@ -7,11 +7,7 @@ import { isObject, parseData, type JsonObject, type JsonValue } from '../../lib/
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { openRegular } from '../../lib/files/regular-file.ts';
 import { isEncrypted, decrypt } from '../../lib/crypto/encryption.ts';
-import {
-  parsePayloadTypes,
-  spelledPayload,
-  storedPayload,
-} from '../../engine/dlq/payload-types.ts';
+import { payloadSchema, spelledPayload, storedPayload } from '../../engine/dlq/payload-types.ts';
 import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 import { causeOf } from './cause.ts';
@@ -185,9 +181,8 @@ function decrypted(line: string, keys: readonly string[]): string | undefined {
 function deadLetterOf(envelope: JsonObject, payload: JsonValue): DeadLetter | undefined {
   const error = isObject(envelope['error']) ? envelope['error'] : {};
   const position = isObject(envelope['position']) ? envelope['position'] : {};
-  const types = text(envelope['types']);
-  const schema = types === null ? undefined : parsePayloadTypes(types);
-  if (types !== null && schema === undefined) return undefined;
+  const schema = payloadSchema(envelope);
+  if (schema === 'unreadable') return undefined;
   return {
     reason: text(envelope['reason']),
     errorKind: text(error['kind']),

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { load } from '../../../test/fakes/documents.ts';
+import { documentOfTree } from '../../document/load.ts';
+import type { Plan } from '../../plan/plan.ts';
 import { run } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
@@ -57,9 +59,11 @@ function planOf(table: string, more: object) {
   return planDocument(load(JSON.stringify(document), { format: 'json' }), parts, { cpus: 1 });
 }
 
-async function again(table: string, more: object): Promise<void> {
+const again = (table: string, more: object): Promise<void> => replayed(planOf(table, more));
+
+async function replayed(plan: Plan): Promise<void> {
   const { error } = await replay({
-    plan: planOf(table, more),
+    plan,
     parts,
     env: testEnv({ cwd }),
     signal: new AbortController().signal,
@@ -102,6 +106,32 @@ test('records that a check put aside are written as they were, also into a new t
       `SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = '${table}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY 1`,
     );
   expect((await types('made')).rows).toEqual((await types('held')).rows);
+});
+
+test('columns called as a whole number keep the place that they had in their file', async () => {
+  await writeFile(join(cwd, 'years.csv'), 'id,2024,name,7\n1,5,ann,x\n');
+  const plan = (enumerated: string) =>
+    planDocument(
+      documentOfTree({
+        version: 1,
+        name: 'years',
+        pipeline: {
+          source: { type: 'csv', config: { path: 'years.csv' } },
+          sink: { type: 'csv', config: { path: 'out.csv' } },
+          dlq: { sink: { type: 'jsonl', config: { path: 'dead.jsonl' } } },
+          contract: {
+            version: '1.0.0',
+            on_breach: 'quarantine',
+            fields: [{ name: 'id', type: 'string', enum: [enumerated] }],
+          },
+        },
+      }),
+      parts,
+      { cpus: 1 },
+    );
+  await run(plan('2'), { env: testEnv({ cwd }) });
+  await replayed(plan('1'));
+  expect(await readFile(join(cwd, 'out.csv'), 'utf8')).toBe('id,2024,name,7\n1,5,ann,x\n');
 });
 
 test('records that the sink refused are written as they were', async () => {

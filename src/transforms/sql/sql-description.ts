@@ -1,6 +1,12 @@
 /** Asks the engine which columns a query gives, with columns of given types and no record. */
 import { duckdbField } from '../../kit/duckdb-types.ts';
-import { fieldOf, type RecordField, type RecordSchema } from '../../kit/record-schema.ts';
+import {
+  fieldOf,
+  orderOf,
+  UNKNOWN_SCHEMA,
+  type RecordField,
+  type RecordSchema,
+} from '../../kit/record-schema.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { prepareDuckdb, type DuckDBConnection } from '../../lib/sql/duckdb.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
@@ -71,7 +77,8 @@ export class QueryDescription {
     this.#connection = connection;
     this.#query = query;
     this.#input = input;
-    const named = input.fields.map(({ name }) => {
+    const names = new Set([...(input.order ?? []), ...input.fields.map(({ name }) => name)]);
+    const named = [...names].map((name) => {
       const shape = layout.typed.get(name);
       return [name, shape?.is === 'typed' ? shape.sqlType : undefined] as const;
     });
@@ -96,11 +103,9 @@ export class QueryDescription {
         fieldOf({ fields: one }, field.name)?.native?.name === field.native?.name;
       return !isGuess && others.every(isSame) ? [field] : [];
     });
-    const isClosed = known.length === first.length;
-    return {
-      schema: isClosed ? { fields: known } : { fields: known, others: true },
-      handedOn,
-    };
+    if (known.length === first.length) return { schema: { fields: known }, handedOn };
+    const names = first.map(({ name }) => name).filter((name) => name !== OTHER_FIELDS);
+    return { schema: orderOf(names, known) ?? UNKNOWN_SCHEMA, handedOn };
   }
 
   get #hasUnknown(): boolean {

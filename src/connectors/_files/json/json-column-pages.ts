@@ -4,6 +4,7 @@ import { ByteWriter } from '../../../kit/byte-writer.ts';
 import { isExactInCells } from '../../../kit/cells.ts';
 import { readRecords } from '../../../kit/column-records.ts';
 import { Page } from '../../../kit/page.ts';
+import type { RecordSchema } from '../../../kit/record-schema.ts';
 import { isObject, stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 import { rememberSpelling } from '../../../lib/text/number-spelling.ts';
 import { CellMarks } from '../../../kit/cell-marks.ts';
@@ -82,13 +83,17 @@ class ColumnPages implements LinePageMaker {
     const page =
       this.#records === undefined
         ? this.#takeColumns()
-        : Page.ofRecords(this.#records, { bytes: this.#fill.bytes });
+        : Page.ofRecords(this.#records, { bytes: this.#fill.bytes, schema: this.#schema });
     this.#records = undefined;
     this.#out.length = 0;
     this.#fill.clear();
     this.#cells.areJoined = true;
     if (this.#names !== this.#cells.names) this.#nameCells(this.#names);
     return page;
+  }
+
+  get #schema(): RecordSchema | undefined {
+    return this.#options.order?.schema;
   }
 
   #takeColumns(): Page {
@@ -100,6 +105,7 @@ class ColumnPages implements LinePageMaker {
     this.#marks.setWidth(this.#cells.names.length);
     return Page.ofColumns(marks.columns(this.#cells.names, writer, { inLines }), {
       bytes: this.#fill.bytes,
+      schema: this.#schema,
       release: () => {
         this.#spareMarks.push(marks);
         release();

@@ -16,6 +16,7 @@ import {
 import { hasHiddenMembers } from '../../../lib/text/json-literal.ts';
 import { hugeNumberIndex, jsonFaultIndex, placeIn } from '../../../lib/text/json-place.ts';
 import { ownSpelling, spellingOf } from '../../../lib/text/number-spelling.ts';
+import type { NameOrder } from './name-order.ts';
 import type { Sized } from '../lines/cut-pages.ts';
 
 interface DocumentOptions {
@@ -24,11 +25,12 @@ interface DocumentOptions {
   /** Whether a document that is no array is one record. */
   readonly loneRecords: boolean;
   readonly log: Pick<Log, 'warn'>;
+  readonly order?: NameOrder | undefined;
 }
 
 /** An array gives its elements; anything else is one record, or refused. */
 export function jsonDocument(text: string, options: DocumentOptions): Sized[] {
-  const { name, loneRecords, log } = options;
+  const { name, loneRecords, log, order } = options;
   if (text.trim() === '') {
     log.warn('the file is empty: it has no JSON document, and no record', {
       path: name,
@@ -38,6 +40,7 @@ export function jsonDocument(text: string, options: DocumentOptions): Sized[] {
   }
   const value = parsed(text, name);
   tellDoubts(text, value, options);
+  order?.look(text, value);
   if (Array.isArray(value))
     return value.map((one, index) => ({ value: one, spelled: spellingOf(value, String(index)) }));
   if (loneRecords) return [{ value, spelled: ownSpelling(value, text.trim()) }];

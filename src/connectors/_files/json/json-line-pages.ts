@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { Page } from '../../../kit/page.ts';
-import { stringifyJson } from '../../../lib/text/json.ts';
+import { learningWriter, type WriteRecord } from '../../../kit/record-text.ts';
 import { ByteWriter } from '../../../kit/byte-writer.ts';
 import { CompactJson } from './compact-json.ts';
 import { spellingOfLine, valueOfLine, wholeLines, type LineOptions } from './json-lines-file.ts';
@@ -67,6 +67,7 @@ class LinePages implements LinePageMaker {
   readonly #fill: PageFill;
   readonly #compact = new CompactJson();
   readonly #out = new ByteWriter();
+  readonly #write: WriteRecord;
   #line = 1;
   #stretch: Buffer = Buffer.alloc(0);
   #utf8 = true;
@@ -76,6 +77,7 @@ class LinePages implements LinePageMaker {
 
   constructor(options: LinePageOptions) {
     this.#options = options;
+    this.#write = learningWriter(() => options.order?.schema);
     this.#fill = new PageFill(options.bounds);
     this.left = options.limit ?? Infinity;
   }
@@ -114,7 +116,9 @@ class LinePages implements LinePageMaker {
 
   take(): Page {
     const { bytes, release } = this.#out.take();
-    const page = Page.ofBlock(JSON_LINES, bytes, this.count, { release });
+    const { order } = this.#options;
+    order?.lookAtFirst(bytes);
+    const page = Page.ofBlock(JSON_LINES, bytes, this.count, { schema: order?.schema, release });
     this.#fill.clear();
     return page;
   }
@@ -139,7 +143,7 @@ class LinePages implements LinePageMaker {
     if (value !== undefined) {
       if (!this.#add(end - this.#at + 1)) return false;
       this.#copy();
-      const written = spellingOfLine(value, bytes) ?? stringifyJson(value);
+      const written = spellingOfLine(value, bytes) ?? this.#write(value);
       this.#out.append(Buffer.from(`${written}\n`));
     } else this.#copy();
     this.#at = Math.min(end + 1, stretch.length);

@@ -4,6 +4,7 @@ import { parseData, type JsonValue, jsonFault, jsonHint } from '../../../lib/tex
 import { isEncrypted, decrypt, encrypt } from '../../../lib/crypto/encryption.ts';
 import { unreadText } from '../../../kit/rejected-record.ts';
 import type { LineDoubts } from './line-doubts.ts';
+import type { NameOrder } from './name-order.ts';
 import { ownSpelling } from '../../../lib/text/number-spelling.ts';
 import { withoutBom } from '../csv/csv-rows.ts';
 import type { ReadLine, Sized } from '../lines/cut-pages.ts';
@@ -23,6 +24,8 @@ export interface LineOptions {
   readonly name: string;
   /** Looks at the lines that are JSON. */
   readonly doubts?: LineDoubts | undefined;
+  /** Learns from the lines that are parsed. */
+  readonly order?: NameOrder | undefined;
 }
 
 /**
@@ -133,6 +136,7 @@ function readLine(text: string, line: number, options: LineOptions): JsonValue {
   try {
     const value = parseData(text);
     options.doubts?.look(text, value, line);
+    options.order?.look(text, value);
     return value;
   } catch (error) {
     if (isEncrypted(Buffer.from(text, 'base64')))

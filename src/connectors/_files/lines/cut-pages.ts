@@ -1,22 +1,33 @@
 import { JSON_LINES } from '../../../kit/json-lines.ts';
+import { learningWriter, type WriteRecord } from '../../../kit/record-text.ts';
 import { Page, type Lane, type PageOptions } from '../../../kit/page.ts';
 import { PageFill, type PageBounds } from '../../../kit/page-bounds.ts';
+import type { RecordSchema } from '../../../kit/record-schema.ts';
 import type { RecordPlace, RejectedRecord, UnreadRecord } from '../../../kit/rejected-record.ts';
-import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
+import type { JsonValue } from '../../../lib/text/json.ts';
 import { rememberSpelling } from '../../../lib/text/number-spelling.ts';
 
 /** Collects values into pages within the bounds, in the form of the lane. */
 export class PageCutter {
   readonly #fill: PageFill;
   readonly #asBytes: boolean;
+  readonly #schema: () => RecordSchema | undefined;
+  readonly #write: WriteRecord;
   #records: JsonValue[] = [];
   #lines: string[] = [];
   #rejected: RejectedRecord[] = [];
   #places: RecordPlace[] = [];
 
-  constructor(lane: Lane, bounds: PageBounds) {
+  /** `schema` is what is known of the fields so far. */
+  constructor(
+    lane: Lane,
+    bounds: PageBounds,
+    schema: () => RecordSchema | undefined = () => undefined,
+  ) {
     this.#fill = new PageFill(bounds);
     this.#asBytes = lane.form === 'bytes';
+    this.#schema = schema;
+    this.#write = learningWriter(schema);
   }
 
   /** Records so far, rejected ones too. */
@@ -31,7 +42,7 @@ export class PageCutter {
   // Called for single records: an object for the arguments would cost time.
   // oxlint-disable-next-line max-params
   add(value: JsonValue, size?: number, place?: RecordPlace, spelled?: string): boolean {
-    const line = this.#asBytes || size === undefined ? `${spelled ?? stringifyJson(value)}\n` : '';
+    const line = this.#asBytes || size === undefined ? `${spelled ?? this.#write(value)}\n` : '';
     if (!this.#fill.add(size ?? Buffer.byteLength(line))) return false;
     if (this.#asBytes) this.#lines.push(line);
     else {
@@ -54,6 +65,7 @@ export class PageCutter {
   take(bookmark?: JsonValue): Page {
     const { bytes } = this.#fill;
     const options: PageOptions = {
+      schema: this.#schema(),
       ...(bookmark === undefined ? {} : { bookmark }),
       ...(this.#rejected.length === 0 ? {} : { rejected: this.#rejected }),
       ...(this.#places.length === 0 ? {} : { places: this.#places }),
@@ -95,6 +107,8 @@ export interface CutOptions {
   readonly limit?: number | undefined;
   /** Checked before every page. */
   readonly signal: AbortSignal;
+  /** What is known of the fields when a page is full. */
+  readonly schema?: (() => RecordSchema | undefined) | undefined;
 }
 
 /** Cuts batches of values into pages; ends after `limit` records, not counting rejected ones. */
@@ -102,7 +116,7 @@ export async function* cutPages(
   batches: AsyncIterable<Iterable<ReadLine>>,
   options: CutOptions,
 ): AsyncGenerator<Page> {
-  const cutter = new PageCutter(options.lane, options.bounds);
+  const cutter = new PageCutter(options.lane, options.bounds, options.schema);
   let left = options.limit ?? Infinity;
   if (left <= 0) return;
   for await (const batch of batches) {

@@ -7,6 +7,7 @@ import type { JsonValue } from '../../../lib/text/json.ts';
 import { openText } from '../csv/csv-input.ts';
 import type { CsvPageOptions } from '../csv/csv-page-maker.ts';
 import { csvPages } from '../csv/csv-pages.ts';
+import { NameOrder } from '../json/name-order.ts';
 import { LineDoubts } from '../json/line-doubts.ts';
 import { jsonDocument } from '../json/json-document.ts';
 import { jsonLines, jsonLinesOrRejected } from '../json/json-lines-file.ts';
@@ -36,6 +37,8 @@ export interface Reading {
   left: number;
   /** Avro: the schema that is given or that of the first file, which later files are read with. */
   avro: ReadWith | undefined;
+  /** JSON: the order of the fields so far. */
+  readonly order: NameOrder;
   /** The fields that the first file says it has; every later one is read with the same. */
   fields: RecordSchema | undefined;
   /** Parquet: the first file, whose columns every later one has. */
@@ -53,7 +56,10 @@ export function pagesOf(input: Input, reading: Reading): AsyncIterable<Page> {
   };
   return input.format === 'csv'
     ? delimitedPages(input, reading, options)
-    : cutPages(batchesOf(input, reading), options);
+    : cutPages(batchesOf(input, reading), {
+        ...options,
+        schema: () => reading.fields ?? reading.order.schema,
+      });
 }
 
 async function* delimitedPages(
@@ -104,13 +110,13 @@ function batchesOf(input: Input, reading: Reading): AsyncIterable<Iterable<ReadL
 
 async function* lineBatches(
   input: Input,
-  { rejects, context }: Reading,
+  { rejects, context, order }: Reading,
 ): AsyncGenerator<Iterable<ReadLine>> {
   const { name } = input;
   const doubts = new LineDoubts(name, context.env.log);
   yield* (rejects ? jsonLinesOrRejected : jsonLines)(
     textBlocks(input.blocks(), { name, hasEncodings: false }),
-    { name, doubts },
+    { name, doubts, order },
   );
   doubts.end();
 }
@@ -142,11 +148,11 @@ async function* wholeFile(input: Input, reading: Reading): AsyncGenerator<readon
 
 async function* jsonElements(
   input: Input,
-  { context, loneRecords }: Reading,
+  { context, loneRecords, order }: Reading,
 ): AsyncGenerator<Iterable<Sized>> {
   const { name } = input;
   const text = await textOf(input.blocks(), name);
-  yield jsonDocument(text, { name, loneRecords, log: context.env.log });
+  yield jsonDocument(text, { name, loneRecords, log: context.env.log, order });
 }
 
 export async function openParquet(

@@ -8,6 +8,7 @@ import type { JsonValue } from '../../../lib/text/json.ts';
 import type { Format } from '../formats.ts';
 import { requireOneSchema } from '../parquet/parquet-schemas.ts';
 import type { Input } from './input.ts';
+import { NameOrder } from '../json/name-order.ts';
 import type { FileReading } from './reading-blocks.ts';
 import { openParquet, pagesOf, type Reading } from './read-input.ts';
 
@@ -81,6 +82,7 @@ async function* pagesOfAll(inputs: Inputs, options: ReadInputs): AsyncGenerator<
       config.avro.schema === undefined
         ? undefined
         : { schema: config.avro.schema, file: undefined },
+    order: new NameOrder(),
     fields: undefined,
     columns: undefined,
   };

@@ -73,7 +73,7 @@ export class PartRecords {
       const { spool } = await this.open();
       const rest = records.slice(from);
       const count = this.#room(spool, rest);
-      await spool.add(rest.slice(0, count));
+      await spool.add(rest.slice(0, count), page.schema);
       from += count;
     }
   }

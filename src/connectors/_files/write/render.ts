@@ -1,12 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { exactField, literalValue } from '../../../lib/text/json-literal.ts';
-import {
-  isObject,
-  stringifyJson,
-  type JsonObject,
-  type JsonValue,
-} from '../../../lib/text/json.ts';
+import { recordWriter } from '../../../kit/record-text.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { readBlocks } from '../lines/blocks.ts';
 import { cellsOf, cellText, CsvFormat } from '../csv/csv-writer.ts';
 import { encryptLine } from '../json/json-lines-file.ts';
@@ -67,13 +63,12 @@ async function* textOf(spool: Spool, options: RenderOptions): AsyncGenerator<str
 
 async function* lines(spool: Spool, { writing, signal }: RenderOptions): AsyncGenerator<string> {
   const key = encryptsLines(writing) ? writing.encryption?.key : undefined;
-  const write =
-    writing.format === 'raw_text'
-      ? rawText
-      : (record: JsonValue) => stringifyJson(record, writing.json_lines.pretty ? 2 : undefined);
+  const indent = writing.json_lines.pretty ? 2 : undefined;
   for await (const records of spool.read(signal)) {
+    const write = writing.format === 'raw_text' ? rawText : recordWriter(spool.schema);
+    const lineOf = (record: JsonValue): string => write(record, indent);
     yield records
-      .map((record) => `${key === undefined ? write(record) : encryptLine(key, write(record))}\n`)
+      .map((record) => `${key === undefined ? lineOf(record) : encryptLine(key, lineOf(record))}\n`)
       .join('');
   }
 }
@@ -91,8 +86,9 @@ function rawText(record: JsonValue): string {
 async function* jsonArray(spool: Spool, { signal }: RenderOptions): AsyncGenerator<string> {
   let before = '[\n';
   for await (const records of spool.read(signal)) {
+    const write = recordWriter(spool.schema);
     for (const record of records) {
-      yield before + stringifyJson(record);
+      yield before + write(record);
       before = ',\n';
     }
   }

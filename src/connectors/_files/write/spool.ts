@@ -1,9 +1,12 @@
 import { rm } from 'node:fs/promises';
-import { stringifyJson, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import type { RecordSchema } from '../../../kit/record-schema.ts';
+import { recordWriter, type WriteRecord } from '../../../kit/record-text.ts';
+import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
 import { packObject, unpackObject } from '../../../lib/text/packed-json.ts';
 import { AppendingFile } from '../output/appending-file.ts';
 import { readBlocks } from '../lines/blocks.ts';
 import { jsonLines } from '../json/json-lines-file.ts';
+import { NameOrder } from '../json/name-order.ts';
 import { temporaryPath } from '../output/temporary-path.ts';
 
 /**
@@ -18,15 +21,14 @@ export class Spool {
   readonly path: string;
   readonly #file: AppendingFile;
 
-  readonly #lineOf: (record: JsonValue) => string;
+  readonly #lineOf: (schema: RecordSchema | undefined) => WriteRecord;
+  readonly #order = new NameOrder();
   readonly #valueOf: (line: JsonValue) => JsonValue;
 
   private constructor(path: string, file: AppendingFile, objects: boolean) {
     this.path = path;
     this.#file = file;
-    this.#lineOf = objects
-      ? (record) => packObject(record as JsonObject)
-      : (record) => stringifyJson(record);
+    this.#lineOf = objects ? () => (record) => packObject(record as JsonObject) : recordWriter;
     this.#valueOf = objects ? unpackObject : (value) => value;
   }
 
@@ -40,9 +42,10 @@ export class Spool {
     );
   }
 
-  async add(records: readonly JsonValue[]): Promise<void> {
+  async add(records: readonly JsonValue[], schema: RecordSchema | undefined): Promise<void> {
     if (records.length === 0) return;
-    const lines = records.map((record) => `${this.#lineOf(record)}\n`);
+    const lineOf = this.#lineOf(schema);
+    const lines = records.map((record) => `${lineOf(record)}\n`);
     await this.addLines(Buffer.from(lines.join('')), records.length);
   }
 
@@ -58,10 +61,16 @@ export class Spool {
     return readBlocks({ path: this.path, codec: 'none', signal });
   }
 
+  /** Of the records that were read so far; not where all records are objects. */
+  get schema(): RecordSchema | undefined {
+    return this.#order.schema;
+  }
+
   /** The records, batch by batch. */
   async *read(signal: AbortSignal): AsyncGenerator<JsonValue[]> {
     for await (const batch of jsonLines(readBlocks({ path: this.path, codec: 'none', signal }), {
       name: this.path,
+      order: this.#order,
     })) {
       yield Array.from(batch, ({ value }) => this.#valueOf(value));
     }

@@ -1,9 +1,11 @@
 /** What the columns of a result are in records: their logical types, and their values. */
-import type {
-  RecordField,
-  RecordSchema,
-  RecordType,
-  TimeUnit,
+import {
+  orderOf,
+  UNKNOWN_SCHEMA,
+  type RecordField,
+  type RecordSchema,
+  type RecordType,
+  type TimeUnit,
 } from '../../../kit/record-schema.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 import { float, integer, jsonDecoder } from '../../_sql/value-decoders.ts';
@@ -42,7 +44,9 @@ export function resultColumns(columns: readonly ColumnInfo[]): readonly ResultCo
 /** Where a column may hold larger integers than there is a type for, it is left out. */
 export function schemaOf(columns: readonly ResultColumn[]): RecordSchema {
   const fields = columns.flatMap(({ field }) => field ?? []);
-  return fields.length === columns.length ? { fields } : { fields, others: true };
+  if (fields.length === columns.length) return { fields };
+  const names = columns.map(({ name }) => name);
+  return orderOf(names, fields) ?? UNKNOWN_SCHEMA;
 }
 
 function typeName({ type, precision, scale }: ColumnInfo): string {
