@@ -4,7 +4,7 @@
  */
 import type { RunPriority } from '../wire/run-priority.ts';
 import type { ShardProgress } from '../wire/shards.ts';
-import type { AdoptedRun, History, Instance, RunEnding, RunFence } from './history.ts';
+import type { AdoptedRun, History, Instance, RunEnding, RunFence, StoredRun } from './history.ts';
 import type { CancelledShards, EndOfShard, NewShard } from './shards.ts';
 
 /** A run that is ours until its lease ends, or until somebody takes it over after that. */
@@ -12,6 +12,9 @@ export interface ClaimedRun extends AdoptedRun {
   /** How often the run was claimed, this time included: tells its executions apart. */
   readonly claim: number;
 }
+
+/** What executions of a run have done behind which the next one goes on. */
+export type DoneSoFar = Pick<StoredRun, 'records_written' | 'invocations'>;
 
 /** Runs that one claim takes at most. */
 export const MOST_CLAIMED = 16;
@@ -99,7 +102,7 @@ export interface ClusterStore {
     request: Pick<ClaimRequest, 'owner' | 'leaseMs'>,
   ): Promise<ClaimedRun | undefined>;
   /** Gives a run back to the queue. False when the fence is stale or the run has ended. */
-  releaseRun(fence: RunFence): Promise<boolean>;
+  releaseRun(fence: RunFence, done: DoneSoFar): Promise<boolean>;
   /** Says that the instance lives, and extends the leases of its runs. */
   beat(self: Instance, leaseMs: number): Promise<Heartbeat>;
   /**

@@ -165,10 +165,11 @@ export const runRecordSchema = z
       .meta({ description: 'Filled live while running; final after.' }),
     records_written: z.int().meta({
       description:
-        'Of a run that servers took over from each other: what the last of them wrote, which went on after the bookmark of the one before.',
+        'Of a run that servers gave to each other: also what the ones before wrote to rows that went on after their bookmarks. What a server wrote that was lost is not known, and left out.',
     }),
     invocations: z.array(invocationRecordSchema).meta({
-      description: 'As the server reported them that executed the run last.',
+      description:
+        'As the server reported them that executed the run last, behind those of servers that gave it away, where a row went on after its bookmark: one row then has several.',
     }),
     nodes: z.array(nodeRecordSchema).optional().meta({
       description:

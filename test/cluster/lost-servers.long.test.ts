@@ -305,6 +305,12 @@ test(
       await eventually(async () =>
         expect(await any?.get(id)).toMatchObject({ status: 'completed', attempt: 0 }),
       );
+    const { records_written, invocations } = (await any?.get(long)) ?? {};
+    expect(records_written).toBe(ROWS);
+    expect(invocations?.map(({ status }) => status)).toEqual([
+      ...(invocations ?? []).slice(1).map(() => 'cancelled'),
+      'completed',
+    ]);
     await expectSound(long, 'rolling');
   },
 );

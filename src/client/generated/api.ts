@@ -169,11 +169,11 @@ export interface RunListAnswer {
      */
     elapsed_secs: number | null;
     /**
-     * Of a run that servers took over from each other: what the last of them wrote, which went on after the bookmark of the one before.
+     * Of a run that servers gave to each other: also what the ones before wrote to rows that went on after their bookmarks. What a server wrote that was lost is not known, and left out.
      */
     records_written: number;
     /**
-     * As the server reported them that executed the run last.
+     * As the server reported them that executed the run last, behind those of servers that gave it away, where a row went on after its bookmark: one row then has several.
      */
     invocations: {
       /**
@@ -325,11 +325,11 @@ export interface RunGetAnswer {
    */
   elapsed_secs: number | null;
   /**
-   * Of a run that servers took over from each other: what the last of them wrote, which went on after the bookmark of the one before.
+   * Of a run that servers gave to each other: also what the ones before wrote to rows that went on after their bookmarks. What a server wrote that was lost is not known, and left out.
    */
   records_written: number;
   /**
-   * As the server reported them that executed the run last.
+   * As the server reported them that executed the run last, behind those of servers that gave it away, where a row went on after its bookmark: one row then has several.
    */
   invocations: {
     /**

@@ -88,7 +88,7 @@ export const CLAIM_ONE = `WITH claimed AS (
 
 const NOBODYS = `CASE WHEN parent_id IS NULL THEN '' ELSE '${UNCLAIMED_SHARD}' END`;
 const HELD = `run_id = ? AND owner = ? AND attempt = ? AND status <> 'completed' AND status IN ('queued', 'running')`;
-export const RELEASE = `UPDATE svc_serve_runs SET status = 'queued', owner = ${NOBODYS}, started_at = NULL WHERE ${HELD}`;
+export const RELEASE = `UPDATE svc_serve_runs SET status = 'queued', owner = ${NOBODYS}, started_at = NULL, records_written = ?, invocations = ? WHERE ${HELD}`;
 
 const RUNNING = `status <> 'completed' AND status = 'running'`;
 export const BEAT = `INSERT INTO svc_serve_instances (instance_id, host, pid, pid_started, listen, started_at, max_concurrent, in_flight, clustered, seen_at, lease_until)

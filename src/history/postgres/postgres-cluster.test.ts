@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { aRun } from '../../../test/conformance/history.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
-import type { ClaimRequest, ClusterStore, OpenedHistory } from '../cluster.ts';
+import type { ClaimRequest, DoneSoFar, ClusterStore, OpenedHistory } from '../cluster.ts';
 import { NOBODY, type Instance, type RunEnding, type StoredRun } from '../history.ts';
 import { openHistory } from '../open.ts';
 import { CLAIM, claimValues } from './claim-statements.ts';
@@ -52,6 +52,25 @@ const ENDING: RunEnding = {
   invocations: [],
   error: null,
 };
+const INVOCATION: DoneSoFar['invocations'][number] = {
+  run_id: 'i',
+  row_id: 'r',
+  parent_record_key: null,
+  records_written: 7,
+  error: null,
+  status: 'cancelled',
+  duration_ms: 1,
+  balance: {
+    read: 7,
+    filtered: 0,
+    expanded: 0,
+    transformed: 7,
+    written: 7,
+    dead_lettered: 0,
+    withheld: 0,
+  },
+};
+const NOTHING: DoneSoFar = { records_written: 0, invocations: [] };
 const LOST = { maxAttempts: 1, error: 'given up' };
 
 const queue = ({ history }: Opened, id: string, over: Partial<StoredRun> = {}): Promise<unknown> =>
@@ -163,7 +182,7 @@ describe('the queue of a cluster', () => {
     ]);
     // One that was lost, or given back, is in the queue as it was.
     const fence = { run_id: 'high-a2', owner: 'me', attempt: 0 };
-    expect(await one.cluster.releaseRun(fence)).toBe(true);
+    expect(await one.cluster.releaseRun(fence, NOTHING)).toBe(true);
     expect(await take(9, {})).toEqual([
       'high-a2',
       'normal-a2',
@@ -254,7 +273,7 @@ describe('a run whose server is lost', () => {
     expect(again).toMatchObject({ claim: 2, run: { attempt: 1, owner: 'new' } });
     const stale = { run_id: 'a', owner: 'old', attempt: 0 };
     expect(await one.history.finishRun(stale, ENDING)).toBe(false);
-    expect(await one.cluster.releaseRun(stale)).toBe(false);
+    expect(await one.cluster.releaseRun(stale, NOTHING)).toBe(false);
     // The same server may have it again.
     expect(await one.history.finishRun({ ...stale, owner: 'new' }, ENDING)).toBe(false);
     expect(await one.history.finishRun({ ...stale, owner: 'new', attempt: 1 }, ENDING)).toBe(true);
@@ -323,11 +342,26 @@ describe('a run whose server is lost', () => {
     await queue(one, 'a');
     await one.cluster.claimRuns(by('old'));
     const fence = { run_id: 'a', owner: 'old', attempt: 0 };
-    expect(await one.cluster.releaseRun(fence)).toBe(true);
-    expect(await one.cluster.releaseRun(fence)).toBe(false);
+    expect(await one.cluster.releaseRun(fence, NOTHING)).toBe(true);
+    expect(await one.cluster.releaseRun(fence, NOTHING)).toBe(false);
     const [again] = await one.cluster.claimRuns(by('new'));
     expect(again).toMatchObject({ claim: 2, run: { attempt: 0 } });
     expect(await one.history.finishRun(fence, ENDING)).toBe(false);
+  });
+
+  it('which was given back says what was done of it, also after its next server was lost', async () => {
+    const one = await openOne();
+    await queue(one, 'a');
+    await one.cluster.claimRuns(by('old'));
+    const done = { records_written: 7, invocations: [INVOCATION] };
+    const fence = { run_id: 'a', owner: 'old', attempt: 0 };
+    expect(await one.cluster.releaseRun(fence, done)).toBe(true);
+    expect(await one.history.getRun('a')).toMatchObject({ status: 'queued', ...done });
+    const [lost] = await one.cluster.claimRuns(by('lost', { leaseMs: 0 }));
+    expect(lost?.run).toMatchObject(done);
+    await sleep(5);
+    await one.cluster.reclaim({ ...LOST, maxAttempts: 3 });
+    expect((await one.cluster.claimRuns(by('new')))[0]?.run).toMatchObject(done);
   });
 
   it('which worked alone waits in the common queue', async () => {

@@ -5,13 +5,14 @@ import {
   type ClaimedRun,
   type ClaimRequest,
   type ClusterStore,
+  type DoneSoFar,
   type Heartbeat,
   type Member,
   type Reclaimed,
   type ReclaimRequest,
 } from '../cluster.ts';
 import type { Instance, RunFence } from '../history.ts';
-import { instanceOf, text } from '../sql/rows.ts';
+import { instanceOf, text, throughputColumn } from '../sql/rows.ts';
 import type { SqlResult, SqlScript, SqlStatement, SqlValue } from '../sql/sql-store.ts';
 import * as statements from './claim-statements.ts';
 import { claimedRuns } from './claimed-runs.ts';
@@ -56,8 +57,9 @@ export class PostgresCluster implements ClusterStore {
     return this.#store.change(script, { touches: [runId], isDecisive: true });
   }
 
-  async releaseRun({ run_id, owner, attempt }: RunFence): Promise<boolean> {
-    const release = { sql: statements.RELEASE, values: [run_id, owner, attempt] };
+  async releaseRun({ run_id, owner, attempt }: RunFence, done: DoneSoFar): Promise<boolean> {
+    const values = [done.records_written, throughputColumn(done), run_id, owner, attempt];
+    const release = { sql: statements.RELEASE, values };
     const options = { touches: [run_id], isDecisive: true };
     return (await this.#store.write([release], options))[0] === 1;
   }

@@ -1,5 +1,5 @@
 /** One server of several that share a queue: what it claims, renews, hears and tells. */
-import type { ClusterStore } from '../../history/cluster.ts';
+import type { ClusterStore, DoneSoFar } from '../../history/cluster.ts';
 import type { Instance, RunEnding, RunFence, StoredRun } from '../../history/history.ts';
 import type { CancelledShards } from '../../history/shards.ts';
 import type { Env } from '../../lib/env.ts';
@@ -118,8 +118,8 @@ export class Cluster {
   }
 
   /** Gives a run back to the queue. False when it is not ours any more. */
-  async release(fence: RunFence): Promise<boolean> {
-    const isReleased = await this.#options.store.releaseRun(fence);
+  async release(fence: RunFence, done: DoneSoFar): Promise<boolean> {
+    const isReleased = await this.#options.store.releaseRun(fence, done);
     if (isReleased) for (const news of [RUNS, SHARDS]) void this.#tell(news);
     return isReleased;
   }

@@ -1,4 +1,5 @@
 /** One run from its place in the queue to its final record. */
+import type { DoneSoFar } from '../../history/cluster.ts';
 import type { RunEnding, RunFence, StoredRun } from '../../history/history.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
@@ -12,7 +13,7 @@ import type { StoredSubmissionContent } from '../../wire/submission.ts';
 import type { JobExecutor, JobHandle } from '../worker/executor.ts';
 import type { HistoryHealth } from './history-health.ts';
 import { runsTotal } from './metrics.ts';
-import { endingOf, outcomeOf, type EndContext, type RunEnd } from './record.ts';
+import { doneSoFar, endingOf, outcomeOf, type EndContext, type RunEnd } from './record.ts';
 
 const LONGEST_SLEEP_MS = 86_400_000;
 const UNSTARTED: RunEnd = { type: 'crashed', reason: 'it had not started yet' };
@@ -67,7 +68,7 @@ export interface LiveRunServices {
   /** Present where servers share the shards of runs. */
   readonly shards?: ShardService;
   /** Gives a run back to the servers that share it. */
-  readonly release?: (fence: RunFence) => Promise<boolean>;
+  readonly release?: (fence: RunFence, done: DoneSoFar) => Promise<boolean>;
 }
 
 export class LiveRun {
@@ -383,14 +384,15 @@ export class LiveRun {
   }
 
   /** Its log is stored, and another server may go on with it. */
-  async #leave(): Promise<void> {
-    const { env, health, giveUp, flushLog, release } = this.#services;
+  async #leave(end: RunEnd): Promise<void> {
+    const { env, health, giveUp, flushLog, release, outputsExpire } = this.#services;
     const { run_id } = this.fence;
     const flushed = flushLog(run_id);
+    const done = doneSoFar(end, { earlier: this.#run, outputsExpire });
     const isReleased =
       this.#fate === 'given_back' &&
       release !== undefined &&
-      (await health.insist(() => release(this.fence), giveUp));
+      (await health.insist(() => release(this.fence, done), giveUp));
     await flushed;
     env.log.info(
       isReleased ? 'a run was given back to the queue' : 'a run belongs to another server',
@@ -421,11 +423,12 @@ export class LiveRun {
   async #record(end: RunEnd): Promise<void> {
     const { env, health, giveUp, flushLog, onRecorded, outputsExpire } = this.#services;
     this.#closing = true;
-    if (this.#fate !== 'ours' && !isComplete(end)) return this.#leave();
+    if (this.#fate !== 'ours' && !isComplete(end)) return this.#leave(end);
     if (this.#shards !== undefined && isComplete(end)) return this.#split(this.#shards);
     const { ending, reason } = endingOf(end, {
       stopped: this.#stopped,
       timeoutSecs: this.#submission.timeout_secs,
+      earlier: this.#run,
       progress: this.#progress,
       finishedAt: this.#now(),
       outputsExpire,

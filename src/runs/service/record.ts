@@ -1,5 +1,6 @@
 /** From what is stored and what a worker reports to what the API shows. */
 import { shownCallback } from '../callbacks/callback-rules.ts';
+import type { DoneSoFar } from '../../history/cluster.ts';
 import type { RunEnding, StoredRun } from '../../history/history.ts';
 import type { Redactor } from '../../lib/redact.ts';
 import {
@@ -26,6 +27,8 @@ export interface EndContext {
   /** Why the run was stopped from outside; undefined when it ended by itself. */
   readonly stopped: StopCause | undefined;
   readonly timeoutSecs: number | null;
+  /** What servers wrote that gave the run away. */
+  readonly earlier: DoneSoFar;
   /** The last counts heard of. */
   readonly progress: Progress | undefined;
   readonly finishedAt: string;
@@ -38,13 +41,16 @@ export function endingOf(
   end: RunEnd,
   context: EndContext,
 ): { readonly ending: RunEnding; readonly reason: EndReason } {
+  const { earlier } = context;
+  const written =
+    end.type === 'finished'
+      ? end.outcome.records_written
+      : (context.progress?.records_written ?? 0);
+  const invocations = end.type === 'finished' ? invocationRecords(end.outcome, context) : [];
   const known = {
     finished_at: context.finishedAt,
-    records_written:
-      end.type === 'finished'
-        ? end.outcome.records_written
-        : (context.progress?.records_written ?? 0),
-    invocations: end.type === 'finished' ? invocationRecords(end.outcome, context) : [],
+    records_written: earlier.records_written + written,
+    invocations: [...earlier.invocations, ...invocations],
     ...(end.type === 'finished' ? nodeRecords(end.outcome) : {}),
   };
   const failed = (error: string, reason: EndReason) => ({
@@ -80,6 +86,28 @@ export function endingOf(
     default:
       return context.stopped satisfies never;
   }
+}
+
+/**
+ * What the record of a run that is given away says of its executions until now: rows that stored a
+ * bookmark, behind which the next one goes on. All others are begun anew.
+ */
+export function doneSoFar(
+  end: RunEnd,
+  { earlier, outputsExpire }: Pick<EndContext, 'earlier' | 'outputsExpire'>,
+): DoneSoFar {
+  const { records_written: before, invocations } = earlier;
+  if (end.type === 'crashed') return { records_written: before, invocations };
+  const isGoneOnWith = ({ status, bookmark }: InvocationOutcome): boolean =>
+    bookmark !== undefined && (status === 'completed' || status === 'cancelled');
+  const kept = end.outcome.invocations.filter(isGoneOnWith);
+  return {
+    records_written: kept.reduce((sum, { balance }) => sum + balance.written, before),
+    invocations: [
+      ...invocations,
+      ...invocationRecords({ ...end.outcome, invocations: kept }, { outputsExpire }),
+    ],
+  };
 }
 
 /** The same of a run that ended with its last shard. */
@@ -204,7 +232,7 @@ export function presentRun(
       run.started_at === null ? null : Math.max(0, until - Date.parse(run.started_at)) / 1000,
     records_written: ended
       ? run.records_written
-      : (live?.progress?.records_written ?? shards?.records_written ?? run.records_written),
+      : (shards?.records_written ?? run.records_written + (live?.progress?.records_written ?? 0)),
     ...(shards === undefined ? {} : { shards: shards.counts }),
     error: redactNullable(run.error, redactor),
     ...(run.nodes === undefined

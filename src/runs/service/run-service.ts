@@ -215,7 +215,7 @@ class Service implements RunService {
           finish: (fence, ending) =>
             this.cluster?.finishShard(fence, ending) ?? Promise.resolve(false),
         },
-        release: (fence) => this.cluster?.release(fence) ?? Promise.resolve(false),
+        release: (fence, done) => this.cluster?.release(fence, done) ?? Promise.resolve(false),
       },
     });
   }
