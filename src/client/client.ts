@@ -59,7 +59,7 @@ export class HeadgateClient {
   constructor({ server, token, fetch = globalThis.fetch }: ClientOptions) {
     const baseUrl = addressOf(server);
     const headers: Record<string, string> =
-      token === undefined ? {} : { authorization: `Bearer ${token}` };
+      token === undefined ? {} : { authorization: `Bearer ${sendable(token)}` };
     const send = async (request: Request): Promise<Response> => {
       const answer = await fetch(request).catch((error: unknown) => {
         if (request.signal.aborted) throw error;
@@ -158,12 +158,28 @@ export class HeadgateClient {
 function addressOf(server: string): string {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new HeadgateError(`\`${server}\` is no http or https address`, { code: 'bad_address' });
+    throw new HeadgateError(`\`${server}\` is no http or https address`, {
+      code: 'bad_address',
+      hint: 'write it like https://headgate.example.com',
+    });
   if (url.username !== '' || url.password !== '')
     throw new HeadgateError('the address of the server must not hold a password', {
       code: 'bad_address',
+      hint: 'leave it out; the server takes a token',
     });
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+/** As the letters that stand for its bytes. The token itself is in no message. */
+function sendable(token: string): string {
+  const bytes = Array.from(new TextEncoder().encode(token));
+  const letters = bytes.map((byte) => String.fromCharCode(byte)).join('');
+  // oxlint-disable-next-line no-control-regex -- these are what a header cannot hold
+  if (!/[\0\r\n]/.test(letters.trim())) return letters;
+  throw new HeadgateError('the token holds a line break, which no request can carry', {
+    code: 'bad_token',
+    hint: 'copy the token again, on one line',
+  });
 }
 
 /** A successful answer without the body that its description promises comes from another server. */

@@ -1,7 +1,7 @@
 /** Why a request was not answered with what was asked for. */
 export class HeadgateError extends Error {
   override readonly name = 'HeadgateError';
-  /** Stable: what the server sent, or `unreachable`, `bad_answer`, `bad_address`. */
+  /** Stable: what the server sent, or `unreachable`, `bad_answer`, `bad_address`, `bad_token`. */
   readonly code: string;
   /** HTTP status; absent when no server answered. */
   readonly status: number | undefined;
@@ -55,12 +55,28 @@ function hintOf(status: number): string | undefined {
 
 export function unreachable(server: string, cause: unknown): HeadgateError {
   const reason = cause instanceof Error ? (reasonOf(cause.cause) ?? cause.message) : String(cause);
-  return new HeadgateError(`there is no server at ${server}: ${reason}`, {
-    code: 'unreachable',
-    hint: 'check the address, and that the server is running',
-    cause,
-  });
+  const { says, hint } = OTHER_PROGRAMS.find(({ pattern }) => pattern.test(reason)) ?? NOBODY;
+  return new HeadgateError(`${says} ${server}: ${reason}`, { code: 'unreachable', hint, cause });
 }
+
+const NOBODY = {
+  says: 'there is no server at',
+  hint: 'check the address, and that the server is running',
+};
+
+/** What is told where something answers that is no server of ours. */
+const OTHER_PROGRAMS = [
+  {
+    pattern: /TLS connection|SSL|wrong version number|packet length too long/i,
+    says: 'there is no TLS at',
+    hint: 'write http:// where the server speaks no TLS, and check the port',
+  },
+  {
+    pattern: /other side closed|Parse Error|does not match the HTTP/i,
+    says: 'there is no HTTP at',
+    hint: 'check the port: another program may listen there',
+  },
+];
 
 function reasonOf(cause: unknown): string | undefined {
   if (!(cause instanceof Error)) return undefined;

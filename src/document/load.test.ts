@@ -100,8 +100,30 @@ describe('files', () => {
       hint: expect.stringContaining('check the path'),
       file: join(folder, 'none.yaml'),
     });
-    expect(codeOf(() => read('c.yaml', new Uint8Array([0x61, 0x3a, 0x20, 0xff])))).toBe(
-      'bad_encoding',
+  });
+
+  test.each([
+    ['the line', Buffer.from('a: 1\nb: M\u00fcller\n', 'latin1'), 'line 2 is not UTF-8 text'],
+    ['UTF-16', Buffer.from('\ufeffa: 1\n', 'utf16le'), 'the file is UTF-16'],
+  ])('a file of another encoding is refused with %s and what to do', (_, bytes, message) => {
+    expect(refusalOf(() => read('c.yaml', bytes)).issues[0]).toMatchObject({
+      code: 'bad_encoding',
+      message,
+      hint: 'save the file as UTF-8',
+    });
+  });
+
+  test('what is no file is told before what its name lacks', () => {
+    const told = (path: string) =>
+      refusalOf(() => loadDocumentFile(path, loadOptions({ readFile: localFiles(folder) })))
+        .issues[0]?.message;
+    expect(told(folder)).toBe('it is a folder, not a regular file');
+    expect(told(join(folder, 'none'))).toBe('there is no such file');
+  });
+
+  test('a token says why its file cannot be read', () => {
+    expect(refusalOf(() => read('t.yaml', 'a: "${file:absent}"')).issues[0]?.message).toBe(
+      'the file `absent` of `${file:absent}` cannot be read: it does not exist',
     );
   });
 

@@ -15,13 +15,7 @@ import {
   type DocumentText,
 } from './compose/compose.ts';
 import type { Document } from './document.ts';
-import {
-  extensionFault,
-  formatOf,
-  readFileText,
-  type FileFault,
-  type ReadFile,
-} from './text/file-text.ts';
+import { readFormattedFile, type FileFault, type ReadFile } from './text/file-text.ts';
 import { interpolate, type Interpolated } from './tokens/interpolate.ts';
 import { canonicalPaths } from './text/local-file.ts';
 import { withPlaces, type Locate } from './text/locate.ts';
@@ -167,11 +161,9 @@ function readDocument(
   path: string,
   readFile: ReadFile,
 ): { readonly text: string; readonly format: Format } {
-  const format = formatOf(path);
-  if (format === undefined) throw fileRefusal(path, extensionFault(path));
-  const read = readFileText(path, readFile);
+  const read = readFormattedFile(path, readFile);
   if (!read.ok) throw fileRefusal(path, read.fault);
-  return { text: read.text, format };
+  return read;
 }
 
 const PATH_HINT = 'check the path and the rights to it; relative paths start at the working folder';

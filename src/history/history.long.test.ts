@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -71,7 +71,16 @@ describe('opening a history', () => {
   it('refuses a path that cannot be a database', async () => {
     await expect(openHistory('sqlite:/dev/null/a.db', env)).rejects.toMatchObject({
       message: expect.stringContaining('the history database /dev/null/a.db cannot be opened'),
-      hint: 'the path must be a database file, or a place where one can be made',
+      hint: 'check the path and the rights on the folders above it',
+    });
+  });
+
+  it('says what is wrong with a file that is no database', async () => {
+    const file = join(folder, 'text.db');
+    writeFileSync(file, 'this is a text, and no database');
+    await expect(openHistory(`sqlite:${file}`, env)).rejects.toMatchObject({
+      message: `the history database ${file} cannot be opened: file is not a database`,
+      hint: 'check the path: the file is no SQLite database, or it is encrypted',
     });
   });
 

@@ -61,6 +61,10 @@ export const COMMAND_CODES = {
     'A file was not read in time.',
     'look whether its disk or share answers, and name a regular file',
   ),
+  file_unusable: code(
+    'The system refuses a file or folder that the command needs.',
+    'make room, give the right to it, or name another place',
+  ),
   forbidden: code('The token does not have the right.', 'use a token with a role that may do it'),
   listen_failed: code(
     'Metrics cannot be served at the address.',

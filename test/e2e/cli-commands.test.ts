@@ -2,11 +2,15 @@
  * The commands around a run, as processes: from an empty folder to a document somebody else can
  * check.
  */
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { launcherPath } from '../servers/bundle.ts';
 import { headgate, type Finished } from './headgate.ts';
+
+const LAUNCHER = await launcherPath();
 
 let cwd: string;
 beforeEach(() => {
@@ -31,6 +35,39 @@ it('tells the version, whatever the folder holds', async () => {
     stdout: expect.stringMatching(/^headgate \d+\.\d+\.\d+\n$/) as string,
     stderr: '',
   });
+});
+
+it('tells of a disk that takes no output, in one line and by its exit code', () => {
+  const shell = `"${process.execPath}" "${LAUNCHER}" list > /dev/full`;
+  const { status, stderr } = spawnSync('sh', ['-c', shell], { cwd, encoding: 'utf8' });
+  expect(stderr).toBe('error: what is printed cannot be written: no space is left on the device\n');
+  expect(status).toBe(1);
+});
+
+it('tells of a working folder that is gone', () => {
+  const shell = `mkdir gone && cd gone && rmdir ../gone && "${process.execPath}" "${LAUNCHER}" list`;
+  const { status, stderr } = spawnSync('sh', ['-c', shell], { cwd, encoding: 'utf8' });
+  expect(stderr).toBe(
+    'error: the working folder cannot be used: it does not exist\nhint: change to another folder\n',
+  );
+  expect(status).toBe(1);
+});
+
+it('tells of a folder that cannot be made without calling it a defect', async () => {
+  writeFileSync(join(cwd, 'taken'), '');
+  const { code, stderr } = await run('serve', '--no-auth', '--data-dir', 'taken');
+  expect(stderr).toBe(
+    `error: ${join(cwd, 'taken')}: something of that name is there already  [file_unusable]\n` +
+      'hint: use another name, or move away what is there\n',
+  );
+  expect(code).toBe(1);
+});
+
+it('repeats no address that stands in the place of a document', async () => {
+  const { code, stderr } = await run('run', 'postgres://me:hunter2@127.0.0.1/shop');
+  expect(stderr).toContain('a document is a file');
+  expect(stderr).not.toContain('hunter2');
+  expect(code).toBe(2);
 });
 
 describe('a document with problems', () => {

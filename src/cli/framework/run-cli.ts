@@ -7,6 +7,7 @@ import { EXIT, exitOf } from './exit.ts';
 import { givenFor, readOptions } from './option.ts';
 import { printRefusal } from './json-refusal.ts';
 import { reportError } from './report-error.ts';
+import { systemRefusal } from './system-refusal.ts';
 import { processWorld, type World } from './world.ts';
 
 /** Never throws: failures are printed and become the exit code. */
@@ -42,7 +43,8 @@ export async function runCli(
     const options = readOptions(line.command.options, line.flags, variables);
     wantsJson = options['json'] === true;
     return await line.command.run(context, { options, positionals: line.positionals });
-  } catch (error) {
+  } catch (thrown) {
+    const error = systemRefusal(thrown);
     if (wantsJson && !context.terminal.hasPrinted) printRefusal(context, error, 'json');
     reportError(error, {
       terminal: context.terminal,

@@ -1,6 +1,8 @@
 /** The process as the command line sees it; tests pass a fake one. */
 import type { Clock } from '../../lib/time/clock.ts';
 import { systemClock } from '../../lib/time/clock.ts';
+import { fileFault } from '../../lib/files/file-fault.ts';
+import { EXIT } from './exit.ts';
 import type { Prompts } from './prompts.ts';
 import { uuidIds, type Ids } from '../../lib/ids.ts';
 
@@ -34,17 +36,12 @@ export interface World {
 }
 
 export function processWorld(): World {
-  // A closed pipe (`headgate list | head`) must not stop a run that is moving data.
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
-    });
-  }
+  surviveLostOutput();
   return {
     stdout: process.stdout,
     stderr: process.stderr,
     variables: process.env,
-    cwd: process.cwd(),
+    cwd: workingFolder(),
     clock: systemClock,
     ids: uuidIds,
     fetch: globalThis.fetch,
@@ -65,4 +62,32 @@ export function processWorld(): World {
     },
     exit: (code) => process.exit(code),
   };
+}
+
+/**
+ * A closed pipe (`headgate list | head`) or a full disk under `> file` must not stop a run that is
+ * moving data. What a full disk swallowed is told once, by the exit code too.
+ */
+function surviveLostOutput(): void {
+  let isTold = false;
+  process.stderr.on('error', () => {});
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE' || isTold) return;
+    isTold = true;
+    process.stderr.write(`error: what is printed cannot be written: ${fileFault(error).says}\n`);
+    process.once('exit', (code) => {
+      if (code === EXIT.ok) process.exitCode = EXIT.failed;
+    });
+  });
+}
+
+function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    process.stderr.write(
+      `error: the working folder cannot be used: ${fileFault(error).says}\nhint: change to another folder\n`,
+    );
+    return process.exit(EXIT.failed);
+  }
 }

@@ -1,6 +1,8 @@
 import { extname } from 'node:path';
 import type { Issue } from '../../lib/errors.ts';
+import { fileFault, isFileFault } from '../../lib/files/file-fault.ts';
 import { NotRegularFileError } from '../../lib/files/regular-file.ts';
+import { lineNotUtf8 } from '../../lib/text/utf8-fault.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
 import { MAX_DOCUMENT_BYTES } from './limits.ts';
 import type { Format } from '../parse/parse.ts';
@@ -24,6 +26,22 @@ const FORMATS: Readonly<Record<string, Format>> = {
 export function formatOf(path: string): Format | undefined {
   const extension = extname(path).toLowerCase();
   return Object.hasOwn(FORMATS, extension) ? FORMATS[extension] : undefined;
+}
+
+/**
+ * A file that holds a document, or settings in the same form. One that is not there is told before
+ * anything that its name lacks.
+ */
+export function readFormattedFile(
+  path: string,
+  readFile: ReadFile,
+):
+  | (FileText & { readonly ok: false })
+  | (FileText & { readonly ok: true; readonly format: Format }) {
+  const read = readFileText(path, readFile);
+  if (!read.ok) return read;
+  const format = formatOf(path);
+  return format === undefined ? { ok: false, fault: extensionFault(path) } : { ...read, format };
 }
 
 export function extensionFault(path: string): FileFault {
@@ -53,14 +71,24 @@ export function readFileText(path: string, readFile: ReadFile): FileText {
       bytes: bytes.byteLength,
     };
   } catch {
-    return faulty('bad_encoding', 'the file is not UTF-8 text');
+    return notUtf8(bytes);
   }
 }
 
 function whyUnreadable(error: unknown): string {
   if (error instanceof NotRegularFileError) return error.message;
-  const missing = (error as { code?: unknown }).code === 'ENOENT';
-  return missing ? 'there is no such file' : 'the file cannot be read';
+  if (!isFileFault(error)) return 'the file cannot be read';
+  const { kind, says } = fileFault(error);
+  return kind === 'missing' ? 'there is no such file' : `the file cannot be read: ${says}`;
+}
+
+const UTF_16_MARKS = ['fffe', 'feff'];
+
+function notUtf8(bytes: Uint8Array): FileText {
+  const isUtf16 = UTF_16_MARKS.includes(Buffer.from(bytes.subarray(0, 2)).toString('hex'));
+  const what = isUtf16 ? 'the file is UTF-16' : `line ${lineNotUtf8(bytes)} is not UTF-8 text`;
+  const hint = 'save the file as UTF-8';
+  return { ok: false, fault: { code: 'bad_encoding', message: what, hint } };
 }
 
 function faulty(code: string, message: string): FileText {

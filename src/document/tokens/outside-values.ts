@@ -3,6 +3,7 @@
  * redactor, and is plain data.
  */
 import { variableRefusal, type VariableAccess } from '../../lib/access.ts';
+import { fileFault, isFileFault } from '../../lib/files/file-fault.ts';
 import { FileRefusedError } from '../../lib/files/file-access.ts';
 import type { Registry } from '../../kit/parts.ts';
 import type { SecretManagerDefinition } from '../../kit/secrets.ts';
@@ -102,11 +103,11 @@ export class OutsideValues {
         this.#report('file_refused', `\`\${file:${path}}\`: ${error.message}`, error.hint);
         return '';
       }
-      const isOther = error instanceof NotRegularFileError;
+      const why = whyUnreadable(error);
       this.#report(
         'file_unreadable',
-        `the file \`${path}\` of \`\${file:${path}}\` cannot be read${isOther ? `: ${error.message}` : ''}`,
-        isOther ? error.hint : 'relative paths start at the working folder',
+        `the file \`${path}\` of \`\${file:${path}}\` cannot be read${why === undefined ? '' : `: ${why.says}`}`,
+        why?.hint ?? 'relative paths start at the working folder',
       );
       return '';
     }
@@ -164,4 +165,11 @@ export class OutsideValues {
     if (text !== value) this.#sources.redactor.register(text);
     return text;
   }
+}
+
+function whyUnreadable(
+  error: unknown,
+): { readonly says: string; readonly hint?: string | undefined } | undefined {
+  if (error instanceof NotRegularFileError) return { says: error.message, hint: error.hint };
+  return isFileFault(error) ? fileFault(error) : undefined;
 }

@@ -9,7 +9,7 @@ import { joinPath } from '../../lib/text/text-path.ts';
 import { RUN_PRIORITIES } from '../../wire/run-priority.ts';
 import { parseText } from '../../document/parse/parse.ts';
 import { stepsOf } from '../../document/parse/steps.ts';
-import { extensionFault, formatOf, readFileText } from '../../document/text/file-text.ts';
+import { readFormattedFile } from '../../document/text/file-text.ts';
 import { interpolate } from '../../document/tokens/interpolate.ts';
 import type { TokenSources } from '../../document/tokens/outside-values.ts';
 import { restoreEscapes } from '../../document/tokens/tokens.ts';
@@ -142,11 +142,9 @@ export function readTriggerFile(
   definitions: readonly TriggerDefinition[],
   sources: TokenSources,
 ): TriggerFile {
-  const format = formatOf(file);
-  if (format === undefined) throw refusal(file, extensionFault(file));
-  const read = readFileText(file, sources.readFile);
+  const read = readFormattedFile(file, sources.readFile);
   if (!read.ok) throw refusal(file, read.fault);
-  const { tree, locate } = parseText(read.text, format, { kind: 'file', path: file });
+  const { tree, locate } = parseText(read.text, read.format, { kind: 'file', path: file });
   const issues: Issue[] = [];
   const head = check(headSchema, tree);
   if (!head.ok) issues.push(...head.issues);

@@ -6,7 +6,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { messageOf } from '../../lib/errors.ts';
 import { LOCK_WAIT_MS, lockPauseMs, retryWhileLocked } from '../../lib/sql/lock-retry.ts';
-import { isBusy, openSqlite, rollBack } from '../../lib/sql/sqlite.ts';
+import { isBusy, openSqlite, rollBack, sqliteHint } from '../../lib/sql/sqlite.ts';
 import { HistoryError } from '../history.ts';
 import { DiskSync, type SyncWaiter } from './disk-sync.ts';
 import { writeAheadLogOf, type WriteAheadLog } from './write-ahead-log.ts';
@@ -377,7 +377,8 @@ export function openDatabase(url: string, cwd: string): DatabaseSync {
     throw new HistoryError(
       `the history database ${url.replace(/^sqlite:(?:\/\/)?/, '')} cannot be opened: ${messageOf(error)}`,
       {
-        hint: 'the path must be a database file, or a place where one can be made',
+        hint:
+          sqliteHint(error) ?? 'the path must be a database file, or a place where one can be made',
         cause: error,
       },
     );

@@ -24,6 +24,11 @@ const BY_CODE: Readonly<Record<string, FileFault>> = {
     says: 'the operation is not permitted',
     hint: 'give the user that runs Headgate the right to it, or use another place',
   },
+  EEXIST: {
+    kind: 'refused',
+    says: 'something of that name is there already',
+    hint: 'use another name, or move away what is there',
+  },
   EISDIR: { kind: 'refused', says: 'it is a folder', hint: 'name a file' },
   ENOTDIR: {
     kind: 'refused',
@@ -64,6 +69,12 @@ export function fileFault(error: unknown): FileFault {
   const code = codeOf(error);
   const known = code === undefined ? undefined : BY_CODE[code];
   return known ?? { kind: 'refused', says: messageOf(error) };
+}
+
+/** Whether the system refused a file or a folder for a reason that there are plain words for. */
+export function isFileFault(error: unknown): boolean {
+  const code = codeOf(error);
+  return code !== undefined && Object.hasOwn(BY_CODE, code);
 }
 
 /** The system's code of an error (`ENOENT`), or of a compression library (`Z_DATA_ERROR`). */

@@ -56,6 +56,8 @@ const BY_CODE: Readonly<Record<string, ConnectorErrorKind>> = {
 const HINTS: Readonly<Record<string | number, string>> = {
   ECONNREFUSED: 'check host and port, and whether the server runs and listens there',
   ENOTFOUND: 'check the name of the host',
+  ETIMEDOUT:
+    'check host and port: what listens there may be no MySQL server, or nothing comes through',
   EAI_AGAIN: 'check the name of the host',
   HANDSHAKE_NO_SSL_SUPPORT: 'leave out `ssl-mode`, or turn on TLS at the server',
   HANDSHAKE_SSL_ERROR: 'name the certificate of the authority with `ssl-ca` in the address',

@@ -44,6 +44,24 @@ describe('opening', () => {
     expect(kindOf(() => openSqlite('sqlite:new.db', { mode: 'rw', cwd }).close())).toBe('none');
   });
 
+  test('a lock that lasts is told with what to do', () => {
+    const holder = openSqlite('sqlite:held.db?mode=rwc', { mode: 'rw', cwd });
+    holder.exec('BEGIN EXCLUSIVE');
+    const other = openSqlite('sqlite:held.db', { mode: 'rw', cwd, busyTimeoutMs: 0 });
+    try {
+      other.exec('CREATE TABLE t (a)');
+      expect.unreachable();
+    } catch (error) {
+      expect(sqliteError(error, 'writing')).toMatchObject({
+        kind: 'timeout',
+        message: 'writing: database is locked',
+        hint: 'end the program that holds the lock of the file, or wait until it is done',
+      });
+    }
+    other.close();
+    holder.close();
+  });
+
   test('a read-only database refuses writes', () => {
     const db = openSqlite('new.db?mode=ro', { mode: 'rw', cwd });
     expect(

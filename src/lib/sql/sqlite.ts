@@ -130,7 +130,11 @@ const KINDS: Readonly<Record<number, ConnectorErrorKind>> = {
   23: 'refused',
 };
 
+const LOCKED = 'end the program that holds the lock of the file, or wait until it is done';
+
 const HINTS: Readonly<Record<number, string>> = {
+  5: LOCKED,
+  6: LOCKED,
   8: 'give the user that runs Headgate the right to write the file and its folder',
   10: 'check that the path names a database file, and the disk it lies on',
   13: 'make room on the disk, or use another place',
@@ -164,11 +168,18 @@ export function sqliteError(error: unknown, doing: string): ConnectorError {
   const text = messageOf(error);
   const kind =
     code === 1 && /^no such (table|column)/.test(text) ? 'missing' : (KINDS[code] ?? 'data');
-  const hint = HINTS[code] ?? BY_TEXT.find(([pattern]) => pattern.test(text))?.[1];
+  const hint = sqliteHint(error);
   return new ConnectorError(kind, `${doing}: ${text}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),
   });
+}
+
+/** What to do about an error of SQLite; that of one of our errors is its own. */
+export function sqliteHint(error: unknown): string | undefined {
+  if (error instanceof ConnectorError) return error.hint;
+  const text = messageOf(error);
+  return HINTS[errorCode(error)] ?? BY_TEXT.find(([pattern]) => pattern.test(text))?.[1];
 }
 
 /** Whether another connection holds a lock that SQLite did not wait for (any longer). */
