@@ -218,9 +218,8 @@ it('gives a shard back to the others', async () => {
   const { one, two } = await split(1);
   const [held] = await one.shards.claimShards(request('one'));
   if (held === undefined) throw new Error('not claimed');
-  expect(await one.releaseRun(fenceOf(held.run, { records_written: 0, invocations: [] }))).toBe(
-    true,
-  );
+  const done = { records_written: 0, invocations: [] };
+  expect(await one.releaseRun(fenceOf(held.run), done)).toBe(true);
   expect(await two.claimRuns({ ...request('two'), behind: {} })).toEqual([]);
   expect(await two.shards.claimShards(request('two'))).toMatchObject([{ claim: 2 }]);
 });
