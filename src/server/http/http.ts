@@ -15,6 +15,7 @@ import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { admit, NOBODY } from '../auth/admit.ts';
 import type { Principal } from '../auth/auth.ts';
+import { afterLostBody } from './after-lost-body.ts';
 import { answerBrokenRequest, answerTunnel } from './broken-request.ts';
 import { hostRefusal, originRefusal } from './host-rules.ts';
 import { jsonPieces } from './json-pieces.ts';
@@ -181,28 +182,12 @@ function addPrelude(
     done(refusal);
   });
   app.addHook('onSend', (request, _reply, _payload, done) => {
-    if (request.raw.complete || !asksToClose(request)) done();
-    else afterBody(request, done);
+    afterLostBody(request.raw, done);
   });
   app.addHook('onResponse', (request, reply, done) => {
     count(request, reply, options);
     done();
   });
-}
-
-/** Its connection ends with the answer. */
-function asksToClose({ headers, raw }: FastifyRequest): boolean {
-  const wish = headers.connection?.toLowerCase();
-  return raw.httpVersion === '1.0' ? wish !== 'keep-alive' : wish === 'close';
-}
-
-/** Where a connection ends while its client still sends, the client loses the answer. */
-function afterBody({ raw }: FastifyRequest, goOn: () => void): void {
-  const ended = (): void => {
-    raw.off('end', ended).off('close', ended);
-    goOn();
-  };
-  raw.on('end', ended).on('close', ended).resume();
 }
 
 /** What a route has to say about itself to hooks that come before it. */
