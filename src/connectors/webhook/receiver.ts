@@ -73,8 +73,7 @@ export class Receiver {
 
   async #answer(request: IncomingMessage): Promise<Answer> {
     const { path, maxBodyBytes, token, take } = this.#options;
-    const { pathname = '' } = URL.parse(request.url ?? '', 'http://localhost') ?? {};
-    if (pathname !== path) return { status: 404 };
+    if (pathOf(request.url ?? '') !== pathOf(path)) return { status: 404 };
     if (request.method !== 'POST') return { status: 405, headers: { allow: 'POST' } };
     if (token !== undefined && !isAllowed(request.headers.authorization, token))
       return { status: 401, headers: { 'www-authenticate': 'Bearer' } };
@@ -83,6 +82,11 @@ export class Receiver {
     const body = await bodyOf(request, maxBodyBytes);
     return body === undefined ? { status: 413 } : { status: await take(body) };
   }
+}
+
+/** As senders encode it. */
+function pathOf(address: string): string | undefined {
+  return URL.parse(address.startsWith('/') ? `http://localhost${address}` : address)?.pathname;
 }
 
 /** Says nothing by the time it takes. */

@@ -106,6 +106,15 @@ test('a token is asked for, alone or as a bearer token', async () => {
   expect(await records).toEqual([2, 3]);
 });
 
+test.each(['/bücher neu', '/b%C3%BCcher%20neu', '/a+b//c/'])(
+  'requests come to the path %s',
+  async (path) => {
+    const { url, records } = await open({ path, max_payloads: 1 });
+    expect(await post(`${url}${path}`, '1')).toBe(200);
+    expect(await records).toEqual([1]);
+  },
+);
+
 test('the window ends after its time, and nobody listens any more', async () => {
   const { url, records } = await open({ timeout_secs: 0.3 });
   expect(await post(`${url}/webhook`, '1')).toBe(200);
