@@ -32,7 +32,11 @@ export function rabbitmqError(error: unknown, doing: string): ConnectorError {
   });
 }
 
+/** Of a cluster: it is there, but the node that holds it is not, or not yet. */
+const AWAY = /down or inaccessible|stopped by supervisor|failed to perform operation on queue/;
+
 function faultOf(error: unknown, message: string): Fault {
+  if (AWAY.test(message)) return { kind: 'connection' };
   const own = error instanceof Error && 'code' in error ? Number(error.code) : Number.NaN;
   const inText = /(?:by server: |\b)(\d{3}) \(/.exec(message)?.[1];
   const known = FAULTS[own] ?? FAULTS[Number(inText)];

@@ -2,9 +2,11 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sinkContext, sourceContext, testEnv } from '../../../test/fakes/env.ts';
 import { issuesOf, runSource } from '../../../test/fakes/run-source.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { redisOrReason, type RedisServer } from '../../../test/servers/redis.ts';
 import { Page, RECORDS_LANE } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
+import { systemClock } from '../../lib/time/clock.ts';
 import type { Sink } from '../../kit/sink.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { redisSink, redisSource } from './index.ts';
@@ -172,6 +174,27 @@ describe.skipIf(redis.reason !== undefined)(`redis ${redis.reason ?? ''}`, () =>
       const warnings = env.lines.filter(({ level }) => level === 'WARN');
       expect(warnings.map(({ line }) => line)).toEqual([expect.stringMatching(/deleted.*5/)]);
       expect((await client.xpending('s', 'g'))[0]).toBe(0);
+    });
+
+    it('goes on when the server was a replica for a while, as when another one takes its part', async () => {
+      const waiting = { ...type, idle_timeout: 60 };
+      const checked = check(redisSource.config, { url: server.url, source_type: waiting });
+      if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+      const env = testEnv({ clock: systemClock });
+      const pause = { backoff: 'none', baseMs: 50, maxMs: 50, jitter: false } as const;
+      const retry = { ...pause, maxAttempts: 1000, on: ['connection'] } as const;
+      const source = await redisSource.open(checked.value, sourceContext({ env, retry }));
+      const pages = source.pages({ lane: RECORDS_LANE })[Symbol.asyncIterator]();
+      expect((await pages.next()).value?.records()).toHaveLength(5);
+      const next = pages.next();
+      await client.call('REPLICAOF', '127.0.0.1', '1');
+      await eventually(() =>
+        expect(env.lines.map(({ line }) => line).join()).toContain('READONLY'),
+      );
+      await client.call('REPLICAOF', 'NO', 'ONE');
+      await client.xadd('s', '6-0', 'n', '6');
+      expect((await next).value?.records()).toEqual([{ id: '6-0', fields: { n: 6 } }]);
+      await source.close();
     });
 
     it('asks again for what it was given by an answer that was lost', async () => {

@@ -25,12 +25,14 @@ const KINDS: ReadonlyMap<number, ConnectorErrorKind> = new Map([
   ...[13, 20, 59, 72, 115, 166, 238, 303].map((code) => [code, 'refused'] as const),
   [26, 'missing'],
   // Time limits: of the operation, of the network, of the write concern.
-  ...[50, 64, 89, 262].map((code) => [code, 'timeout'] as const),
+  ...[50, 64, 89, 202, 262].map((code) => [code, 'timeout'] as const),
   // Servers that step down, stop, start or cannot be reached from others; cursors that are gone.
   ...[6, 7, 43, 63, 91, 133, 150, 189, 234, 237, 9001, 10_107, 11_600, 11_602, 13_388].map(
     (code) => [code, 'connection'] as const,
   ),
   ...[13_435, 13_436, 112, 251].map((code) => [code, 'connection'] as const),
+  // What others lock or have changed meanwhile, and majorities that are not there yet.
+  ...[24, 46, 134, 175, 246].map((code) => [code, 'connection'] as const),
 ]);
 
 const RETRY_LABELS = [

@@ -45,8 +45,11 @@ export function isRedisUrl(url: string): boolean {
 
 const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
   [/^(NOAUTH|WRONGPASS|ERR invalid password|ERR AUTH)/, 'auth'],
-  [/^(NOPERM|READONLY|OOM|MISCONF)/, 'refused'],
-  [/^(LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN)/, 'connection'],
+  [/^(NOPERM|OOM|MISCONF)/, 'refused'],
+  [/^NOGROUP/, 'missing'],
+  // Servers that start, are busy, or have lost or given up their part to another one.
+  [/^(LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|READONLY|UNBLOCKED|NOREPLICAS|BUSY )/, 'connection'],
+  [/max number of clients/, 'connection'],
   [/timed? ?out|ETIMEDOUT/i, 'timeout'],
   [/ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|EHOSTUNREACH|closed|max retries/i, 'connection'],
 ];

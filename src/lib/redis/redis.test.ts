@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { redisError } from './redis.ts';
+
+test.each([
+  ["READONLY You can't write against a read only replica.", 'connection'],
+  ['UNBLOCKED force unblock from blocking operation, instance state changed', 'connection'],
+  ['BUSY Redis is busy running a script.', 'connection'],
+  ['NOREPLICAS Not enough good replicas to write.', 'connection'],
+  ['ERR max number of clients reached', 'connection'],
+  ["NOGROUP No such key 's' or consumer group 'g'", 'missing'],
+  ['BUSYKEY Target key name already exists.', 'data'],
+  ["OOM command not allowed when used memory > 'maxmemory'.", 'refused'],
+])('%s is an error of the kind %s', (message, kind) => {
+  expect(redisError(new Error(message), 'it cannot be read')).toMatchObject({
+    kind,
+    message: `it cannot be read: ${message}`,
+  });
+});
