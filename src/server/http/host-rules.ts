@@ -28,6 +28,10 @@ export function hostRefusal(
   });
 }
 
+export function noHost(): RefusedError {
+  return new RefusedError('bad_config', 'the request has no `Host` header');
+}
+
 /** Requests that change nothing, whose answers browsers keep from pages of other sites. */
 const HARMLESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 

@@ -17,7 +17,7 @@ import { admit, NOBODY } from '../auth/admit.ts';
 import type { Principal } from '../auth/auth.ts';
 import { afterLostBody } from './after-lost-body.ts';
 import { answerBrokenRequest, answerTunnel } from './broken-request.ts';
-import { hostRefusal, originRefusal } from './host-rules.ts';
+import { hostRefusal, noHost, originRefusal } from './host-rules.ts';
 import { jsonPieces } from './json-pieces.ts';
 import { cannotListen } from './listen.ts';
 import { corsFor, preflightHeaders } from './cors.ts';
@@ -217,10 +217,6 @@ function earlyRefusal(
     hostRefusal(raw.rawHeaders, options.localOnly) ??
     originRefusal({ method, origin }, options.localOnly)
   );
-}
-
-function noHost(): RefusedError {
-  return new RefusedError('bad_config', 'the request has no `Host` header');
 }
 
 function count(request: FastifyRequest, reply: FastifyReply, { env }: ServerOptions): void {
