@@ -174,6 +174,19 @@ describe('the tests', () => {
       .map((path) => relative(ROOT, path));
     expect(impatient).toEqual(['test/support/eventually.ts']);
   });
+
+  // `vi.mock` would not reach what an earlier file has loaded, and would stay for the next one.
+  it('that replace a module put the real one back, for the files that share their process', () => {
+    const careless = [...walk(SRC), ...walk(join(ROOT, 'test'))]
+      .filter((path) => path.endsWith('.test.ts'))
+      .filter((path) => {
+        const text = readFileSync(path, 'utf8');
+        if (/\bvi\.mock\(/.test(text)) return true;
+        return /\bvi\.doMock\(/.test(text) && !/\bvi\.doUnmock\(/.test(text);
+      })
+      .map((path) => relative(ROOT, path));
+    expect(careless).toEqual([]);
+  });
 });
 
 describe('the console', () => {
