@@ -1,4 +1,4 @@
-/** Every sink of this build keeps the contract of sinks: those that need a server. */
+/** Every sink of this build keeps the contract of sinks: those that need a server or a program. */
 import { sinkFixtures } from './fixtures/fixtures-of.ts';
 import { describeSink } from './sink.ts';
 

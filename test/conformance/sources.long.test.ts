@@ -1,4 +1,4 @@
-/** Every source of this build keeps the contract of sources: those that need a server. */
+/** Every source of this build keeps the contract of sources: those that need a server or a program. */
 import { sourceFixtures } from './fixtures/fixtures-of.ts';
 import { describeSource } from './source.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Every source of this build keeps the contract of sources. What needs a server is held to it by
- * `sources.long.test.ts`.
+ * Every source of this build keeps the contract of sources. What needs a server or a
+ * program is held to it by `sources.long.test.ts`.
  */
 import { sourceFixtures } from './fixtures/fixtures-of.ts';
 import { describeSource } from './source.ts';
