@@ -151,3 +151,24 @@ test('what cannot be run again says why', async () => {
   });
   expect(await made.rerun(run_id, { env: { A: 'b' } })).toMatchObject({ rerun_of: run_id });
 });
+
+test('of a run that an event began, new values are held to what values of a caller are', async () => {
+  const made = await world();
+  const bound = {
+    params: { body: 'costs ${5}' },
+    env: {},
+    params_are_data: true as const,
+    secretParams: [],
+  };
+  const config = JSON.stringify({ version: 1, params: { body: {}, other: { default: 'o' } } });
+  const id = await made.ended(made.runs.submit(submission({ config }), CALLER, { bound }));
+  expect(await refusalOf(made.rerun(id, { params: { other: '${env:HOME}' } }))).toMatchObject({
+    code: 'bad_config',
+    message: 'the value of `other` holds `${`: a supplied value is plain data',
+  });
+  await made.ended(made.rerun(id, { params: { other: 'plain' } }));
+  expect(made.executor.last.request.document.bound).toMatchObject({
+    params: { body: 'costs ${5}', other: 'plain' },
+    params_are_data: true,
+  });
+});

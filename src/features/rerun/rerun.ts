@@ -89,6 +89,7 @@ function boundOf(content: StoredSubmissionContent, request: RerunRequest): How['
   const { bound } = content;
   if (bound === undefined && Object.keys({ ...params, ...env }).length === 0) return undefined;
   const stored = bound?.params ?? {};
+  if (bound?.params_are_data === true) requirePlain(params);
   return {
     ...bound,
     params: { ...stored, ...params },
@@ -96,6 +97,16 @@ function boundOf(content: StoredSubmissionContent, request: RerunRequest): How['
     // What was stored before is no secret. Of other values nobody has said so.
     secretParams: Object.keys(params).filter((name) => !Object.hasOwn(stored, name)),
   };
+}
+
+/** What came with an event is text, whatever it holds; what a caller gives is held to the same as ever. */
+function requirePlain(params: Readonly<Record<string, JsonValue>>): void {
+  const [name] = Object.keys(params).filter((one) => String(params[one]).includes('${'));
+  if (name !== undefined)
+    throw new RefusedError(
+      'bad_config',
+      `the value of \`${name}\` holds \`\${\`: a supplied value is plain data`,
+    );
 }
 
 function requireWithheld(

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -51,6 +51,23 @@ test('what the repository has already is published without another commit', asyn
   const first = await publish('name: orders\nversion: 1\n');
   expect(await publish('name: orders\nversion: 1\n')).toBe(first);
   expect(host.log()).toEqual(['orders', 'change templates/orders.yaml']);
+});
+
+test('what a server that was killed had not published yet is not read as if it were there', async () => {
+  for (const isAdded of [false, true]) {
+    const origin = originOf({ path: 'templates' });
+    const names = async (): Promise<string[]> =>
+      (await origin.pull(AbortSignal.timeout(20_000))).map(({ name }) => name);
+    const before = await names();
+    const cwd = join(folder, `clone-${clones}`);
+    writeFileSync(join(cwd, 'templates', 'half.yaml'), 'name: half\n');
+    writeFileSync(join(cwd, 'templates', 'orders.yaml'), 'name: changed\n');
+    if (isAdded) execFileSync('git', ['add', 'templates'], { cwd });
+    const [orders] = await origin.pull(AbortSignal.timeout(20_000));
+    expect(orders).toMatchObject({ name: 'orders.yaml' });
+    expect(JSON.stringify(orders)).not.toContain('changed');
+    expect(await names()).toEqual(before);
+  }
 });
 
 test('nothing is written where a link leads out of the repository', async () => {

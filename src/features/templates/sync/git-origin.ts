@@ -117,6 +117,20 @@ class Clone {
     if (fetchHead === null) throw noBranch(ref);
     await git.writeRef({ ...remote, ref: `refs/heads/${ref}`, value: fetchHead, force: true });
     await git.checkout({ ...remote, ref, force: true });
+    await this.#dropUnpublished();
+  }
+
+  /** A server that was killed while it published left files that the repository does not have. */
+  async #dropUnpublished(): Promise<void> {
+    const { default: git } = await import('isomorphic-git');
+    const { folder: dir, git: settings } = this.#options;
+    const filepaths = settings.path === undefined ? {} : { filepaths: [settings.path] };
+    const matrix = await git.statusMatrix({ fs, dir, ignored: true, ...filepaths });
+    for (const [filepath, head] of matrix) {
+      if (head !== 0) continue;
+      await git.remove({ fs, dir, filepath });
+      await rm(join(dir, filepath), { force: true });
+    }
   }
 
   async push(names: readonly string[], about: Publication): Promise<string> {

@@ -46,6 +46,38 @@ test('a template whose file is gone is deprecated', async () => {
   ]);
 });
 
+test.each(['always', 'follow'])(
+  'a template that somebody deprecated collects versions, and none is launched (%s)',
+  async (launch) => {
+    const registry = (reason: string): Known =>
+      ({
+        list: async () =>
+          ['orders', 'refunds'].map((name) => ({
+            id: `team/${name}`,
+            status: 'deprecated',
+            deprecation: { reason },
+            versions: [1],
+            stable: null,
+          })),
+        get: async () => ({ version: 1, body: ORDERS, format: 'yaml', launches: [] }),
+      }) as unknown as Known;
+    const sidecar = 'launch: true\n';
+    const files = [file('orders.yaml', ORDERS, sidecar), file('refunds.yaml', REFUNDS, sidecar)];
+    const plan = (reason: string) =>
+      planSync({ ...settings, launch } as typeof settings, files, registry(reason));
+    expect(await plan('by hand')).toMatchObject([
+      { action: 'unchanged', id: 'team/orders' },
+      { action: 'register', id: 'team/refunds', launch: false },
+    ]);
+    expect(await plan('it is gone from the origin team')).toMatchObject([
+      { action: 'revive', id: 'team/orders' },
+      { action: 'launch', id: 'team/orders' },
+      { action: 'revive', id: 'team/refunds' },
+      { action: 'register', id: 'team/refunds', launch: true },
+    ]);
+  },
+);
+
 test.each([
   ['its text', file('refunds.yaml', 'name: [')],
   ['what stands beside it', file('refunds.yaml', REFUNDS, 'launch: perhaps')],

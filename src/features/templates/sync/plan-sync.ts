@@ -43,14 +43,17 @@ export async function planSync(
   const known = new Map((await registry.list(undefined)).map((one) => [one.id, one]));
   const items: PlannedItem[] = [];
   for (const file of wanted) {
-    const launches = launch === 'always' || (launch === 'follow' && file.sidecar.launch === true);
     const state = known.get(file.id);
+    const isBack = state?.deprecation?.reason === goneFrom(origin);
+    // Whoever deprecated it by hand revives it; until then its versions are collected.
+    const isOpen = isBack || state?.status !== 'deprecated';
+    const launches =
+      isOpen && (launch === 'always' || (launch === 'follow' && file.sidecar.launch === true));
     if (state === undefined) {
       items.push(registerItem(file, { version: 1, launches }));
       continue;
     }
-    if (state.status === 'deprecated' && state.deprecation?.reason === goneFrom(origin))
-      items.push({ action: 'revive', id: file.id, name: file.name });
+    if (isBack) items.push({ action: 'revive', id: file.id, name: file.name });
     const newest = await registry.get(file.id, state.versions[0]);
     if (isSame(newest, file.text)) {
       if (launches && !isDecided(newest))
