@@ -128,6 +128,21 @@ describe.skipIf(missing !== undefined)(`kafka ${missing ?? ''}`, { timeout: LONG
     ]);
   });
 
+  it('reads a topic that the document names since, as `auto_offset_reset` says', async () => {
+    const [topic, added] = [await makeTopic(unique('t')), await makeTopic(unique('added'))];
+    await send(topic, [message(1)]);
+    await send(added, [message('old')]);
+    const { bookmark = null } = await read(topic);
+    const both = { topics: [topic, added] };
+    const latest = { ...both, auto_offset_reset: 'latest' };
+    const first = await read(topic, latest, { bookmark });
+    expect(values(first)).toEqual([]);
+    await send(added, [message('new')]);
+    const second = await read(topic, latest, { bookmark: first.bookmark ?? null });
+    expect(values(second)).toEqual(['new']);
+    expect(values(await read(topic, both, { bookmark }))).toEqual(['old', 'new']);
+  });
+
   it('covers every partition with its bookmark, and reads one that was added from its beginning', async () => {
     const topic = await makeTopic(unique('t'), 2);
     await write({ topic: { type: 'fixed', name: topic }, partition_path: '$.p' }, [

@@ -21,20 +21,25 @@ export async function startOf(
 ): Promise<Start> {
   const partitions = await partitionsOf(consumer, topics);
   const marked = markedOffsets(bookmark);
+  const read = new Set(positionsIn(bookmark).map(({ topic }) => topic));
   const open = partitions.filter(({ topic, partition }) => !marked.has(keyOf(topic, partition)));
-  // A partition that the bookmark does not have was added since: all of it is new.
-  const from = reset === 'earliest' || marked.size > 0 ? EARLIEST : LATEST;
-  const isKnown = open.length === 0;
-  const [committed, ends] = await Promise.all([
-    isKnown ? new Map<string, bigint>() : committedOffsets(consumer, open),
-    isKnown ? undefined : offsetsAt(consumer, topics, from),
+  // A partition that the bookmark does not have of a topic was added since: all of it is new.
+  const isFromEnd = (topic: string): boolean => reset === 'latest' && !read.has(topic);
+  const topicsOf = (isEnd: boolean): string[] => [
+    ...new Set(open.map(({ topic }) => topic).filter((topic) => isFromEnd(topic) === isEnd)),
+  ];
+  const [committed, ends, starts] = await Promise.all([
+    open.length === 0 ? new Map<string, bigint>() : committedOffsets(consumer, open),
+    offsetsAt(consumer, topicsOf(true), LATEST),
+    offsetsAt(consumer, topicsOf(false), EARLIEST),
   ]);
   let isAnchor = false;
   const positions = partitions.map(({ topic, partition }): Position => {
     const key = keyOf(topic, partition);
     const known = marked.get(key) ?? committed.get(key);
-    if (known === undefined && from === LATEST) isAnchor = true;
-    return { topic, partition, offset: known ?? ends?.get(topic)?.[partition] ?? 0n };
+    if (known === undefined && isFromEnd(topic)) isAnchor = true;
+    const first = (isFromEnd(topic) ? ends : starts).get(topic)?.[partition] ?? 0n;
+    return { topic, partition, offset: known ?? first };
   });
   return { positions, isAnchor };
 }
@@ -82,7 +87,12 @@ export async function partitionsOf(
 }
 
 /** Ends are those for readers of committed messages: before the first transaction that is open. */
-export function offsetsAt(consumer: Consumer, topics: readonly string[], timestamp: bigint) {
+export async function offsetsAt(
+  consumer: Consumer,
+  topics: readonly string[],
+  timestamp: bigint,
+): Promise<ReadonlyMap<string, readonly bigint[]>> {
+  if (topics.length === 0) return new Map();
   return consumer.listOffsets({ topics: [...topics], timestamp });
 }
 
