@@ -38,7 +38,8 @@ export const websocketConfig = z.lazy(() =>
         description: 'Whether records are `{data, received_at, url}`, with the message in `data`.',
       }),
       ping_interval: optional(seconds()).meta({
-        description: 'Seconds between pings; unset: none are sent.',
+        description:
+          'Seconds between pings; unset: none are sent. A server that answers to none for half a minute, and sends nothing else, is lost.',
       }),
       max_messages: optional(integer({ min: 1 })).meta({
         description: 'Ends after so many messages.',

@@ -6,6 +6,9 @@ import { statusError, transportError } from '../_http/errors.ts';
 import { safeUrl } from '../_http/url.ts';
 
 const HANDSHAKE_MS = 30_000;
+/** Slow networks answer later than the next ping. */
+const SILENT_MS = 30_000;
+const FEWEST_PINGS = 2;
 const CLEAN = 1000;
 const TOO_LONG = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 
@@ -16,6 +19,8 @@ export interface ConnectionOptions {
   /** Sent when it stands. */
   readonly greetings: readonly string[];
   readonly pingMs: number | undefined;
+  /** With pings: how long nothing may come. */
+  readonly silentMs?: number;
   readonly onMessage: (bytes: Buffer) => void;
   /** Something came, if only an answer to a ping. */
   readonly onFrame: () => void;
@@ -39,6 +44,8 @@ export class Connection {
   #failure: unknown;
   #hasOpened = false;
   #pings: NodeJS.Timeout | undefined;
+  /** Pings since something came. */
+  #unanswered = 0;
 
   constructor(socket: WebSocket, options: ConnectionOptions) {
     this.#socket = socket;
@@ -50,9 +57,9 @@ export class Connection {
       socket.terminate();
     });
     socket.on('open', () => this.#greet());
-    for (const frame of ['ping', 'pong'] as const) socket.on(frame, () => options.onFrame());
+    for (const frame of ['ping', 'pong'] as const) socket.on(frame, () => this.#hear());
     socket.on('message', (data) => {
-      options.onFrame();
+      this.#hear();
       options.onMessage(data as Buffer);
     });
   }
@@ -62,6 +69,7 @@ export class Connection {
   }
 
   pause(isPaused: boolean): void {
+    this.#unanswered = 0;
     if (isPaused) this.#socket.pause();
     else this.#socket.resume();
   }
@@ -98,7 +106,29 @@ export class Connection {
     const { greetings, pingMs } = this.#options;
     this.#hasOpened = true;
     for (const text of greetings) this.#socket.send(text);
-    if (pingMs !== undefined) this.#pings = setInterval(() => this.#socket.ping(), pingMs).unref();
+    if (pingMs !== undefined) this.#pings = setInterval(() => this.#ping(pingMs), pingMs).unref();
+  }
+
+  /** Whoever has answered to none of the last pings, and sent nothing else, is not there any more. */
+  #ping(everyMs: number): void {
+    const { silentMs = SILENT_MS, url } = this.#options;
+    const most = Math.max(FEWEST_PINGS, Math.ceil(silentMs / everyMs));
+    if (this.#unanswered >= most) {
+      const shown = safeUrl(url);
+      const what = `${shown} answered to none of ${most} pings, ${everyMs / 1000} s apart`;
+      this.#failure ??= new ConnectorError('timeout', what, {
+        hint: 'set `reconnect: true` to connect again; remove `ping_interval` where the server does not answer to pings',
+      });
+      return this.#socket.terminate();
+    }
+    // What has come is not looked at before the reader wants more.
+    if (!this.#socket.isPaused) this.#unanswered += 1;
+    this.#socket.ping();
+  }
+
+  #hear(): void {
+    this.#unanswered = 0;
+    this.#options.onFrame();
   }
 }
 

@@ -13,6 +13,7 @@ import type { SourceContext } from '../../kit/context.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { systemClock } from '../../lib/time/clock.ts';
+import { connect } from './connection.ts';
 import { websocketSource } from './index.ts';
 
 const servers: FakeWebsocketServer[] = [];
@@ -137,6 +138,34 @@ test('pings keep a silent connection going', async () => {
   });
   expect(await read({ url, idle_timeout: 0.4, ping_interval: 0.1 })).toEqual([1]);
   expect(pings).toBeGreaterThan(2);
+});
+
+test('a server that answers to no ping is lost, and one that answers late is not', async () => {
+  const wss = new WebSocketServer({ host: '127.0.0.1', port: 0, autoPong: false });
+  let pings = 0;
+  wss.on('connection', (socket) =>
+    socket.on('ping', () => {
+      pings += 1;
+      if (pings % 5 === 0 && pings < 21) socket.pong();
+    }),
+  );
+  await once(wss, 'listening');
+  const connection = await connect({
+    url: `ws://127.0.0.1:${(wss.address() as AddressInfo).port}`,
+    headers: {},
+    maxMessageBytes: 100,
+    greetings: [],
+    pingMs: 20,
+    silentMs: 200,
+    onMessage: () => {},
+    onFrame: () => {},
+  });
+  expect(await connection.ended()).toMatchObject({
+    kind: 'timeout',
+    message: expect.stringContaining('answered to none of 10 pings') as string,
+  });
+  expect(pings).toBe(30);
+  wss.close();
 });
 
 test('the login is sent with the handshake, and a refused one is told', async () => {
