@@ -1,5 +1,6 @@
 /** A child row runs once for every record that its parent row handed to its sink. */
 import { RunError } from '../../lib/errors.ts';
+import { withStoredTexts } from '../../lib/sql/sqlite-values.ts';
 import { isObject, jsonText, type JsonValue } from '../../lib/text/json.ts';
 import type { ParentLink } from '../../plan/plan.ts';
 import type { Expansion } from './expansion.ts';
@@ -12,7 +13,8 @@ export function childExpansion(
   captured: readonly JsonValue[],
 ): Expansion {
   const seen = new Set<string>();
-  const keys = captured.map((record) => {
+  const records = captured.map(withStoredTexts);
+  const keys = records.map((record) => {
     const key = parentKeyText(isObject(record) ? record : {}, parent.key);
     if (seen.has(key)) {
       throw new RunError(
@@ -32,7 +34,7 @@ export function childExpansion(
     idle: `its parent \`${parent.row}\` gave no records`,
     *iterations() {
       for (const [index, key] of keys.entries()) {
-        const record = captured[index] ?? null;
+        const record = records[index] ?? null;
         yield {
           key,
           keyPart: keyPartOf(key),

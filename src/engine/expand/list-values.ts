@@ -1,5 +1,6 @@
 /** Reads the source of a fan-out row and keeps each value once, in the order found. */
 import { RunError, StopReason } from '../../lib/errors.ts';
+import { withStoredTexts } from '../../lib/sql/sqlite-values.ts';
 import { canonicalJson, type JsonValue } from '../../lib/text/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { readerOf } from '../../kit/field-path.ts';
@@ -25,7 +26,8 @@ export async function listValues(
 ): Promise<readonly JsonValue[]> {
   const leave = new AbortController();
   const signal = AbortSignal.any([context.signal, leave.signal]);
-  const valueOf = row.select.length === 0 ? (record: JsonValue) => record : readerOf(row.select);
+  const select = row.select.length === 0 ? (record: JsonValue) => record : readerOf(row.select);
+  const valueOf = (record: JsonValue): JsonValue | undefined => select(withStoredTexts(record));
   const values = new Map<string, JsonValue>();
   const sources = new Map<string, string>();
   const keep = (record: JsonValue): void => {

@@ -1,6 +1,7 @@
 /** One execution of a row while it runs. */
 import type { Env } from '../../lib/env.ts';
-import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { keepStoredValue } from '../../lib/sql/sqlite-values.ts';
+import { setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { PartContext } from '../../kit/context.ts';
 import type { Sink, SinkCapabilities } from '../../kit/sink.ts';
 import type { Source, SourceCapabilities } from '../../kit/source.ts';
@@ -104,7 +105,9 @@ export class Capture {
     const kept: JsonObject = {};
     for (const field of this.#fields) {
       const value = record[field];
-      if (value !== undefined) kept[field] = value;
+      if (value === undefined) continue;
+      setField(kept, field, value);
+      keepStoredValue(record, field, kept, field);
     }
     return kept;
   }

@@ -1,7 +1,8 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { exactNumber } from '../text/exact-number.ts';
-import { exactField, isLiteral, literalValue } from '../text/json-literal.ts';
+import { exactField, isContainer, isLiteral, literalValue } from '../text/json-literal.ts';
 import {
+  isObject,
   jsonEqual,
   parseData,
   stringifyJson,
@@ -117,6 +118,20 @@ export function storedValue(record: JsonObject, field: string): unknown {
   const stored = row.values[place];
   const read = fromSqlite(stored, row.columns.declared[place] ?? null);
   return jsonEqual(read, record[field] ?? null) ? stored : undefined;
+}
+
+/**
+ * The record with its texts as the file has them, also those that JSON takes for numbers, booleans
+ * or null: what names a row somewhere else has to be the same there. Documents stay documents.
+ */
+export function withStoredTexts(record: JsonValue): JsonValue {
+  const row = areThereAny && isObject(record) ? storedRowOf(record) : undefined;
+  if (row === undefined || !isObject(record)) return record;
+  const texts = [...row.columns.places.keys()].flatMap((name) => {
+    const stored = isContainer(record[name]) ? undefined : storedValue(record, name);
+    return typeof stored === 'string' && stored !== record[name] ? [[name, stored] as const] : [];
+  });
+  return texts.length === 0 ? record : { ...record, ...Object.fromEntries(texts) };
 }
 
 /** The value of a field for a SQLite file: as it was read, unless it was changed since. */
