@@ -103,6 +103,17 @@ export function tagged(tags: readonly string[]): (value: unknown) => unknown {
   };
 }
 
+const NONE = 'None';
+
+/** The same for what may be left out: `none`, also as a tag, is as good as absent. */
+export function taggedOrNone(tags: readonly string[]): (value: unknown) => unknown {
+  const normalised = tagged([...tags, NONE]);
+  return (value) => {
+    const found = normalised(value) as { readonly type?: unknown } | null | undefined;
+    return found === null || found?.type === NONE ? undefined : found;
+  };
+}
+
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
 
 /** An HTTP method; upper and lower case are accepted. */

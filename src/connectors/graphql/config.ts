@@ -12,7 +12,7 @@ import {
 } from '../../kit/schema.ts';
 import { isObject } from '../../lib/text/json.ts';
 import { auth } from '../_http/auth.ts';
-import { answerTimeout, httpUrl, tagged } from '../_http/fields.ts';
+import { answerTimeout, httpUrl, taggedOrNone } from '../_http/fields.ts';
 import { jsonPath } from '../_http/json-path.ts';
 import { BOOKMARK_TOKEN, positionForm, replicationMethod } from '../_http/replication-fields.ts';
 import { responseRules } from '../_http/response-rules.ts';
@@ -107,9 +107,9 @@ const fields = z.lazy(() =>
         'JSONPath of the records in the answer; a single list found there is opened. Unset: `data` as a whole is one record.',
       examples: ['$.data.users.edges[*].node'],
     }),
-    pagination: optional(
-      z.preprocess(asCursor, z.discriminatedUnion('type', [cursor, offset])),
-    ).meta({ description: 'How pages follow each other; unset: there is one.' }),
+    pagination: z
+      .preprocess(asCursor, z.discriminatedUnion('type', [cursor, offset]).optional())
+      .meta({ description: 'How pages follow each other; unset: there is one.' }),
     max_pages: optional(integer({ min: 1, max: 4_294_967_295 })).meta({
       description: 'Pages read at most; unset: no limit.',
     }),
@@ -129,14 +129,19 @@ const fields = z.lazy(() =>
   }),
 );
 
-export const graphqlConfig = z.lazy(() => fields.superRefine(checkReplication));
+export const graphqlConfig = z.lazy(() =>
+  fields.superRefine((config, ctx) => {
+    checkReplication(config, ctx);
+    checkPageSize(config, ctx);
+  }),
+);
 
 export type GraphqlConfig = z.infer<typeof fields>;
 export type GraphqlPagination = NonNullable<GraphqlConfig['pagination']>;
 
 /** Cursors are the usual way and need no `type`. */
 function asCursor(value: unknown): unknown {
-  const given = tagged(STYLES)(value);
+  const given = taggedOrNone(STYLES)(value);
   return isObject(given) && given['type'] === undefined ? { ...given, type: 'Cursor' } : given;
 }
 
@@ -158,6 +163,21 @@ function checkReplication(config: GraphqlConfig, ctx: z.RefinementCtx): void {
           path: [field],
         }),
       );
+}
+
+/** A size that the query must have, and is not sent. */
+function checkPageSize(config: GraphqlConfig, ctx: z.RefinementCtx): void {
+  const { query, variables, pagination, batch_size: size } = config;
+  if (size !== 0 || pagination?.type !== 'Cursor') return;
+  const { page_size_variable: name } = pagination;
+  const isNeeded = new RegExp(String.raw`\$${name}\s*:\s*\w+\s*!(?!\s*=)`).test(query);
+  if (isNeeded && !Object.hasOwn(variables, name))
+    ctx.addIssue(
+      finding('invalid_value', `the query needs \`$${name}\`, which is not sent with 0`, {
+        path: ['batch_size'],
+        hint: `set a size, or declare \`$${name}: Int\` without \`!\``,
+      }),
+    );
 }
 
 /** Whether a run leaves a position for the next one. */

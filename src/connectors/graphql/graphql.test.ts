@@ -274,6 +274,13 @@ it('a config without a query, with an unknown style or a bad variable does not l
     'query',
   ]);
   expect(issues({ pagination: { type: 'Pages' } })).toEqual(['pagination.type']);
+  for (const pagination of ['none', { type: 'None' }, null])
+    expect(issues({ pagination })).toEqual([]);
+  const sized = { pagination: {}, batch_size: 0, query: 'query Q($first : Int!) { a }' };
+  expect(issues(sized)).toEqual(['batch_size']);
+  for (const query of ['query Q($first: Int) { a }', 'query Q($first: Int! = 5) { a }'])
+    expect(issues({ ...sized, query })).toEqual([]);
+  expect(issues({ ...sized, variables: { first: 5 } })).toEqual([]);
   expect(issues({ pagination: { cursor_variable: '$after' } })).toEqual([
     'pagination.cursor_variable',
   ]);

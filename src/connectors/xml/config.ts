@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { declaredColumns, inferTypes } from '../../kit/declared-columns.ts';
-import { isObject } from '../../lib/text/json.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../kit/schema.ts';
 import { auth } from '../_http/auth.ts';
 import { decodeSteps } from '../_http/decode-config.ts';
@@ -10,12 +9,11 @@ import {
   httpUrl,
   isBodyless,
   scalarText,
-  tagged,
+  taggedOrNone,
 } from '../_http/fields.ts';
 import { tlsBlock } from '../_http/tls.ts';
 
 const STYLES = ['PageNumber', 'Offset', 'BodyCursor'] as const;
-const NONE = 'None';
 /** Stands for the token in the body of the next page. */
 export const NEXT_TOKEN = 'next_token';
 
@@ -82,12 +80,6 @@ const soap = z.lazy(() =>
 );
 
 /** `none` is a style elsewhere. */
-function styleOf(value: unknown): unknown {
-  if (value === null || value === undefined) return undefined;
-  const named = tagged([...STYLES, NONE])(value);
-  return isObject(named) && named['type'] === NONE ? undefined : named;
-}
-
 const plain = z.lazy(() =>
   z.strictObject({
     base_url: httpUrl('Address of the service.'),
@@ -107,7 +99,7 @@ const plain = z.lazy(() =>
     auth: auth(),
     pagination: z
       .preprocess(
-        styleOf,
+        taggedOrNone(STYLES),
         z.discriminatedUnion('type', [pageNumber, offset, bodyCursor]).optional(),
       )
       .meta({ description: 'How pages follow each other; unset: there is one.' }),
