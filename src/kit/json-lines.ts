@@ -74,6 +74,6 @@ function parseLine(line: string, index: number): JsonValue {
   try {
     return parseData(line);
   } catch (error) {
-    throw new ConnectorError('data', `record ${index} of the page ${jsonFault(error)}`);
+    throw new ConnectorError('data', `a record ${jsonFault(error)}`, { record: index });
   }
 }

@@ -149,7 +149,13 @@ test('rejections fail the page unless somebody takes the records', () => {
   const { rejected } = planKeyedPage([{ id: 1 }, {}], upsert);
   expect(settle(2, rejected, true)).toEqual({ written: 1, rejected });
   expect(() => settle(2, rejected, false)).toThrow(
-    'record 1 of the page cannot be written: key column `id` is missing',
+    expect.objectContaining({
+      message: 'a record cannot be written: key column `id` is missing',
+      record: 1,
+    }),
+  );
+  expect(() => settle(3, [...rejected, ...rejected], false)).toThrow(
+    '2 records cannot be written; the first: key column `id` is missing',
   );
 });
 

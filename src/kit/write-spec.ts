@@ -190,15 +190,15 @@ export function settle(
 ): WriteResult {
   const [first] = rejected;
   if (first !== undefined && !partial) {
-    const more = rejected.length > 1 ? ` (and ${rejected.length - 1} more)` : '';
-    throw new ConnectorError(
-      'data',
-      `record ${first.index} of the page cannot be written: ${first.error.message}${more}`,
-      {
-        hint: 'repair the records, or configure a `dlq` that receives them',
-        cause: first.error,
-      },
-    );
+    const what =
+      rejected.length === 1
+        ? 'a record cannot be written'
+        : `${rejected.length} records cannot be written; the first`;
+    throw new ConnectorError('data', `${what}: ${first.error.message}`, {
+      record: first.index,
+      hint: 'repair the records, or configure a `dlq` that receives them',
+      cause: first.error,
+    });
   }
   return { written: count - rejected.length, rejected };
 }

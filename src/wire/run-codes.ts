@@ -51,7 +51,7 @@ export const RUN_CODES = {
   ),
   connector_timeout: code(
     'There was no answer in time.',
-    'raise the timeout of the part, or look why the other side is slow',
+    'check host and port, and why the other side is slow or silent; then raise the timeout of the part',
   ),
   contract_breach: code(
     'A record breaks the contract, which says `on_breach: fail`.',

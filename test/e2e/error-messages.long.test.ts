@@ -219,6 +219,20 @@ const BROKEN: readonly [string, () => object, string, readonly string[]][] = [
     ['orders', 'id < 2', 'hint:'],
   ],
   [
+    'keys that no record has',
+    () => ({
+      source: OK,
+      sink: sqlite({
+        table_name: 'keyed',
+        column_mapping: 'auto_map',
+        write_mode: 'upsert',
+        key: ['idd'],
+      }),
+    }),
+    'connector_data',
+    ['2 records cannot be written', 'record 1 of the source', 'key column `idd`', 'hint:'],
+  ],
+  [
     'a bad cast',
     () => ({
       source: file('csv', 'semicolon.csv', { delimiter: ';' }),

@@ -21,7 +21,8 @@ export function encodedPayload(record: JsonValue, format: ValueFormat): Buffer |
 export function payloadOfRecord(record: JsonValue, index: number, format: ValueFormat): Buffer {
   const bytes = encodedPayload(record, format);
   if (bytes !== undefined) return bytes;
-  throw new ConnectorError('data', `record ${index} of the page is no base64 text`, {
+  throw new ConnectorError('data', 'a record is no base64 text', {
+    record: index,
     hint: 'with `value_format: bytes` each record is a text with the bytes as base64',
   });
 }

@@ -6,9 +6,8 @@ import { isObject, type JsonObject } from '../../lib/text/json.ts';
 export function objectsIn(page: Page, program: string): JsonObject[] {
   return page.records().map((record, index): JsonObject => {
     if (isObject(record)) return record;
-    throw new ConnectorError(
-      'data',
-      `record ${index} of the page is no object: ${program} takes objects`,
-    );
+    throw new ConnectorError('data', `a record is no object: ${program} takes objects`, {
+      record: index,
+    });
   });
 }

@@ -107,7 +107,7 @@ describe('a page', () => {
     const { written, rejected } = await write(bad, upsert, true);
     expect([written, rejected.map(({ index }) => index)]).toEqual([1, [0]]);
     expect(rejected[0]?.error.message).toMatch(/document_parsing_exception: failed to parse field/);
-    await expect(write(bad, upsert)).rejects.toThrow(/record 0 of the page.*failed to parse/);
+    await expect(write(bad, upsert)).rejects.toThrow(/a record cannot be written.*failed to parse/);
   });
 
   it('sends again what the server has no room for, and nothing else', async () => {

@@ -93,7 +93,8 @@ export class MqttSink implements Sink {
     if (field === undefined || !isObject(record) || !hasField(record, field)) return topic;
     const own = record[field];
     if (typeof own === 'string' && isTopic(own)) return own;
-    throw new ConnectorError('data', `\`${field}\` of record ${index} of the page is no topic`, {
+    throw new ConnectorError('data', `\`${field}\` of a record is no topic`, {
+      record: index,
       hint: 'a topic is a text that is not empty, without `+` and `#`',
     });
   }

@@ -75,11 +75,10 @@ export class NatsSink implements Sink {
     const own = field !== undefined && isObject(record) ? (record[field] ?? null) : null;
     if (own === null) return { subject, payload };
     if (typeof own === 'string' && isSubject(own)) return { subject: own, payload };
-    throw new ConnectorError(
-      'data',
-      `\`${field}\` of record ${index} of the page is no subject to publish to`,
-      { hint: 'a subject is text such as `orders.new`, without `*` and `>`' },
-    );
+    throw new ConnectorError('data', `\`${field}\` of a record is no subject to publish to`, {
+      record: index,
+      hint: 'a subject is text such as `orders.new`, without `*` and `>`',
+    });
   }
 
   async #send(
@@ -124,8 +123,8 @@ function checkSizes(
   if (large === -1) return;
   throw new ConnectorError(
     'data',
-    `record ${from + large} of the page has ${messages[large]?.payload.length} bytes; the server takes ${most}`,
-    { hint: 'raise `max_payload` of the server' },
+    `a record has ${messages[large]?.payload.length} bytes; the server takes ${most}`,
+    { record: from + large, hint: 'raise `max_payload` of the server' },
   );
 }
 

@@ -74,9 +74,9 @@ export class RabbitmqSink implements Sink {
     const key = this.#keyOf(record);
     if (key === undefined || Buffer.byteLength(key) > MOST_KEY_BYTES) {
       const { routing_key_field: field, routing_key_jsonpath: path } = this.#config;
-      const what = `\`${field ?? path ?? 'routing_key'}\` of record ${index} of the page`;
+      const what = `\`${field ?? path ?? 'routing_key'}\` of a record`;
       const hint = `a routing key is text of at most ${MOST_KEY_BYTES} bytes`;
-      throw new ConnectorError('data', `${what} is no routing key`, { hint });
+      throw new ConnectorError('data', `${what} is no routing key`, { record: index, hint });
     }
     return { key, payload: payloadOfRecord(record, index, this.#config.value_format) };
   }

@@ -215,7 +215,8 @@ function exactText(record: JsonObject, name: string): string {
 function keyValueOf(record: JsonValue, index: number, field: string): Command {
   const key = isObject(record) && hasField(record, field) ? (record[field] ?? null) : null;
   if (key === null)
-    throw new ConnectorError('data', `record ${index} of the page has no \`${field}\``, {
+    throw new ConnectorError('data', `a record has no \`${field}\``, {
+      record: index,
       hint: 'set `key_field` to a field that every record has',
     });
   return [jsonText(key), stringifyJson(record)];

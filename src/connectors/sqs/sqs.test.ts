@@ -266,7 +266,7 @@ describe('the sink', () => {
     expect([written, rejected.map(({ index }) => index)]).toEqual([2, [1, 2]]);
     expect(rejected[1]?.error.message).toMatch(/^InvalidMessageContents: /);
     server.requests.length = 0;
-    await expect(write(bad.slice(0, 2))).rejects.toThrow(/record 1 of the page.*262144/);
+    await expect(write(bad.slice(0, 2))).rejects.toThrow(/a record cannot be written.*262144/);
     expect(calls('SendMessageBatch')).toEqual([]);
   });
 

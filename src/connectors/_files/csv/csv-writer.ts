@@ -64,13 +64,10 @@ export function requireObjects(
 ): readonly JsonObject[] {
   const index = records.findIndex((record) => !isObject(record));
   if (index === -1) return records as readonly JsonObject[];
-  throw new ConnectorError(
-    'data',
-    `record ${index} of the page is not an object; ${format} needs objects`,
-    {
-      hint: 'wrap it with a transform, or write JSON Lines',
-    },
-  );
+  throw new ConnectorError('data', `a record is not an object; ${format} needs objects`, {
+    record: index,
+    hint: 'wrap it with a transform, or write JSON Lines',
+  });
 }
 
 function escaped(character: string): string {

@@ -52,8 +52,8 @@ export class MessageMaker {
         if (message !== undefined) made.push(message);
       } catch (error) {
         if (!(error instanceof RecordError)) throw error;
-        const where = `record ${index} of the page cannot be sent: ${messageOf(error)}`;
-        throw new ConnectorError('data', where, {
+        throw new ConnectorError('data', `a record cannot be sent: ${messageOf(error)}`, {
+          record: index,
           cause: error,
           ...(error.hint === undefined ? {} : { hint: error.hint }),
         });
