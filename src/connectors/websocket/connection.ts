@@ -6,10 +6,13 @@ import { statusError, transportError } from '../_http/errors.ts';
 import { safeUrl } from '../_http/url.ts';
 
 const HANDSHAKE_MS = 30_000;
+const AGAIN_HINT = 'set `reconnect: true` to connect again';
 /** Slow networks answer later than the next ping. */
 const SILENT_MS = 30_000;
 const FEWEST_PINGS = 2;
 const CLEAN = 1000;
+/** Closed as it should be, by a server that says nothing of why (RFC 6455, 7.1.5). */
+const NO_CODE = 1005;
 const TOO_LONG = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 
 export interface ConnectionOptions {
@@ -18,6 +21,8 @@ export interface ConnectionOptions {
   readonly maxMessageBytes: number;
   /** Sent when it stands. */
   readonly greetings: readonly string[];
+  /** Whether another one is made when it ends with another code than 1000. */
+  readonly reconnects: boolean;
   readonly pingMs: number | undefined;
   /** With pings: how long nothing may come. */
   readonly silentMs?: number;
@@ -81,16 +86,15 @@ export class Connection {
       Buffer?,
     ];
     clearInterval(this.#pings);
-    if (code === CLEAN) return undefined;
+    const { reconnects } = this.#options;
+    if (code === CLEAN || (code === NO_CODE && !reconnects)) return undefined;
     const why = reason === undefined || reason.length === 0 ? '' : `: ${reason.toString()}`;
     return (
       this.#failure ??
       new ConnectorError(
         'connection',
         `${safeUrl(this.#options.url)} closed the connection with code ${code}${why}`,
-        {
-          hint: 'set `reconnect: true` to connect again',
-        },
+        reconnects ? {} : { hint: AGAIN_HINT },
       )
     );
   }
@@ -117,7 +121,7 @@ export class Connection {
       const shown = safeUrl(url);
       const what = `${shown} answered to none of ${most} pings, ${everyMs / 1000} s apart`;
       this.#failure ??= new ConnectorError('timeout', what, {
-        hint: 'set `reconnect: true` to connect again; remove `ping_interval` where the server does not answer to pings',
+        hint: `${AGAIN_HINT}; remove \`ping_interval\` where the server does not answer to pings`,
       });
       return this.#socket.terminate();
     }

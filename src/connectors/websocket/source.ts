@@ -94,13 +94,14 @@ export class WebsocketSource implements Source {
 
   async #useLogin(credential: Credential): Promise<unknown> {
     const { subscribe_messages: greetings, max_message_bytes: maxMessageBytes } = this.#config;
-    const { ping_interval: ping } = this.#config;
+    const { ping_interval: ping, reconnect: reconnects } = this.#config;
     const { headers, query } = partsOf(credential, { method: 'GET', url: this.#url });
     const connection = await connect({
       url: withQuery(this.#url, Object.entries(query)),
       headers,
       maxMessageBytes,
       greetings,
+      reconnects,
       pingMs: ping === undefined ? undefined : ping * 1000,
       onMessage: (bytes) => this.#take(bytes),
       onFrame: () => (this.#lastFrameMs = this.#context.env.clock.elapsedMs()),

@@ -117,6 +117,15 @@ test('without `reconnect` a connection that breaks fails the run', async () => {
   });
 });
 
+test('a server that closes without a code ends the run, or is connected to again', async () => {
+  const url = await serverThat((socket, connection) => {
+    socket.send(`${connection}`);
+    socket.close(...(connection === 3 ? [1000] : []));
+  });
+  expect(await read({ url })).toEqual([1]);
+  expect(await read({ url, reconnect: true, reconnect_backoff: 0 })).toEqual([2, 3]);
+});
+
 test('silence ends the read, and a server that was never reached fails it', async () => {
   const url = await serverThat((socket) => socket.send('1'));
   expect(await read({ url, idle_timeout: 0.3 })).toEqual([1]);
@@ -155,6 +164,7 @@ test('a server that answers to no ping is lost, and one that answers late is not
     headers: {},
     maxMessageBytes: 100,
     greetings: [],
+    reconnects: false,
     pingMs: 20,
     silentMs: 200,
     onMessage: () => {},
