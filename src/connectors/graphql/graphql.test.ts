@@ -195,6 +195,19 @@ describe('what the server refuses', () => {
     await expect(run()).rejects.toThrow(/answers without `data`/);
   });
 
+  it('is told where a redirect would leave out the query', async () => {
+    server.respond([{ status: 301, headers: { location: '/moved' } }]);
+    await expect(run()).rejects.toMatchObject({
+      kind: 'refused',
+      message: expect.stringContaining('/moved, where it would arrive without its body') as string,
+    });
+    expect(server.requests).toHaveLength(1);
+    server.respond(({ path }) =>
+      path === '/moved' ? page(0) : { status: 308, headers: { location: '/moved' } },
+    );
+    expect((await run()).records).toHaveLength(3);
+  });
+
   it('or what is no JSON at all is told with a hint to the address', async () => {
     server.respond([{ body: '<html>' }, { status: 404 }]);
     for (const text of [/not JSON/, /404/])

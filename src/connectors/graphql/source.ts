@@ -41,6 +41,7 @@ export async function openGraphql(config: GraphqlConfig, context: SourceContext)
     homes: [config.endpoint],
     timeoutMs,
     timeoutField: 'timeout',
+    keepsBody: true,
     retry: requestRetry(context.retry, RETRY, {}),
     rules: compileRules(config.retry_on_response),
     fetch: connections.fetch,

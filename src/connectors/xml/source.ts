@@ -40,6 +40,7 @@ export async function openXml(config: XmlConfig, context: SourceContext): Promis
     baseUrl: config.base_url,
     timeoutMs,
     timeoutField: 'timeout',
+    keepsBody: true,
     retry: requestRetry(context.retry, RETRY, {}),
     // Faults of SOAP come with the status 500.
     ...(config.soap === undefined ? {} : { accepts: isXmlFailure }),
