@@ -18,6 +18,7 @@ import { withoutCodecSuffix } from '../_files/compression/compression.ts';
 import { formatOfName, type Format } from '../_files/formats.ts';
 import { jsonOf } from '../_files/json/json-lines-file.ts';
 import { withParentValues } from '../_files/read/parent-values.ts';
+import { folderFieldsLane, withFolderFields } from '../_files/read/folder-fields.ts';
 import type { Input } from '../_files/read/input.ts';
 import { isFromText, pagesOfInputs } from '../_files/read/read-inputs.ts';
 import { bookmarkOf } from '../_files/read/read-position.ts';
@@ -71,6 +72,7 @@ function capabilitiesOf(config: ObjectReading): SourceCapabilities {
     columns: config.file_format === 'csv',
     ...encodingsOf(config, LINES),
     ...(config.on_error === 'dlq' ? rejectingLane(LINES) : {}),
+    ...folderFieldsLane(config),
   };
 }
 
@@ -124,7 +126,9 @@ function reread(
   const format = formatOf(config, name);
   if (typeof payload === 'string' && format !== 'json_lines') return undefined;
   const fromText = format !== undefined && isFromText(new Set([format]));
-  return typedRecord(jsonOf(payload, { name }), config, { name, fromText });
+  const read = jsonOf(payload, { name });
+  const record = config.hive_partitioning ? withFolderFields(read, name) : read;
+  return typedRecord(record, config, { name, fromText });
 }
 
 function formatOf({ file_format: format }: ObjectReading, name: string): Format | undefined {

@@ -7,6 +7,7 @@ import { isObject } from '../../lib/text/json.ts';
 import { compression, encryption } from '../_files/config.ts';
 import { FORMATS } from '../_files/formats.ts';
 import { refuseReading } from '../_files/orc.ts';
+import { hivePartitioning } from '../_files/read/folder-fields.ts';
 import { readingBlocks } from '../_files/read/reading-blocks.ts';
 
 export function readingFields() {
@@ -49,6 +50,7 @@ export function readingFields() {
     on_error: onReadError(
       'A line of JSON Lines or a row of delimited text that cannot be read, or a value that does not fit its type,',
     ),
+    hive_partitioning: hivePartitioning(),
     batch_size: batchSize().meta({
       description: 'Records a page holds at most; 0 gives one page per object.',
     }),

@@ -13,6 +13,7 @@ import {
   type FileColumns,
 } from '../_files/parquet/parquet-schemas.ts';
 import { fileUri } from '../_files/paths.ts';
+import { FolderFields, hivePartitioning } from '../_files/read/folder-fields.ts';
 import { addressIn, isStored } from '../_objects/places.ts';
 import { dividedIn, localInputs, objectInputs } from './source-files.ts';
 import { location } from './source-location.ts';
@@ -26,6 +27,7 @@ const config = z.lazy(() =>
     columns: optional(z.array(text()).min(1)).meta({
       description: 'Top-level columns to read; all when absent.',
     }),
+    hive_partitioning: hivePartitioning(),
     concurrency: integer({ min: 1, max: 1024 })
       .default(4)
       .meta({ description: 'How many files have their schema checked at the same time.' }),
@@ -83,6 +85,7 @@ async function* pages(
   if (left === 0) return;
   let schema: RecordSchema | undefined;
   let first: FileColumns | undefined;
+  const folders = new FolderFields(value, context.env.log);
   for await (const { name, open } of inputs) {
     const reader = await open();
     try {
@@ -93,9 +96,10 @@ async function* pages(
       for (let group = 0; group < reader.rowGroups && left > 0; group += 1) {
         const bounds = pageBounds(value.batch_size, context.pageBytes);
         const options = { lane: request.lane, bounds, limit: left, signal: context.signal };
-        for await (const page of cutPages(unsized(reader.rowGroup(group)), options)) {
+        const read = withSchema(cutPages(unsized(reader.rowGroup(group)), options), schema);
+        for await (const page of folders.pages(read, name)) {
           left -= page.count;
-          yield page.withSchema(schema);
+          yield page;
         }
       }
     } finally {
@@ -103,4 +107,8 @@ async function* pages(
     }
     if (left === 0) return;
   }
+}
+
+async function* withSchema(read: AsyncIterable<Page>, schema: RecordSchema): AsyncGenerator<Page> {
+  for await (const page of read) yield page.withSchema(schema);
 }

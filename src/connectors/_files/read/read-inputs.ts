@@ -7,6 +7,7 @@ import { pagesWithTypes, typedPages } from '../../../kit/typed-pages.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 import type { Format } from '../formats.ts';
 import { requireOneSchema } from '../parquet/parquet-schemas.ts';
+import { FolderFields } from './folder-fields.ts';
 import type { Input } from './input.ts';
 import { NameOrder } from '../json/name-order.ts';
 import type { FileReading } from './reading-blocks.ts';
@@ -88,10 +89,10 @@ async function* pagesOfAll(inputs: Inputs, options: ReadInputs): AsyncGenerator<
   };
   if (reading.left === 0) return;
   const isOneFormat = inputs.formats !== undefined && inputs.formats.size < 2;
+  const folders = new FolderFields(config, context.env.log);
   for await (const input of inputs.each) {
-    const told = isOneFormat
-      ? withFields(pagesOf(input, reading), reading)
-      : pagesOf(input, reading);
+    const pages = pagesOf(input, reading);
+    const told = folders.pages(isOneFormat ? withFields(pages, reading) : pages, input.name);
     const read = counted(typed(told, input, reading), reading);
     const { bookmarkAfter } = inputs;
     yield* bookmarkAfter === undefined

@@ -5,6 +5,7 @@ import type { TypesConfig } from '../../../kit/declared-columns.ts';
 import type { OnReadError } from '../../../kit/rejected-record.ts';
 import { avroSchema } from '../avro/avro-config.ts';
 import type { Encryption } from '../config.ts';
+import type { FolderFieldsConfig } from './folder-fields.ts';
 import { character, encodingName, skippedLines } from '../csv/csv-config.ts';
 
 /** How each format is read; every source of files has these blocks. */
@@ -106,7 +107,7 @@ type Blocks = Omit<ReturnType<typeof readingBlocks>, 'json_lines' | 'orc'>;
 export type ReadingBlocks = { readonly [K in keyof Blocks]: z.output<Blocks[K]> };
 
 /** What is read of the config of a source, whatever its files are. */
-export interface FileReading extends ReadingBlocks, TypesConfig {
+export interface FileReading extends ReadingBlocks, TypesConfig, FolderFieldsConfig {
   readonly batch_size: number;
   readonly on_error: OnReadError;
   /** How many Parquet files have their schema checked at the same time. */

@@ -5,6 +5,7 @@ import { batchSize, boolean, finding, integer, optional } from '../../../kit/sch
 import { compression, encryption, filePath } from '../../_files/config.ts';
 import { FORMATS } from '../../_files/formats.ts';
 import { refuseReading } from '../../_files/orc.ts';
+import { hivePartitioning } from '../../_files/read/folder-fields.ts';
 import { readingBlocks } from '../../_files/read/reading-blocks.ts';
 
 export const sourceConfig = z.lazy(() =>
@@ -54,6 +55,7 @@ export const sourceConfig = z.lazy(() =>
       on_error: onReadError(
         'A line of JSON Lines or a row of delimited text that cannot be read, or a value that does not fit its type,',
       ),
+      hive_partitioning: hivePartitioning(),
       batch_size: batchSize().meta({
         description: 'Records a page holds at most; 0 gives one page per file.',
       }),

@@ -16,6 +16,7 @@ import { formatOfName, type Format } from '../../_files/formats.ts';
 import { jsonOf } from '../../_files/json/json-lines-file.ts';
 import { isGlob } from '../../_files/listing.ts';
 import { fileUri } from '../../_files/paths.ts';
+import { folderFieldsLane, withFolderFields } from '../../_files/read/folder-fields.ts';
 import type { Input } from '../../_files/read/input.ts';
 import { isFromText, pagesOfInputs } from '../../_files/read/read-inputs.ts';
 import {
@@ -40,6 +41,7 @@ export const fileSource = defineSource<FileSourceConfig>({
     { path: 'inbox', recursive: true, incremental: { by: 'mtime' }, stable_for_secs: 30 },
     { path: 'drop/*.csv', incremental: { by: 'name' }, on_error: 'dlq' },
     { path: 'exports/*.xml.gz', format: 'xml', xml: { record_element: 'order' }, strict: true },
+    { path: 'lake/**/*.parquet', hive_partitioning: true, columns: { year: 'int32' } },
     {
       path: 'https://example.com/prices.jsonl',
       headers: { accept: 'application/x-ndjson' },
@@ -56,6 +58,7 @@ export const fileSource = defineSource<FileSourceConfig>({
     columns: formatOf(config) === 'csv',
     ...encodingsOf(config, LINES),
     ...(config.on_error === 'dlq' ? rejectingLane(LINES) : {}),
+    ...folderFieldsLane(config),
   }),
   quarantines: ({ on_error: onError }) => onError === 'dlq',
   reread,
@@ -92,7 +95,9 @@ function reread(
   const format = formatOf(config, name);
   if (typeof payload === 'string' && format !== 'json_lines') return undefined;
   const fromText = format !== undefined && format !== 'orc' && isFromText(new Set([format]));
-  return typedRecord(jsonOf(payload, { name }), config, { name, fromText });
+  const read = jsonOf(payload, { name });
+  const record = config.hive_partitioning ? withFolderFields(read, name) : read;
+  return typedRecord(record, config, { name, fromText });
 }
 
 /** Of one file, or of all files that the path can mean. */
