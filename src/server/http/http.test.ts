@@ -42,6 +42,8 @@ test.each([
   ['a prototype key', '{"config":"a","labels":{"__proto__":"x"}}', 'bad_key'],
   ['an escaped prototype key', '{"config":"a","labels":{"\\u005f_proto__":"x"}}', 'bad_key'],
   ['a NUL in a value', '{"config":"a","name":"\\u0000"}', 'nul_character'],
+  ['half of a character in a value', '{"config":"a","name":"\\ud800"}', 'half_character'],
+  ['half of a character in a key', '{"config":"a","labels":{"\\udc00":"x"}}', 'bad_key'],
   [
     'bottomless nesting',
     `{"config":"a","labels":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,

@@ -90,7 +90,7 @@ interface Visit {
 }
 
 /**
- * Refuses what no storage takes (NUL), what plain objects cannot hold safely (`__proto__`), and
+ * Refuses what no storage takes (NUL, half of a character), what plain objects cannot hold safely (`__proto__`), and
  * bottomless nesting.
  */
 function refuseHostileShapes(root: JsonValue): void {
@@ -99,6 +99,8 @@ function refuseHostileShapes(root: JsonValue): void {
     const { value, path } = visit;
     if (typeof value === 'string') {
       if (value.includes('\0')) throw refusedAt(path, 'nul_character', 'holds a NUL character');
+      if (!value.isWellFormed())
+        throw refusedAt(path, 'half_character', 'holds half of a character (a lone surrogate)');
     } else if (typeof value === 'object' && value !== null) {
       if (path.length >= DEPTH_LIMIT)
         throw refusedAt(
@@ -119,7 +121,7 @@ function visitFields(
   open: Visit[],
 ): void {
   for (const [key, item] of Object.entries(value)) {
-    if (key === '__proto__' || key.includes('\0'))
+    if (key === '__proto__' || key.includes('\0') || !key.isWellFormed())
       throw refusedAt([...path, key], 'bad_key', 'is not a key that is allowed here');
     open.push({ value: item, path: [...path, key] });
   }
