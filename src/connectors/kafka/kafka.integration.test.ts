@@ -163,6 +163,36 @@ describe.skipIf(missing !== undefined)(`kafka ${missing ?? ''}`, { timeout: LONG
     expect(rest).toContainEqual({ p: 2 });
   });
 
+  it('reads a partition that is added while it reads', async () => {
+    const topic = await makeTopic(unique('t'));
+    await send(topic, [message(1)]);
+    const more = {
+      idle_timeout: 25,
+      max_messages: 2,
+      batch_size: 1,
+      extra_client_config: { 'metadata.max.age.ms': '100' },
+    };
+    let isAdded = false;
+    const onPage = async (): Promise<void> => {
+      if (isAdded) return;
+      isAdded = true;
+      const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers()] });
+      await admin.createPartitions({
+        topics: [{ name: topic, count: 2, assignments: [{ brokerIds: [1] }] }],
+      });
+      await admin.close();
+      await write({ topic, partition_path: '$.p' }, [{ p: 1 }]);
+    };
+    const result = await read(topic, more, { onPage });
+    expect(values(result)).toEqual([1, { p: 1 }]);
+    expect(result.bookmark).toEqual({
+      partition_offsets: [
+        { topic, partition: 0, offset: 1 },
+        { topic, partition: 1, offset: 1 },
+      ],
+    });
+  });
+
   it('goes on with what is left when messages were deleted, and says so', async () => {
     const topic = await makeTopic(unique('t'));
     await send(
@@ -239,7 +269,9 @@ describe.skipIf(missing !== undefined)(`kafka ${missing ?? ''}`, { timeout: LONG
     await write(config, [record]);
     const { records } = await read(topic);
     expect(records).toMatchObject([{ key: '7', value: record, headers: { trace: 'x', n: '1' } }]);
-    await expect(write(config, [record, { to: topic }])).rejects.toThrow(/record 1 .* no key/);
+    await expect(write(config, [record, { to: topic }])).rejects.toThrow(
+      /there is no key at `\$\.id`/,
+    );
     const skipping = { ...config, on_key_error: 'skip' };
     expect(await write(skipping, [{ to: topic }, record])).toMatchObject({
       written: 1,

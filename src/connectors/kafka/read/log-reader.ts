@@ -49,6 +49,8 @@ export interface LogReaderOptions {
   readonly context: Pick<SourceContext, 'env' | 'signal'>;
   /** Where to go on when an offset is not there any more, or not yet. */
   readonly outOfRange: (at: Position, range: OffsetRange) => bigint;
+  /** Whether partitions that are added to its topics meanwhile are its own, too. */
+  readonly readsAll?: boolean;
 }
 
 export interface OffsetRange {
@@ -81,6 +83,8 @@ const LATEST = -1n;
 export class LogReader {
   readonly #options: LogReaderOptions;
   readonly #logs = new Map<string, Log>();
+  /** Of partitions, by topic. */
+  readonly #counts = new Map<string, number>();
   /** One request at a time for each broker. */
   readonly #fetching = new Map<number, Promise<void>>();
   /** Brokers whose last answer was a failure, or none. */
@@ -96,15 +100,7 @@ export class LogReader {
 
   constructor(options: LogReaderOptions, positions: readonly Position[]) {
     this.#options = options;
-    for (const { topic, partition, offset } of positions)
-      this.#logs.set(keyOf(topic, partition), {
-        topic,
-        partition,
-        next: offset,
-        taken: offset,
-        end: undefined,
-        waiting: 0,
-      });
+    for (const position of positions) this.#begin(position);
     options.consumer.topics.trackAll(...new Set(positions.map(({ topic }) => topic)));
   }
 
@@ -271,7 +267,25 @@ export class LogReader {
     const found = await this.#options.consumer.metadata({ topics, forceUpdate });
     this.#isStale = false;
     this.#topicNames = new Map([...found.topics].map(([name, { id }]) => [id, name]));
+    if (this.#options.readsAll)
+      for (const [topic, { partitionsCount }] of found.topics) this.#grow(topic, partitionsCount);
     return found;
+  }
+
+  #begin({ topic, partition, offset }: Position): void {
+    const log = { topic, partition, next: offset, taken: offset, end: undefined, waiting: 0 };
+    this.#logs.set(keyOf(topic, partition), log);
+    this.#counts.set(topic, (this.#counts.get(topic) ?? 0) + 1);
+  }
+
+  /** Partitions that were added meanwhile are new from their beginning. */
+  #grow(topic: string, count: number): void {
+    if (count <= (this.#counts.get(topic) ?? 0)) return;
+    for (let partition = 0; partition < count; partition += 1) {
+      if (this.#logs.has(keyOf(topic, partition))) continue;
+      this.#begin({ topic, partition, offset: 0n });
+      this.#options.context.env.log.info('a partition was added', { topic, partition });
+    }
   }
 
   #add({ responses, throttleTimeMs }: Fetched): void {

@@ -214,7 +214,9 @@ class KafkaSource implements Source {
     const { config, context } = this.#setup;
     const settings = sourceSettings(config);
     const outOfRange = (at: Position, range: OffsetRange): bigint => this.#moved(at, range);
-    this.#reader = new LogReader({ consumer, settings, context, outOfRange }, positions);
+    const readsAll = context.share === undefined;
+    const options = { consumer, settings, context, outOfRange, readsAll };
+    this.#reader = new LogReader(options, positions);
     this.#given = positions;
     return this.#reader;
   }
