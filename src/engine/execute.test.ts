@@ -57,7 +57,7 @@ const pages = [
   { records: [{ id: 3 }], bookmark: 3 },
 ];
 
-it('says that servers took the run up before, because it counts only what it moves itself', async () => {
+it('says that servers took the run up before, because its log counts only what it moves itself', async () => {
   const plan = planOf([plannedRow(fakeSource([]), fakeSink().definition)]);
   const linesOf = async (claim: number): Promise<string> => {
     const env = testEnv();

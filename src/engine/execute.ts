@@ -49,7 +49,7 @@ async function outcomeOf(
   });
   if (fence?.claim !== undefined && fence.claim > 1)
     log.info(
-      'servers took this run up before: it goes on behind the positions that are stored, and counts only what it moves this time',
+      'servers took this run up before: it goes on behind the positions that are stored, and the counts in this log are those of this time',
       { times_before: fence.claim - 1 },
     );
   let outcomes: readonly InvocationOutcome[] = [];

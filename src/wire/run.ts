@@ -64,7 +64,7 @@ export const submissionSchema = z
       .meta({ description: 'Metadata stored on the run record.' }),
     timeout_secs: z.int().positive().nullish().meta({
       description:
-        'Wall-clock cap; on expiry the run fails, also one that still waits. The execution has all of it.',
+        'Wall-clock cap; on expiry the run fails, also one that still waits (not in a cluster: there it counts from the start of the execution). The execution has all of it.',
     }),
     doctor_first: z
       .boolean()

@@ -22,7 +22,7 @@ export interface RunSubmitBody {
     [k: string]: string;
   } | null;
   /**
-   * Wall-clock cap; on expiry the run fails, also one that still waits. The execution has all of it.
+   * Wall-clock cap; on expiry the run fails, also one that still waits (not in a cluster: there it counts from the start of the execution). The execution has all of it.
    */
   timeout_secs?: number | null;
   /**
@@ -3400,7 +3400,7 @@ export interface TemplateRunBody {
     [k: string]: string;
   } | null;
   /**
-   * Wall-clock cap; on expiry the run fails, also one that still waits. The execution has all of it.
+   * Wall-clock cap; on expiry the run fails, also one that still waits (not in a cluster: there it counts from the start of the execution). The execution has all of it.
    */
   timeout_secs?: number | null;
   /**

@@ -45,9 +45,10 @@ async function openOne(): Promise<Opened> {
   return one;
 }
 
+const AT = '2026-08-01T00:00:00.000Z';
 const ENDING: RunEnding = {
   status: 'completed',
-  finished_at: '2026-08-01T00:00:00.000Z',
+  finished_at: AT,
   records_written: 1,
   invocations: [],
   error: null,
@@ -376,6 +377,17 @@ describe('a run whose server is lost', () => {
 });
 
 describe('servers of a cluster', () => {
+  it('delete a run once, when several are asked at the same time', async () => {
+    const servers = await openBy(2);
+    const ids = Array.from({ length: 20 }, (_, n) => `ended-${n}`);
+    for (const id of ids)
+      await servers[0]?.history.admit(aRun(id, { status: 'completed', finished_at: AT }), {});
+    for (const id of ids) {
+      const ends = await Promise.all(servers.map(({ history }) => history.deleteRun(id)));
+      expect(ends.toSorted()).toEqual(['deleted', 'missing']);
+    }
+  });
+
   it('see each other, and who works alone', async () => {
     const one = await openOne();
     await one.cluster.beat(instance('a'), 60_000);

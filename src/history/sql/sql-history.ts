@@ -150,13 +150,14 @@ export class SqlHistory implements OpenedHistory {
       const status = yield* statusOf(runId);
       if (status === undefined) return 'missing';
       if (!isTerminal(status)) return 'in_flight';
-      yield [
+      const [, deleted] = yield [
         { sql: RELEASE_CLAIM, values: [runId, runId] },
         { sql: 'DELETE FROM svc_serve_runs WHERE run_id = ?', values: [runId] },
         { sql: 'DELETE FROM svc_serve_runs WHERE parent_id = ?', values: [runId] },
       ];
       yield* eraseSubmissions(dialect, [runId]);
-      return 'deleted';
+      // Another server may have deleted it meanwhile.
+      return deleted?.changed === 1 ? 'deleted' : 'missing';
     };
     return this.#store.change(script);
   }
