@@ -14,10 +14,10 @@ test('a file that cannot be used says why, and the others are read', async () =>
   writeFileSync(join(folder, 'noted.yaml'), 'name: noted\n');
   writeFileSync(join(folder, 'noted.svc.yaml'), Buffer.from([0xff]));
   expect(await filesOfFolder(folder, AbortSignal.timeout(10_000))).toEqual([
-    { name: 'bytes.json', fault: 'the file is not UTF-8 text' },
+    { name: 'bytes.json', fault: 'the file is UTF-16' },
     { name: 'good.yaml', text: { body: 'name: good\n', format: 'yaml' }, sidecar: undefined },
     { name: 'large.yaml', fault: expect.stringContaining('is larger than') as string },
-    { name: 'noted.yaml', fault: 'the file beside it: the file is not UTF-8 text' },
+    { name: 'noted.yaml', fault: 'the file beside it: line 1 is not UTF-8 text' },
   ]);
 });
 
