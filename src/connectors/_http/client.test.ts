@@ -90,10 +90,11 @@ describe('repeating', () => {
     server.respond([
       { status: 429, headers: { 'retry-after': '7' } },
       { status: 429, headers: { 'retry-after': 'Sun, 01 Feb 2026 00:01:00 GMT' } },
+      { status: 502, headers: { 'retry-after': '9' } },
       { status: 200 },
     ]);
     await client({ retry: RETRY }).send(get());
-    expect(waits).toEqual([7000, 60_000]);
+    expect(waits).toEqual([7000, 60_000, 9000]);
   });
 
   it('waits as ever where a wait that the service asks for is over', async () => {

@@ -3,7 +3,7 @@
  */
 import type { Credential, CredentialProvider } from '../../kit/context.ts';
 import type { Env } from '../../lib/env.ts';
-import { ConnectorError } from '../../lib/errors.ts';
+import { ConnectorError, isTransient } from '../../lib/errors.ts';
 import { EXCERPT_READ_BYTES, excerptOf } from '../../lib/text/excerpt.ts';
 import type { Redactor } from '../../lib/redact.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
@@ -14,7 +14,7 @@ import { Deadline } from './deadline.ts';
 import { statusError, timeoutError, transportError, type AnswerTime } from './errors.ts';
 import { followRedirects, type Hop } from './redirects.ts';
 import { waitBeforeRetry, type RequestRetry } from './retry.ts';
-import { retryAfterMs } from '../../lib/http/status-kind.ts';
+import { kindOfStatus, retryAfterMs } from '../../lib/http/status-kind.ts';
 import type { ResponseRule } from './response-rules.ts';
 import { isTrusted, safeUrl, withQuery, type QueryPairs } from './url.ts';
 import { percentDecoded } from '../../lib/text/percent-decoded.ts';
@@ -266,10 +266,9 @@ export class HttpClient {
       }
     }
     if (response.ok || this.#options.accepts?.(response) === true) return undefined;
-    const asked =
-      response.status === 429 || response.status === 503
-        ? retryAfterMs(response.headers.get('retry-after'), now)
-        : undefined;
+    const asked = isTransient(kindOfStatus(response.status))
+      ? retryAfterMs(response.headers.get('retry-after'), now)
+      : undefined;
     const start = await readStart(response, EXCERPT_READ_BYTES);
     return statusError({
       ...call,
