@@ -101,7 +101,10 @@ export class PartRecords {
       kinds: schema === undefined ? this.#learner.columns : kindsOf(schema),
       onDropped: (field) => this.#drop(field),
       onChanged: ({ what, ...where }) =>
-        context.env.log.warn(`a sheet does not hold all values: ${what}`, { path: name, ...where }),
+        context.env.log.warn(
+          `${writing.format === 'xlsx' ? 'a sheet' : 'the file'} does not hold all values: ${what}`,
+          { path: name, ...where },
+        ),
     };
   }
 

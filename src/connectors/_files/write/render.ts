@@ -95,11 +95,23 @@ async function* jsonArray(spool: Spool, { signal }: RenderOptions): AsyncGenerat
   yield before === '[\n' ? '[]\n' : '\n]\n';
 }
 
-async function* xml(spool: Spool, { writing, signal }: RenderOptions): AsyncGenerator<string> {
+async function* xml(
+  spool: Spool,
+  { writing, signal, onChanged }: RenderOptions,
+): AsyncGenerator<string> {
   const { root_element: root, record_element: element } = writing.xml;
+  const replaced = new Map<string, number>();
+  const elementOf = (record: JsonValue): string => {
+    const fields = new Set<string>();
+    const text = xmlElement(element, record, (field) => fields.add(field));
+    for (const field of fields) replaced.set(field, (replaced.get(field) ?? 0) + 1);
+    return text;
+  };
   yield `<?xml version="1.0" encoding="UTF-8"?>\n<${root}>\n`;
   for await (const records of spool.read(signal))
-    yield records.map((record) => `  ${xmlElement(element, record)}\n`).join('');
+    yield records.map((record) => `  ${elementOf(record)}\n`).join('');
+  for (const [field, count] of replaced)
+    onChanged({ field, what: 'characters that XML cannot have are U+FFFD', records: count });
   yield `</${root}>\n`;
 }
 

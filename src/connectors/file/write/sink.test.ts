@@ -173,6 +173,25 @@ describe('the file sink', () => {
     ]);
   });
 
+  it('tells which characters XML does not hold, and keeps the line ends of attributes', async () => {
+    const context = testContext(folder);
+    const records: JsonObject[] = [
+      { a: 'x\u0001', '@b': 'one\ntwo\tthree' },
+      { a: ['\u0002', '\u0003'] },
+    ];
+    const sink = await open({ path: 'a.xml' }, context);
+    await sink.write(Page.ofRecords(records), { partial: false });
+    await sink.finish('success');
+    await sink.close();
+    expect(context.lines.map(({ line }) => line)).toEqual([
+      'WARN test: the file does not hold all values: characters that XML cannot have are U+FFFD path=a.xml field=a records=2',
+    ]);
+    expect(await read({ path: 'a.xml' })).toEqual([
+      { '@b': 'one\ntwo\tthree', a: 'x\uFFFD' },
+      { a: ['\uFFFD', '\uFFFD'] },
+    ]);
+  });
+
   it('has the columns of tables in the order of their source', async () => {
     const fields = ['name', '2024', '2023'].map((name) => ({
       name,
