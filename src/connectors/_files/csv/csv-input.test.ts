@@ -24,6 +24,17 @@ describe.each(['\n', '\r', '\r\n'])('text whose lines end with %j', (end) => {
     },
   );
 
+  it.each([
+    ['sep=;', ';'],
+    ['SEP=#', '#'],
+    ['sep=\t', '\t'],
+    ['\uFEFFsep=|', '|'],
+  ])('has the delimiter that a line above its header tells: %j', async (line, delimiter) => {
+    const rows = `a,b${delimiter}c${end}1${delimiter}2${end}`;
+    const opened = await open(`${line}${end}${rows}`, 1000, { skipped: 0, delimiter: 'auto' });
+    expect(opened).toEqual({ rest: `\n${rows}`, delimiter });
+  });
+
   it('has the delimiter of its first row', async () => {
     const rows = `a;b${end}1,5,7;2${end}`;
     expect((await open(rows, 1000, { skipped: 0, delimiter: 'auto' })).delimiter).toBe(';');

@@ -39,10 +39,23 @@ export async function openText(stored: Blocks, input: TextInput): Promise<Opened
   const text = isUtf8
     ? textBlocks(stored, { name: input.name, hasEncodings: true })
     : inUtf8(stored, encoding);
-  const { line, blocks } = await peek(input.skipped === 0 ? text : withoutLines(text, input));
-  const firstByte = isUtf8 && input.skipped === 0 ? 0 : undefined;
-  const delimiter = delimiterOf(line, input);
+  const first = await peek(input.skipped === 0 ? text : withoutLines(text, input));
+  const told = toldDelimiter(first.line, input);
+  const { line, blocks } =
+    told === undefined ? first : await peek(withoutLines(first.blocks, { ...input, skipped: 1 }));
+  const firstByte = isUtf8 && input.skipped === 0 && told === undefined ? 0 : undefined;
+  const delimiter =
+    input.delimiter === 'auto' && told !== undefined ? told : delimiterOf(line, input);
   return { delimiter, firstByte, encoding: isUtf8 ? undefined : encoding, blocks };
+}
+
+/** A line above the header with which files tell spreadsheet programs their delimiter: `sep=;`. */
+function toldDelimiter(line: string, { quote }: TextInput): number | undefined {
+  // Of a tab nothing is left at the end of a line.
+  const told = /^sep=(?<one>[!-~]?)$/i.exec(line)?.groups?.['one'];
+  if (told === undefined) return undefined;
+  const code = told === '' ? TAB : told.charCodeAt(0);
+  return code === quote ? undefined : code;
 }
 
 /** A file with another delimiter reads as one column without an error: that is told. */
@@ -152,6 +165,7 @@ function endOfLine(bytes: Uint8Array, from: number): number {
   return at;
 }
 
+const TAB = 9;
 const CANDIDATES = [',', ';', '\t', '|'];
 
 /** The candidate that occurs most often outside of quotes; `undefined` when none does. */
