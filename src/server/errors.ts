@@ -107,7 +107,11 @@ export function failureOf(error: unknown): Failure {
     return error.details === undefined ? failure : { ...failure, details: error.details };
   }
   if (error instanceof HistoryError)
-    return { code: 'unavailable', message: 'the run history cannot be reached', hidden: true };
+    return {
+      code: 'unavailable',
+      message: 'the history store does not answer — try again later',
+      hidden: true,
+    };
   return {
     code: 'internal',
     message: 'internal error; the server log has the details',

@@ -48,6 +48,8 @@ export class ScheduleEntry {
   /** Ends of runs that are being waited for, and what is being stored. */
   #saving: Promise<void> | undefined;
   #isDirty = false;
+  /** Requests that wait until something is stored, and are not to wait for a store that is away. */
+  readonly #waiting = new Set<(reason: RefusedError) => void>();
   /** How often it was paused or resumed here, and how much of that is stored. */
   #decisions = { made: 0, stored: 0 };
   /** The same, counting what was heard of. */
@@ -98,7 +100,7 @@ export class ScheduleEntry {
   async pause({ principal }: Caller): Promise<void> {
     this.#refuseInvalid();
     this.#decide(this.#paused ?? { at: this.#env.clock.now().toISOString(), by: principal });
-    await this.#save();
+    await this.#storeDecision();
   }
 
   #decide(paused: StoredSchedule['paused']): void {
@@ -135,7 +137,7 @@ export class ScheduleEntry {
   async resume(): Promise<void> {
     this.#refuseInvalid();
     this.#decide(null);
-    await this.#save();
+    await this.#storeDecision();
   }
 
   #goOn(): void {
@@ -362,6 +364,17 @@ export class ScheduleEntry {
     };
   }
 
+  /** Rejects with `RefusedError` where the store does not answer; then it is tried again without. */
+  async #storeDecision(): Promise<void> {
+    const refused = Promise.withResolvers<never>();
+    this.#waiting.add(refused.reject);
+    try {
+      await Promise.race([this.#save(), refused.promise]);
+    } finally {
+      this.#waiting.delete(refused.reject);
+    }
+  }
+
   /** One write after the other; what changes meanwhile goes with the next. */
   #save(): Promise<void> {
     this.#isDirty = true;
@@ -381,6 +394,7 @@ export class ScheduleEntry {
         this.#env.log.warn('the state of a schedule could not be stored', {
           error: messageOf(error),
         });
+        for (const refuse of this.#waiting) refuse(notStored(error));
         if (this.#stop.signal.aborted) return;
         this.#isDirty = true;
         await this.#env.clock.sleep(RETRY_SAVE_MS, this.#stop.signal);
@@ -466,4 +480,11 @@ function withName(log: Log, schedule: string): Log {
     error: (message, fields) => log.error(message, add(fields)),
     at: (target) => withName(log.at(target), schedule),
   };
+}
+
+function notStored(cause: unknown): RefusedError {
+  return new RefusedError('unavailable', 'the history store does not answer', {
+    hint: 'this holds until the server stops, and is stored as soon as the history answers',
+    cause,
+  });
 }

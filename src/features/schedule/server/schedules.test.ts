@@ -4,6 +4,7 @@ import { aSchedule } from '../../../../test/conformance/schedules.ts';
 import { eventClock, type EventClock } from '../../../../test/fakes/event-clock.ts';
 import { testEnv } from '../../../../test/fakes/env.ts';
 import { scheduleSchema } from '../../../blocks/schedule/schema.ts';
+import { HistoryError } from '../../../history/history.ts';
 import type { StoredSchedule } from '../../../history/schedules.ts';
 import { MemorySchedules } from '../../../history/memory/memory-schedules.ts';
 import { RefusedError } from '../../../lib/errors.ts';
@@ -456,4 +457,20 @@ test('what cannot be stored is stored later', async () => {
   await made.clock.pass(2000);
   expect(put).toHaveBeenCalledTimes(2);
   expect(await stored(made)).toMatchObject({ name: 'orders' });
+});
+
+test('a pause that cannot be stored is refused at once, holds, and is stored when the history is back', async () => {
+  const made = stage();
+  const put = vi.spyOn(made.store, 'putSchedule');
+  await made.schedules.begin([document()]);
+  put.mockRejectedValueOnce(new HistoryError('the history database is away'));
+  await expect(made.schedules.pause('orders', CALLER)).rejects.toMatchObject({
+    code: 'unavailable',
+    hint: expect.stringContaining('is stored as soon as') as string,
+  });
+  expect(made.schedules.get('orders').state).toBe('paused');
+  await made.clock.pass(MINUTE);
+  expect(made.ticks()).toEqual([]);
+  await made.schedules.settled();
+  expect((await stored(made))?.paused).toMatchObject({ by: 'ann' });
 });
