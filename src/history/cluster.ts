@@ -11,6 +11,8 @@ import type { CancelledShards, EndOfShard, NewShard } from './shards.ts';
 export interface ClaimedRun extends AdoptedRun {
   /** How often the run was claimed, this time included: tells its executions apart. */
   readonly claim: number;
+  /** When the run began, of which it is a shard. */
+  readonly runStartedAt?: string;
 }
 
 /** What executions of a run have done behind which the next one goes on. */

@@ -119,6 +119,16 @@ test('it fails when one of them fails, and the others do their work', async () =
   await eventually(() => expect(callbacks.of(id)).toEqual(['run.failed']));
 });
 
+/** Its shards take less than a second each, and all of them more than six on four places. */
+test('its time is that of the run, whenever a shard of it begins', async () => {
+  const id = await one.submit(await database.sharded('late', 40, 3), { timeout_secs: 3 });
+  const record = await two.ended(id);
+  expect(record).toMatchObject({
+    status: 'failed',
+    error: expect.stringContaining('did not finish within its timeout_secs of 3') as string,
+  });
+});
+
 test('a cancel on any server ends all of them', async () => {
   const document = await database.sharded('endless', 8, 3);
   const id = await submit(document);

@@ -1,5 +1,5 @@
 import type { ClaimedRun } from '../cluster.ts';
-import { runOf } from '../sql/rows.ts';
+import { runOf, text } from '../sql/rows.ts';
 import type { SqlResult } from '../sql/sql-store.ts';
 import { submissionOf } from '../sql/sql-submissions.ts';
 
@@ -8,6 +8,7 @@ export function claimedRuns([claimed]: readonly SqlResult[]): readonly ClaimedRu
   return (claimed?.rows ?? []).map((row) => ({
     run: runOf(row),
     claim: Number(row['claims']),
+    ...(row['run_started_at'] == null ? {} : { runStartedAt: text(row['run_started_at']) }),
     submission: row['content'] === null ? NO_SUBMISSION : (submissionOf(row) ?? NO_SUBMISSION),
   }));
 }

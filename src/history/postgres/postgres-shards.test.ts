@@ -214,6 +214,19 @@ it('says how far it is, and goes with everything', async () => {
     expect(await history.getRun(id)).toBeUndefined();
 });
 
+it('says when the run began, of which a server takes a shard', async () => {
+  const { one, two } = await split(2);
+  const claimed = [
+    ...(await one.shards.claimShards({ ...request('one'), limit: 1 })),
+    ...(await two.shards.claimShards({ ...request('two'), limit: 1 })),
+  ];
+  const [first, second] = claimed.map(({ runStartedAt }) => runStartedAt);
+  expect(first).toMatch(/^\d{4}-.*Z$/);
+  expect(second).toBe(first);
+  for (const { run, runStartedAt = '' } of claimed)
+    expect(run.started_at?.localeCompare(runStartedAt)).toBeGreaterThanOrEqual(0);
+});
+
 it('gives a shard back to the others', async () => {
   const { one, two } = await split(1);
   const [held] = await one.shards.claimShards(request('one'));

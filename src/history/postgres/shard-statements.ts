@@ -31,7 +31,8 @@ export const CLAIM_SHARDS = `WITH taken AS MATERIALIZED (
     ORDER BY priority DESC, submitted_at, run_id LIMIT ?::integer FOR UPDATE SKIP LOCKED
   ), claimed AS (
     UPDATE svc_serve_runs r SET owner = ?, claims = r.claims + 1, lease_until = ${TIME_IN}, status = 'running', started_at = ${NOW}
-    FROM taken WHERE r.run_id = taken.run_id RETURNING r.*
+    FROM taken WHERE r.run_id = taken.run_id
+    RETURNING r.*, (SELECT p.started_at FROM svc_serve_runs p WHERE p.run_id = r.parent_id) AS run_started_at
   ) ${WITH_SUBMISSIONS}`;
 
 export const WAITING_PRIORITIES = `SELECT DISTINCT priority FROM svc_serve_runs WHERE status = 'queued' AND owner = '${UNCLAIMED_SHARD}' ORDER BY priority DESC`;

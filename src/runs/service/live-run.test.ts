@@ -15,10 +15,16 @@ import { HistoryHealth } from './history-health.ts';
 import { LiveRun } from './live-run.ts';
 
 /** A run that was claimed for ten seconds and executes. */
-async function claimedRun(given: { readonly started_at?: string } = {}) {
+interface Given {
+  readonly started_at?: string;
+  readonly timeout_secs?: number;
+  readonly spentMs?: number;
+}
+
+async function claimedRun(given: Given = {}) {
   const clock = new FakeClock();
   const history = new MemoryHistory();
-  const { started_at = clock.now().toISOString() } = given;
+  const { started_at = clock.now().toISOString(), timeout_secs = null, spentMs = 0 } = given;
   const run = aRun('a', { status: 'running', started_at });
   await history.admit(run, {});
   const heard: string[] = [];
@@ -29,10 +35,10 @@ async function claimedRun(given: { readonly started_at?: string } = {}) {
       run,
       identity: { run_id: 'a', name: 'orders', measured_as: null },
       fence: { run_id: 'a', owner: run.owner, attempt: run.attempt },
-      submission: storedSubmission(),
+      submission: { ...storedSubmission(), timeout_secs },
       base: null,
       callback: undefined,
-      claimed: { number: 2, trustedUntil: 10_000 },
+      claimed: { number: 2, trustedUntil: 10_000, spentMs },
     },
     {
       env,
@@ -50,12 +56,23 @@ async function claimedRun(given: { readonly started_at?: string } = {}) {
   );
   const over = live.execute().then((end) => live.record(end));
   await rest();
-  const { last } = executor;
   const isOwned = (): boolean | undefined => {
-    last.hear({ kind: 'asks_owner', question: 1 });
-    return last.answers.at(-1);
+    executor.last.hear({ kind: 'asks_owner', question: 1 });
+    return executor.last.answers.at(-1);
   };
-  return { clock, history, live, over, last, heard, isOwned };
+  return {
+    clock,
+    history,
+    live,
+    over,
+    executor,
+    /** Its execution here. */
+    get last() {
+      return executor.last;
+    },
+    heard,
+    isOwned,
+  };
 }
 
 test('a worker is told that the run is its own for as long as no other server can have it', async () => {
@@ -149,4 +166,19 @@ test('of an execution whose end is refused nothing is said: no catalog, no callb
   last.finish();
   await over;
   expect(heard.filter((kind) => kind !== 'log' && kind !== 'begun')).toEqual([]);
+});
+
+test('a shard has what is left of the time of its run, and does not begin when that is over', async () => {
+  const some = await claimedRun({ timeout_secs: 3, spentMs: 2000 });
+  await some.clock.advance(999);
+  expect(some.last.stops).toEqual([]);
+  await some.clock.advance(1);
+  expect(some.last.stops).toMatchObject([{ why: 'timeout' }]);
+  const none = await claimedRun({ timeout_secs: 3, spentMs: 3000 });
+  await none.over;
+  expect(none.executor.started).toEqual([]);
+  expect(await none.history.getRun('a')).toMatchObject({
+    status: 'failed',
+    error: 'the run did not finish within its timeout_secs of 3: it had not started yet',
+  });
 });

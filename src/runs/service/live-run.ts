@@ -45,6 +45,8 @@ export interface ClaimOfRun {
   readonly number: number;
   /** As `clock.elapsedMs()`: no other server takes it over before. */
   readonly trustedUntil: number;
+  /** How much of the time of the run was over before this shard of it began. */
+  readonly spentMs: number;
 }
 
 export interface LiveRunServices {
@@ -79,6 +81,7 @@ export class LiveRun {
   readonly #submission: StoredSubmissionContent;
   readonly #base: string | null;
   readonly #claim: number | undefined;
+  readonly #spentMs: number;
   /** As `clock.elapsedMs()`: from then on another server may execute it. */
   #trustedUntil: number;
   readonly #services: LiveRunServices;
@@ -114,6 +117,7 @@ export class LiveRun {
     this.#submission = options.submission;
     this.#base = options.base;
     this.#claim = options.claimed?.number;
+    this.#spentMs = options.claimed?.spentMs ?? 0;
     this.#trustedUntil = options.claimed?.trustedUntil ?? Number.POSITIVE_INFINITY;
     // Whoever claims a run starts it in the same step.
     if (options.run.status === 'running') {
@@ -222,6 +226,7 @@ export class LiveRun {
   async execute(): Promise<RunEnd | undefined> {
     const { env, health, giveUp } = this.#services;
     this.endWait();
+    if (this.#leftMs <= 0) this.#stopped ??= 'timeout';
     if (this.#stopped !== undefined) return UNSTARTED;
     if (this.#startedAt !== null) return this.#execute();
     const startedAt = env.clock.now().toISOString();
@@ -375,11 +380,17 @@ export class LiveRun {
     });
   }
 
-  async #limitExecution(): Promise<void> {
+  /** For its execution, from the start. */
+  get #leftMs(): number {
     const { timeout_secs: timeoutSecs } = this.#submission;
-    if (timeoutSecs === null) return;
+    return timeoutSecs === null ? Number.POSITIVE_INFINITY : timeoutSecs * 1000 - this.#spentMs;
+  }
+
+  async #limitExecution(): Promise<void> {
+    const leftMs = this.#leftMs;
+    if (leftMs === Number.POSITIVE_INFINITY) return;
     const executed = (this.#executed = new AbortController());
-    await sleepLong(this.#services.env.clock, timeoutSecs * 1000, executed.signal);
+    await sleepLong(this.#services.env.clock, leftMs, executed.signal);
     if (!executed.signal.aborted) this.stop('timeout');
   }
 

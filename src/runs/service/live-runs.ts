@@ -127,7 +127,7 @@ export class LiveRuns {
    * waits for its slot, or has ended without.
    */
   enterClaimed(claimed: ClaimedRun, trustedUntil: number): Promise<void> {
-    const by = { number: claimed.claim, trustedUntil };
+    const by = { number: claimed.claim, trustedUntil, spentMs: spentMs(claimed) };
     return this.#take(claimed, this.#queue.reserveAnyway(), by);
   }
 
@@ -352,3 +352,9 @@ const UNREADABLE: StoredSubmissionContent = {
   measured_as: null,
   callback: 'none',
 };
+
+/** Both times are those of the store. */
+function spentMs({ run, runStartedAt }: ClaimedRun): number {
+  if (runStartedAt === undefined || run.started_at === null) return 0;
+  return Date.parse(run.started_at) - Date.parse(runStartedAt);
+}
