@@ -206,6 +206,19 @@ describe('deleting one file', () => {
     await expect(service().remove('nothing')).rejects.toMatchObject({ code: 'not_found' });
   });
 
+  it('takes a file for gone that another server deletes meanwhile', async () => {
+    await ran('r1', [{ name: 'both.jsonl' }]);
+    const isRunning = async (): Promise<boolean> => {
+      await rm(join(cwd, 'both.jsonl'));
+      return false;
+    };
+    const id = await idOf('both.jsonl');
+    expect(await service({ graceSecs: 0, isRunning }).remove(id)).toMatchObject({
+      deleted: 0,
+      skipped: 'not_on_disk',
+    });
+  });
+
   it('tells why a file could not be deleted', async () => {
     await ran('r1', [{ name: 'a.jsonl' }]);
     const id = await idOf('a.jsonl');

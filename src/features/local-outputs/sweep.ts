@@ -6,6 +6,7 @@ import { rm, stat } from 'node:fs/promises';
 import type { OutputQuery, OutputStore, StoredOutput } from '../../history/outputs.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { messageOf } from '../../lib/errors.ts';
+import { codeOf } from '../../lib/files/file-fault.ts';
 import type { Metrics } from '../../lib/metrics/metrics.ts';
 import type {
   CleanupRequest,
@@ -139,6 +140,8 @@ async function sweepOne(
   try {
     await rm(path);
   } catch (error) {
+    // Another server that deletes it at the same time says so in the ledger.
+    if (codeOf(error) === 'ENOENT') return kept('not_on_disk');
     return kept('delete_failed', messageOf(error));
   }
   await markDeleted(output, found.size, services);
