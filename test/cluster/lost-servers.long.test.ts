@@ -262,6 +262,34 @@ test(
 );
 
 test(
+  'a run that was handed over says what both servers wrote, and each part can be undone',
+  { timeout: 300_000 },
+  async () => {
+    const servers = await start(2, ['--shutdown-handover']);
+    const config = JSON.stringify({ ...(await database.document('parts')), rollback: {} });
+    const [first] = servers;
+    const id = (await first?.submit(config)) ?? '';
+    await eventually(async () => expect(await database.count('parts')).toBeGreaterThan(200));
+    const owner = (await database.seen(id)).at(-1)?.owner;
+    const { holder, others } = await whoIs(servers, owner ?? '');
+    expect(await holder.stop()).toBe(0);
+    const [other] = others;
+    await eventually(async () => expect((await other?.get(id))?.status).toBe('completed'));
+    const { records_written, invocations = [] } = (await other?.get(id)) ?? {};
+    expect(records_written).toBe(ROWS);
+    expect(invocations.map(({ status }) => status)).toEqual(['cancelled', 'completed']);
+    const undo = async (more: object): Promise<number | undefined> => {
+      const body = { config, config_format: 'json', ...more };
+      return (await other?.call('POST', `/v1/runs/${id}/rollback`, body))?.status;
+    };
+    expect(await undo({})).toBe(400);
+    for (const { run_id } of invocations.toReversed())
+      expect(await undo({ invocation_id: run_id })).toBe(200);
+    expect(await database.count('parts')).toBe(0);
+  },
+);
+
+test(
   'servers are replaced one after the other under load, and no run fails, is lost or repeated',
   { timeout: 450_000 },
   async () => {
