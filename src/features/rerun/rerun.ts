@@ -101,7 +101,9 @@ function boundOf(content: StoredSubmissionContent, request: RerunRequest): How['
 
 /** What came with an event is text, whatever it holds; what a caller gives is held to the same as ever. */
 function requirePlain(params: Readonly<Record<string, JsonValue>>): void {
-  const [name] = Object.keys(params).filter((one) => String(params[one]).includes('${'));
+  const isPlain = (value: JsonValue | undefined): boolean =>
+    typeof value !== 'string' || !value.includes('${');
+  const name = Object.keys(params).find((one) => !isPlain(params[one]));
   if (name !== undefined)
     throw new RefusedError(
       'bad_config',
