@@ -117,6 +117,18 @@ test.each([
   },
 );
 
+test('a request that ends its connection and never sends its body is answered all the same', async () => {
+  const { port, clock } = await start();
+  const socket = connect(port, '127.0.0.1');
+  const answer = text(socket);
+  const head =
+    'POST /v1/runs HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 9\r\n\r\n';
+  await new Promise((sent) => void socket.write(head, sent));
+  await expect.poll(() => clock.sleeping).toBe(1);
+  clock.wake();
+  expect(await answer).toMatch(/^HTTP\/1.1 401 /);
+});
+
 test('a raised body limit is honoured', async () => {
   const { address } = await start({ bodyLimitBytes: 8 * 1024 * 1024 });
   const post = (size: number) =>

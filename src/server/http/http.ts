@@ -182,7 +182,7 @@ function addPrelude(
     done(refusal);
   });
   app.addHook('onSend', (request, _reply, _payload, done) => {
-    afterLostBody(request.raw, done);
+    afterLostBody(request.raw, options.env.clock, done);
   });
   app.addHook('onResponse', (request, reply, done) => {
     count(request, reply, options);
