@@ -129,6 +129,15 @@ test('a request that ends its connection and never sends its body is answered al
   expect(await answer).toMatch(/^HTTP\/1.1 401 /);
 });
 
+test('a tunnel that was refused does not hold the server when it closes', async () => {
+  const { port, server } = await start();
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.write('CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(socket, 'data');
+  await server.close();
+  socket.destroy();
+});
+
 test('a raised body limit is honoured', async () => {
   const { address } = await start({ bodyLimitBytes: 8 * 1024 * 1024 });
   const post = (size: number) =>

@@ -31,6 +31,8 @@ export function answerBrokenRequest(
 /** `CONNECT` wants a tunnel through a proxy. */
 export function answerTunnel(socket: Duplex, redactor: Redactor): void {
   socket.on('error', () => socket.destroy());
+  // Node does not look after it any more: left open, it would keep the server from closing.
+  socket.once('finish', () => socket.destroy());
   const message = 'CONNECT is not possible here: this server is no proxy';
   answerOnSocket({ code: 'method_not_allowed', message, hidden: false }, socket, redactor);
 }
