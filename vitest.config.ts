@@ -34,7 +34,7 @@ const shared = {
 /**
  * `npm test` runs `short`; `npm run test:long` runs the suites that take long, that need servers,
  * that kill, starve or attack whole processes, that follow the guide and the examples step by step,
- * or that test other suites. CI runs both.
+ * that replace modules, or that test other suites. CI runs both.
  */
 export default defineConfig({
   test: {

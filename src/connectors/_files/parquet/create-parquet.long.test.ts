@@ -1,33 +1,26 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { duckdbLibrary, hasDuckdb, openDuckdb } from '../../../lib/sql/duckdb.ts';
+import { createParquetFile } from './create-parquet.ts';
 import { learnColumns } from '../typed/column-kinds.ts';
+import { ParquetOutput } from './parquet-writer.ts';
 
 /** As if the optional package were not installed. */
-beforeAll(() => {
-  vi.resetModules();
-  vi.doMock('../../../lib/lazy.ts', async (original) => {
-    const lazy = await original<typeof import('../../../lib/lazy.ts')>();
-    const missing = (name: string) => (): never => {
-      throw new Error(`Cannot find module '${name}'\nRequire stack:\n- here`);
-    };
-    return {
-      ...lazy,
-      lazyLibrary: (name: string) =>
-        name.startsWith('@duckdb/') ? missing(name) : lazy.lazyLibrary(name),
-    };
-  });
-});
-
-afterAll(() => {
-  vi.doUnmock('../../../lib/lazy.ts');
-  vi.resetModules();
+vi.mock('../../../lib/lazy.ts', async (original) => {
+  const lazy = await original<typeof import('../../../lib/lazy.ts')>();
+  const missing = (name: string) => (): never => {
+    throw new Error(`Cannot find module '${name}'\nRequire stack:\n- here`);
+  };
+  return {
+    ...lazy,
+    lazyLibrary: (name: string) =>
+      name.startsWith('@duckdb/') ? missing(name) : lazy.lazyLibrary(name),
+  };
 });
 
 test('without the engine a Parquet file is written by the library of before', async () => {
-  const { createParquetFile } = await import('./create-parquet.ts');
-  const { ParquetOutput } = await import('./parquet-writer.ts');
   const folder = await mkdtemp(join(tmpdir(), 'headgate-parquet-'));
   const columns = learnColumns([{ id: 1 }]);
   const file = await createParquetFile({
@@ -43,7 +36,6 @@ test('without the engine a Parquet file is written by the library of before', as
 });
 
 test('without the engine whoever needs it learns which package to install', async () => {
-  const { duckdbLibrary, hasDuckdb, openDuckdb } = await import('../../../lib/sql/duckdb.ts');
   const refusal = {
     kind: 'missing',
     message: "the analytical engine cannot be loaded: Cannot find module '@duckdb/node-api'",

@@ -7,7 +7,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { parser } from '@prometheus-io/lezer-promql';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { parseAllDocuments, parseDocument } from 'yaml';
 import { serveCommand } from '../src/cli/commands/serve.ts';
 import { flagOf } from '../src/cli/framework/option.ts';
@@ -22,6 +22,16 @@ const files = readdirSync(DEPLOY, { recursive: true, withFileTypes: true })
   .map((entry) => join(entry.parentPath, entry.name))
   .sort();
 const textOf = (name: string): string => readFileSync(join(DEPLOY, name), 'utf8');
+
+const { defined } = vi.hoisted(() => ({ defined: [] as MetricDefinition[] }));
+vi.mock(import('../src/lib/metrics/metrics.ts'), async (original) => {
+  const metrics = await original();
+  const defineMetric = (definition: MetricDefinition): MetricDefinition => {
+    defined.push(definition);
+    return metrics.defineMetric(definition);
+  };
+  return { ...metrics, defineMetric };
+});
 
 describe('options and variables', () => {
   const options = Object.entries({ ...SHARED_OPTIONS, ...serveCommand.options }).filter(
@@ -195,16 +205,6 @@ describe('queries of Prometheus', () => {
   let metrics: ReadonlyMap<string, MetricDefinition>;
 
   beforeAll(async () => {
-    const defined: MetricDefinition[] = [];
-    vi.resetModules();
-    vi.doMock(import('../src/lib/metrics/metrics.ts'), async (original) => {
-      const module = await original();
-      const defineMetric = (definition: MetricDefinition): MetricDefinition => {
-        defined.push(definition);
-        return module.defineMetric(definition);
-      };
-      return { ...module, defineMetric };
-    });
     const sources = execFileSync('git', ['grep', '-l', 'defineMetric(', '--', 'src'], {
       cwd: ROOT,
       encoding: 'utf8',
@@ -212,11 +212,6 @@ describe('queries of Prometheus', () => {
     for (const file of sources.trim().split('\n'))
       if (!file.endsWith('.test.ts')) await import(/* @vite-ignore */ join(ROOT, file));
     metrics = new Map(defined.map((definition) => [definition.name, definition]));
-  });
-
-  afterAll(() => {
-    vi.doUnmock('../src/lib/metrics/metrics.ts');
-    vi.resetModules();
   });
 
   it('can be read', () => {
