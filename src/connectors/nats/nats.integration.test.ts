@@ -397,9 +397,12 @@ describe.skipIf(missing !== undefined)(`nats ${missing ?? ''}`, { timeout: LONG 
         `${stream}.other`,
       ]);
       for (const to of [5, 'a.*', 'a b', ''])
-        await expect(write(config, [Page.ofRecords([{ id: 1 }, { id: 2, to }])])).rejects.toThrow(
-          /`to` of record 1/,
-        );
+        await expect(
+          write(config, [Page.ofRecords([{ id: 1 }, { id: 2, to }])]),
+        ).rejects.toMatchObject({
+          message: '`to` of a record is no subject to publish to',
+          record: 1,
+        });
       expect(await stored(stream)).toEqual(good);
     });
 
@@ -408,7 +411,8 @@ describe.skipIf(missing !== undefined)(`nats ${missing ?? ''}`, { timeout: LONG 
       const page = Page.ofRecords([{ id: 1 }, { id: 2, v: 'x'.repeat(2_000_000) }]);
       await expect(write({ subject: `${stream}.a` }, [page])).rejects.toMatchObject({
         code: 'connector_data',
-        message: expect.stringMatching(/record 1 .* 20000\d\d bytes/) as string,
+        message: expect.stringMatching(/ 20000\d\d bytes/) as string,
+        record: 1,
       });
       expect(await stored(stream)).toEqual([]);
     });
