@@ -61,6 +61,7 @@ export type { Probe, ProbeFinding } from './probe.ts';
 
 // Pages, and how large they may be.
 export { JSON_LINES } from './json-lines.ts';
+export { learningWriter, recordWriter, type WriteRecord } from './record-text.ts';
 export {
   COLUMNS_LANE,
   Page,
@@ -93,6 +94,7 @@ export { otherName } from './other-name.ts';
 export { declaredColumns, encodingsOf, inferTypes, type TypesConfig } from './declared-columns.ts';
 export {
   fieldOf,
+  orderOf,
   type DecimalType,
   type RecordField,
   type RecordSchema,
