@@ -5,18 +5,25 @@ import { parseJson, type JsonValue } from '../../../lib/text/json.ts';
 /** Of lines without spaces. */
 const MAY_HAVE_NUMBERS = /"\d{1,10}":/;
 
+/** Records with more names have them for data, such as the numbers of customers, and no order to keep. */
+const MOST_NAMES = 1000;
+
 /** Learns the order of the fields of records whose objects do not keep it, such as `2024`. */
 export class NameOrder {
   readonly #names = new Set<string>();
   #schema: RecordSchema | undefined;
   #hasLooked = false;
+  #isOver = false;
 
   /** `value` is what `text` says: a record, or an array of records. */
   look(text: string, value: JsonValue): void {
+    if (this.#isOver) return;
     const isNew = (record: JsonValue): boolean => isReordered(record) && !this.#hasAll(record);
     if (Array.isArray(value) ? !value.some(isNew) : !isNew(value)) return;
     for (const name of memberNames(text)) this.#names.add(name);
-    this.#schema = orderOf([...this.#names]);
+    this.#isOver = this.#names.size > MOST_NAMES;
+    this.#schema = this.#isOver ? undefined : orderOf([...this.#names]);
+    if (this.#isOver) this.#names.clear();
   }
 
   /**
@@ -31,7 +38,7 @@ export class NameOrder {
     for (const line of text.split('\n')) if (line !== '') this.look(line, parseJson(line));
   }
 
-  /** Another object only when names were added; `undefined` where records keep the order. */
+  /** Another object only when names were added; `undefined` where records keep the order, or have none. */
   get schema(): RecordSchema | undefined {
     return this.#schema;
   }
