@@ -10,6 +10,7 @@ import { JSON_NULL, withSourceText } from '../../lib/text/json-literal.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { openDuckdb } from '../../lib/sql/duckdb.ts';
 import { learnColumns } from '../_files/typed/column-kinds.ts';
+import { ParquetEngineOutput } from '../_files/parquet/parquet-engine-writer.ts';
 import { ParquetOutput } from '../_files/parquet/parquet-writer.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { failureOf } from '../../../test/fakes/failure.ts';
@@ -174,6 +175,31 @@ describe('columns of known types', () => {
     await sink.close();
     expect(await found()).toEqual(EXPECTED);
   });
+
+  it.each(['engine', 'smaller library'])(
+    'hold both zeros, however often they come, in a file of the %s',
+    async (writer) => {
+      const zeros = Array.from({ length: 400 }, (_, index) => (index % 2 === 0 ? 0 : -0));
+      const records = zeros.map((d) => ({ d, f: d, l: [d], s: { d } }));
+      const fields = ['float64', 'float32', 'list(float32)', 'struct(d: float64)'].map(
+        (type, index) => field('dfls'[index] ?? '', type),
+      );
+      const create = writer === 'engine' ? ParquetEngineOutput.create : ParquetOutput.create;
+      const output = await create({
+        path,
+        columns: learnColumns([], { fields }),
+        codec: 'snappy',
+        rowGroupSize: 1000,
+        onDropped: () => {},
+      });
+      await output.add(records);
+      await output.finish();
+      const { connection, close } = await openDuckdb(':memory:');
+      const result = await connection.runAndReadAll(`SELECT d, f, l[1], s.d FROM '${path}'`);
+      close();
+      expect(result.getRows()).toEqual(zeros.map((zero) => [zero, zero, zero, zero]));
+    },
+  );
 
   it('stand in the order of the schema, with others where the records have them', async () => {
     await written([{ id: 1, at: '2024-01-01', z: 'x' }], {

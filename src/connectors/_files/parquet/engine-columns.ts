@@ -15,6 +15,8 @@ export interface EngineColumn {
   readonly isText: boolean;
   /** The stored form as it is given to the engine; absent where it is the same. */
   readonly encode?: (value: unknown) => RowValue;
+  /** Finds a negative zero in what is given to the engine; absent where there is none. */
+  readonly hasNegativeZero?: (given: RowValue) => boolean;
   /** SQL that makes the column. */
   readonly expression: (from: string) => string;
 }
@@ -38,17 +40,23 @@ export function engineColumns(columns: ReadonlyMap<string, ColumnKind>): EngineC
 }
 
 function engineColumn(kind: ColumnKind): Omit<EngineColumn, 'name' | 'kind'> {
-  if (kind.is !== 'list' && kind.is !== 'struct' && kind.is !== 'map')
+  if (kind.is !== 'list' && kind.is !== 'struct' && kind.is !== 'map') {
+    const type = inputType(kind);
+    const isFloat = type === 'FLOAT' || type === 'DOUBLE';
     return {
-      type: inputType(kind),
+      type,
       isText: (kind.is === 'string' && kind.documents !== true) || kind.is === 'unknown',
+      ...(isFloat ? { hasNegativeZero: isNegativeZero } : {}),
       expression: (from) => converted(from, kind),
     };
+  }
   const structure = quoteText(JSON.stringify(structureOf(kind)));
   return {
     type: 'VARCHAR',
     isText: false,
     encode: nestedText,
+    hasNegativeZero: (given) =>
+      typeof given === 'string' && given.includes(JSON.stringify(NEGATIVE_ZERO)),
     expression: (from) => converted(`from_json(${from}, ${structure})`, kind),
   };
 }
@@ -149,6 +157,12 @@ function eachItem(from: string, change: (item: string) => string): string {
   return made === item ? from : `list_transform(${from}, lambda ${item}: ${made})`;
 }
 
+function isNegativeZero(value: unknown): boolean {
+  return Object.is(value, -0);
+}
+
+const NEGATIVE_ZERO = '-0.0';
+
 /** JSON has no number for NaN and the infinities; the engine reads them from texts. */
 function nestedText(value: unknown): string {
   return stringifyJson(withTextFloats(value));
@@ -156,7 +170,7 @@ function nestedText(value: unknown): string {
 
 function withTextFloats(value: unknown): JsonValue {
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
-  if (Object.is(value, -0)) return '-0.0';
+  if (isNegativeZero(value)) return NEGATIVE_ZERO;
   if (Array.isArray(value)) return value.map(withTextFloats);
   if (typeof value !== 'object' || value === null) return (value ?? null) as JsonValue;
   return Object.fromEntries(

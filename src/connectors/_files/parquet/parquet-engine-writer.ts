@@ -49,6 +49,8 @@ export class ParquetEngineOutput implements ParquetFile {
   readonly #groupRows: number;
   /** The group being filled while the engine encodes others. */
   #filling: ParquetRows;
+  /** Groups that have a negative zero. */
+  readonly #signed = new Set<ParquetRows>();
   readonly #encoders: readonly Encoder[];
   #groups = 0;
   /** Whether the engine is closed; then no more groups are encoded. */
@@ -102,12 +104,17 @@ export class ParquetEngineOutput implements ParquetFile {
         return value === undefined || encode === undefined ? (value as RowValue) : encode(value);
       });
     });
+    const isSigned = this.#columns.some(
+      ({ hasNegativeZero }, index) =>
+        hasNegativeZero !== undefined && fitted[index]?.some(hasNegativeZero) === true,
+    );
     for (const record of records)
       for (const name of Object.keys(record))
         if (!this.#options.columns.has(name)) this.#drop(name);
     for (let from = 0; from < records.length;) {
       const to = Math.min(records.length, from + this.#room());
       const before = this.#filling.bytes;
+      if (isSigned) this.#signed.add(this.#filling);
       this.#filling.addValues(to - from, (column) => fitted[column]?.slice(from, to) ?? []);
       await this.#added(to - from, this.#filling.bytes - before);
       from = to;
@@ -182,18 +189,21 @@ export class ParquetEngineOutput implements ParquetFile {
     this.#groups += 1;
     [this.#filling, encoder.rows] = [encoder.rows, this.#filling];
     this.#filling.clear();
+    this.#signed.delete(this.#filling);
     this.#joined = encoder.busy = this.#encode(encoder, this.#joined);
     // The next caller that awaits it gets the error.
     encoder.busy.catch(() => {});
   }
 
   /** `before` is fulfilled when all earlier groups are in the file. */
-  async #encode({ connection, table, part }: Encoder, before: Promise<void>): Promise<void> {
+  async #encode({ connection, table, part, rows }: Encoder, before: Promise<void>): Promise<void> {
     const selected = this.#columns.map(
       ({ expression }, index) => `${expression(`c${index}`)} AS c${index}`,
     );
     const codec = this.#options.codec === 'lz4' ? 'lz4_raw' : this.#options.codec;
-    const options = `FORMAT parquet, COMPRESSION ${codec}, ROW_GROUP_SIZE ${GROUP_ROWS}`;
+    // The engine's dictionaries hold one zero.
+    const dictionary = this.#signed.has(rows) ? ', DICTIONARY_SIZE_LIMIT 0' : '';
+    const options = `FORMAT parquet, COMPRESSION ${codec}, ROW_GROUP_SIZE ${GROUP_ROWS}${dictionary}`;
     try {
       await connection.run(
         `COPY (SELECT ${selected.join(', ')} FROM ${table}()) TO ${quoteText(part)} (${options})`,

@@ -135,7 +135,10 @@ export class ParquetOutput implements ParquetFile {
 
   async #endGroup(): Promise<void> {
     if (this.#groupRows === 0) return;
-    const columnData = [...this.#columns].map(([name, data]) => ({ name, data }));
+    // The dictionaries of the library hold one zero.
+    const columnData = [...this.#columns].map(([name, data]) =>
+      data.some(hasNegativeZero) ? { name, data, encoding: 'PLAIN' as const } : { name, data },
+    );
     await this.#writer.write({ columnData, rowGroupSize: this.#groupRows });
     this.#columns = emptyColumns(this.#options);
     this.#groupRows = 0;
@@ -154,6 +157,11 @@ export class ParquetOutput implements ParquetFile {
     }
     this.#buffer.index = 0;
   }
+}
+
+function hasNegativeZero(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return Object.is(value, -0);
+  return !ArrayBuffer.isView(value) && Object.values(value).some(hasNegativeZero);
 }
 
 function emptyColumns({ columns }: ParquetOutputOptions): Map<string, unknown[]> {
