@@ -22,9 +22,12 @@ const VALUES = `SELECT true AS flag, 1::TINYINT AS i8, 2::SMALLINT AS i16, 3 AS 
   TIMESTAMPTZ '2024-05-06 07:08:09.5+02' AS at, UUID '00112233-4455-6677-8899-aabbccddeeff' AS u,
   '{"a": [1.0, null]}'::JSON AS j, [1::SMALLINT, NULL] AS l, [['\\x00'::BLOB], []] AS ll,
   {'a': DATE '2024-01-01', 'b c': {'d': 1.5::DECIMAL(4,1), 'e': NULL::INTEGER}} AS s, MAP {'k': TIMESTAMP '2024-01-01'} AS m,
+  MAP {10: 'a', -3: NULL} AS m32, [MAP {DATE '2024-01-01': MAP {1: NULL, 9223372036854775807: true}}] AS lm,
+  MAP {1.5::DECIMAL(4,2): 1, 2: 2} AS md, MAP {'\\x00\\xFF'::BLOB: {'m': MAP {true: 0.1::FLOAT}}} AS mb,
+  MAP {{'a': 1, 'b': [NULL, 'x']}: 1} AS ms, MAP {0.1::DOUBLE: 1, 'nan': 2} AS mf, {'m': MAP {1: 'x'}} AS sm,
   INTERVAL '14 months 2 days 2500 milliseconds' AS span, {'e': INTERVAL '3 days'} AS spans`;
 
-const ALL = `${VALUES} UNION ALL SELECT * FROM (${VALUES}) AS one WHERE false UNION ALL (SELECT ${'NULL, '.repeat(30)}NULL)`;
+const ALL = `${VALUES} UNION ALL SELECT * FROM (${VALUES}) AS one WHERE false UNION ALL (SELECT ${'NULL, '.repeat(37)}NULL)`;
 
 async function ask(...statements: string[]): Promise<unknown[][]> {
   const { connection, close } = await openDuckdb(':memory:');

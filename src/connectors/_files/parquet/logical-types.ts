@@ -2,13 +2,31 @@
 import type { SchemaElement } from 'hyparquet';
 import type { RecordField, RecordType, TimeUnit } from '../../../kit/record-schema.ts';
 import { DURATION_COLUMN } from '../typed/column-kinds.ts';
+import { keysColumn } from '../typed/map-keys.ts';
 import { shapeOf, type SchemaNode } from './parquet-values.ts';
 
 /** Every field may be null, because nulls leave their keys out. */
 export function fieldOf(node: SchemaNode): RecordField {
   const type = typeOf(node);
   const field = { name: node.element.name, type, nullable: true };
-  return type.kind === 'interval' ? { ...field, native: DURATION_COLUMN } : field;
+  if (type.kind === 'interval') return { ...field, native: DURATION_COLUMN };
+  const keys = keysIn(node);
+  return keys.every(({ kind }) => kind === 'utf8') ? field : { ...field, native: keysColumn(keys) };
+}
+
+/** The types of the keys of its maps, from the outermost map inwards. */
+function keysIn(node: SchemaNode): RecordType[] {
+  const shape = shapeOf(node);
+  if (shape.is === 'list') return shape.item === undefined ? [] : keysIn(shape.item);
+  if (shape.is === 'old-list') return keysIn(shape.repeated);
+  if (shape.is !== 'map') return [];
+  const key: RecordType = shape.key === undefined ? JSON_TYPE : typeOf(shape.key);
+  return [isKey(key) ? key : TEXT, ...(shape.value === undefined ? [] : keysIn(shape.value))];
+}
+
+/** Whether the name of a field tells which value of the type it was. */
+function isKey({ kind }: RecordType): boolean {
+  return kind !== 'json' && kind !== 'interval';
 }
 
 function typeOf(node: SchemaNode): RecordType {
@@ -31,7 +49,7 @@ function presentType(node: SchemaNode): RecordType {
       // The keys of an object are texts.
       return {
         kind: 'map',
-        key: { kind: 'utf8' },
+        key: TEXT,
         value: shape.value === undefined ? JSON_TYPE : typeOf(shape.value),
       };
     case 'struct':
@@ -42,6 +60,7 @@ function presentType(node: SchemaNode): RecordType {
 }
 
 const JSON_TYPE: RecordType = { kind: 'json' };
+const TEXT: RecordType = { kind: 'utf8' };
 
 const UNITS: Readonly<Record<string, TimeUnit>> = { MILLIS: 'ms', MICROS: 'us', NANOS: 'ns' };
 

@@ -11,6 +11,7 @@ import {
   type RecordType,
 } from '../../../kit/record-schema.ts';
 import { typeText } from '../../../kit/type-text.ts';
+import { withKeys } from './map-keys.ts';
 
 /**
  * The type of a column. `unknown`: only nulls so far. `json`: any JSON value. `typed`: a type that
@@ -44,7 +45,7 @@ export const DURATION_COLUMN: NativeType = Object.freeze({ system: 'file', name:
 function kindOfField({ type, native }: RecordField): ColumnKind {
   const isDuration =
     native?.system === DURATION_COLUMN.system && native.name === DURATION_COLUMN.name;
-  return isDuration ? { is: 'typed', type } : kindOfType(type);
+  return isDuration ? { is: 'typed', type } : kindOfType(withKeys(type, native));
 }
 
 export function kindOfType(type: RecordType): ColumnKind {

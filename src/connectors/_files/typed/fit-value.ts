@@ -22,6 +22,7 @@ import { hasTypeForm, NOT_FINITE } from '../../../kit/typed-values.ts';
 import { decimalText, unscaledOf } from '../parquet/exact-values.ts';
 import { storedDuration } from './duration.ts';
 import { kindOf, kindText, mismatch, type ColumnKind } from './column-kinds.ts';
+import { keyOfName } from './map-keys.ts';
 
 export interface Place {
   /** Of the field, for messages. */
@@ -115,7 +116,10 @@ function fitMap(
   const entries = Array.isArray(value)
     ? value
     : isObject(value)
-      ? Object.keys(value).map((key) => ({ key, value: exactField(value, key) }))
+      ? Object.keys(value).map((name) => ({
+          key: keyOfName(name, kind.key),
+          value: exactField(value, name),
+        }))
       : misfit(value, kind, place);
   const keys = new Set<unknown>();
   return entries.map((entry) => {
