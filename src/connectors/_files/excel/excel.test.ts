@@ -183,8 +183,30 @@ describe('the value of a cell', () => {
       '<row><c t="str"><v>a</v></c><c r="C1" t="str"><v>c</v></c></row>' +
       '<row r="4"><c r="C4"><v>3</v></c></row><row><c><v>1</v></c><c><v>2</v></c></row>';
     expect(sheetRecords(workbook(rows), OPTIONS)).toEqual([
+      { a: null, column_1: null, c: null },
+      { a: null, column_1: null, c: null },
       { a: null, column_1: null, c: 3 },
       { a: 1, column_1: 2, c: null },
+    ]);
+  });
+
+  it('is null in a row without values, unless there are millions of such cells', () => {
+    const told: unknown[] = [];
+    const log = { warn: (...warning: unknown[]) => void told.push(...warning) };
+    const read = (last: string, row: number) => {
+      const cells = `<c r="A${row}"><v>1</v></c><c r="${last}${row}"><v>2</v></c>`;
+      const bytes = workbook(
+        `${HEADER}<row r="3"/><row r="${row}">${cells}</row><row r="${row + 1}"/>`,
+      );
+      return sheetRecords(bytes, { ...OPTIONS, log });
+    };
+    const none = { v: null, column_1: null };
+    expect(read('B', 4)).toEqual([none, none, { v: 1, column_1: 2 }]);
+    expect(told).toEqual([]);
+    expect(read('AA', 1_000_000)).toEqual([expect.objectContaining({ v: 1, column_26: 2 })]);
+    expect(told).toEqual([
+      expect.stringContaining('left out'),
+      expect.objectContaining({ rows: 999_998, last_row: 1_000_000 }),
     ]);
   });
 

@@ -12,12 +12,15 @@ export interface SheetOptions {
   readonly headerRow: number;
   /** Name of the file in errors. */
   readonly name: string;
-  /** Told that a hidden sheet is read, or formulas that were never computed. */
+  /** Told that a hidden sheet is read, formulas that were never computed, and rows left out. */
   readonly log?: Pick<Log, 'warn'> | undefined;
 }
 
+/** Cells that rows without a value may have: one value far below the others makes a million rows. */
+const MAX_EMPTY_CELLS = 4_000_000;
+
 /**
- * One record per row below the header of a sheet; empty cells are null, empty rows are left out,
+ * One record per row below the header of a sheet, to the last one with a value; empty cells are null,
  * dates are ISO 8601 text.
  */
 export function sheetRecords(bytes: Uint8Array, options: SheetOptions): JsonObject[] {
@@ -42,10 +45,44 @@ export function readSheet(
   const header = rows.get(headerRow + 1);
   const below = [...rows]
     .filter(([number]) => number > headerRow + 1)
-    .sort(([one], [other]) => one - other)
-    .map(([, cells]) => cells);
-  const names = columnNames(header ?? new Map(), below, options);
-  return { records: below.map((cells) => recordOf(cells, names)), schema: orderOf(names) };
+    .sort(([one], [other]) => one - other);
+  const cells = below.map(([, row]) => row);
+  const names = columnNames(header ?? new Map(), cells, options);
+  const taken = leavesOut(below, names.length, options)
+    ? cells
+    : withEmptyRows(below, headerRow + 2);
+  return { records: taken.map((row) => recordOf(row, names)), schema: orderOf(names) };
+}
+
+type NumberedRow = readonly [number: number, cells: SheetRow];
+
+const EMPTY_ROW: SheetRow = new Map();
+
+function withEmptyRows(rows: readonly NumberedRow[], first: number): SheetRow[] {
+  const out: SheetRow[] = [];
+  for (const [number, cells] of rows) {
+    while (first + out.length < number) out.push(EMPTY_ROW);
+    out.push(cells);
+  }
+  return out;
+}
+
+/** Whether too many rows have no value to make records of them. */
+function leavesOut(
+  rows: readonly NumberedRow[],
+  width: number,
+  { headerRow, name, log }: SheetOptions,
+): boolean {
+  const last = rows.at(-1)?.[0] ?? headerRow + 1;
+  const empty = last - headerRow - 1 - rows.length;
+  if (empty * width <= MAX_EMPTY_CELLS) return false;
+  log?.warn('rows of the sheet that have no value are left out, because there are so many', {
+    path: name,
+    rows: empty,
+    last_row: last,
+    hint: 'a value stands far below the others: delete it if it is none of the data',
+  });
+  return true;
 }
 
 function partOf(workbook: Workbook, { sheet, name, log }: SheetOptions): string {
