@@ -1,4 +1,4 @@
-import { strToU8, zipSync } from 'fflate';
+import { strToU8, unzipSync, zipSync } from 'fflate';
 import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '../../../lib/text/json.ts';
 import { kindOfCode } from './number-formats.ts';
@@ -303,6 +303,21 @@ describe('a workbook', () => {
   it('that is cut off is refused', () => {
     expect(() => sheetRecords(workbook(HEADER).subarray(0, 900), OPTIONS)).toThrow(
       'book.xlsx is not a valid ZIP archive',
+    );
+  });
+
+  it('is damaged where a part is not what its checksum says', () => {
+    const bytes = zipSync(
+      unzipSync(workbook(`${HEADER}<row r="2"><c r="A2"><v>12345</v></c></row>`)),
+      {
+        level: 0,
+      },
+    );
+    expect(sheetRecords(bytes, OPTIONS)).toEqual([{ v: 12345 }]);
+    const damaged = Buffer.from(bytes);
+    damaged.write('2', damaged.indexOf('12345'));
+    expect(() => sheetRecords(damaged, OPTIONS)).toThrow(
+      'its part "xl/worksheets/s.xml" is not what its checksum says',
     );
   });
 

@@ -56,6 +56,7 @@ function workbook(): Uint8Array {
 }
 
 const SHEET = [
+  { id: null, na: null, on: null, ok: null },
   { id: 1.5, na: 'Ann & co', on: '2024-01-01T00:00:00.000Z', ok: true },
   { id: 2, na: null, on: '2024-01-01T18:00:00.000Z', ok: null },
 ];
