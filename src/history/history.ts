@@ -150,6 +150,8 @@ export interface RunStore {
   listRuns(query: StoredRunQuery): Promise<StoredRunPage>;
   /** Queued to running, seen by all. False when the fence is stale or the run is not queued. */
   startRun(fence: RunFence, startedAt: string): Promise<boolean>;
+  /** Running to queued: nothing of it was executed. False when the fence is stale or the run is not running. */
+  returnToQueue(fence: RunFence): Promise<boolean>;
   /**
    * To a terminal status. False when the fence is stale or the run is terminal already: the record
    * then stays as it is.

@@ -171,6 +171,21 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         expect(await history.getRun('a')).toMatchObject({ status: 'running', started_at: at(12) });
       });
 
+      it('puts a run that was started back into the queue, once', async () => {
+        const history = await open();
+        const run = aRun('a');
+        await history.admit(run, {});
+        expect(await history.returnToQueue(fenceOf(run))).toBe(false);
+        await history.startRun(fenceOf(run), at(12));
+        expect(await history.returnToQueue({ ...fenceOf(run), attempt: 7 })).toBe(false);
+        expect(await history.returnToQueue(fenceOf(run))).toBe(true);
+        expect(await history.getRun('a')).toEqual(run);
+        expect(await history.startRun(fenceOf(run), at(13))).toBe(true);
+        await history.finishRun(fenceOf(run), ENDING);
+        expect(await history.returnToQueue(fenceOf(run))).toBe(false);
+        expect(await history.getRun('a')).toMatchObject(ENDING);
+      });
+
       it('finishes a run once and keeps everything known about it', async () => {
         const history = await open();
         const run = aRun('a');

@@ -135,6 +135,13 @@ export class MemoryHistory implements History {
     return true;
   }
 
+  async returnToQueue(fence: RunFence): Promise<boolean> {
+    const run = this.#held(fence);
+    if (run?.status !== 'running') return false;
+    this.#runs.set(run.run_id, { ...run, status: 'queued', started_at: null });
+    return true;
+  }
+
   async finishRun(fence: RunFence, ending: RunEnding): Promise<boolean> {
     const run = this.#held(fence);
     if (run === undefined) return false;

@@ -16,6 +16,7 @@ const START = `UPDATE svc_serve_runs SET status = 'running', started_at = ? WHER
 const START_MANY = `UPDATE svc_serve_runs r SET status = 'running', started_at = v.started_at
   FROM unnest(?::text[], ${FENCE_ARRAYS}) AS v (started_at, run_id, owner, attempt)
   WHERE ${ALL_HELD} AND r.status = 'queued' RETURNING r.run_id AS key`;
+const RETURN = `UPDATE svc_serve_runs SET status = 'queued', started_at = NULL WHERE ${HELD} AND status = 'running'`;
 const FINISH = `UPDATE svc_serve_runs SET status = ?, finished_at = ?, records_written = ?, invocations = ?, error = ? WHERE ${HELD}`;
 const FINISH_MANY = `UPDATE svc_serve_runs r SET status = v.status, finished_at = v.finished_at, records_written = v.records_written,
     invocations = v.invocations, error = v.error
@@ -47,6 +48,10 @@ export function startRun({ run_id, owner, attempt }: RunFence, startedAt: string
     values: [startedAt, run_id, owner, attempt],
     many: { sql: START_MANY, keyAt: 1 },
   };
+}
+
+export function returnToQueue({ run_id, owner, attempt }: RunFence): SqlStatement {
+  return { sql: RETURN, values: [run_id, owner, attempt] };
 }
 
 export function finishRun({ run_id, owner, attempt }: RunFence, ending: RunEnding): SqlStatement {

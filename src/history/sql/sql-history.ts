@@ -23,7 +23,7 @@ import type {
 } from '../history.ts';
 import type { ClusterStore, OpenedHistory } from '../cluster.ts';
 import { Conditions } from './conditions.ts';
-import { finishRun, NOT_COMPLETED, startRun, UNFINISHED } from './run-statements.ts';
+import { finishRun, NOT_COMPLETED, returnToQueue, startRun, UNFINISHED } from './run-statements.ts';
 import { instanceOf, runOf, text } from './rows.ts';
 import { admission, HOLDER, repetitionOf } from './sql-admission.ts';
 import { insertAudit, listAudit } from './sql-audit.ts';
@@ -122,6 +122,12 @@ export class SqlHistory implements OpenedHistory {
       isDecisive: true,
       touches: [fence.run_id],
     });
+  }
+
+  async returnToQueue(fence: RunFence): Promise<boolean> {
+    const options = { isDecisive: true, touches: [fence.run_id] };
+    const [changed] = await this.#store.write([returnToQueue(fence)], options);
+    return changed === 1;
   }
 
   finishRun(fence: RunFence, ending: RunEnding): Promise<boolean> {

@@ -49,6 +49,7 @@ async function claimedRun(given: Given = {}) {
       follow: () => (event: RunEvent) => void heard.push(event.kind),
       flushLog: () => Promise.resolve(),
       stopGraceMs: 1000,
+      noteStart: () => {},
       giveUp: new AbortController().signal,
       onOver: () => {},
       onRecorded: () => void heard.push('recorded'),

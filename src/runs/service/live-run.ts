@@ -69,6 +69,8 @@ export interface LiveRunServices {
   readonly onRecorded: (run: LiveRun) => void;
   /** Present where servers share the shards of runs. */
   readonly shards?: ShardService;
+  /** It took so long until the start of a run was on record. */
+  readonly noteStart: (ms: number) => void;
   /** Gives a run back to the servers that share it. */
   readonly release?: (fence: RunFence, done: DoneSoFar) => Promise<boolean>;
 }
@@ -88,6 +90,10 @@ export class LiveRun {
   /** Made with the first event: a run that waits has none. */
   #follower: ((event: RunEvent) => void) | undefined;
   #startedAt: string | null = null;
+  /** Its start is on record, or about to be; false when it is not ours any more. */
+  #starting: Promise<boolean> | undefined;
+  /** What was recorded too early is being undone. */
+  #returning: Promise<void> | undefined;
   /** As `clock.elapsedMs()`, where the time of its start is that of the store's clock. */
   #startedElapsed: number | undefined;
   #progress: Progress | undefined;
@@ -125,6 +131,7 @@ export class LiveRun {
       this.#startedElapsed = services.env.clock.elapsedMs();
     }
     this.#services = services;
+    if (this.#startedAt !== null) this.#starting = Promise.resolve(true);
   }
 
   get priority(): RunPriority {
@@ -134,6 +141,11 @@ export class LiveRun {
   /** It is one of the parts of a run. */
   get isShard(): boolean {
     return this.#run.shard !== undefined;
+  }
+
+  /** Its start is on record, or about to be. */
+  get isStarting(): boolean {
+    return this.#starting !== undefined;
   }
 
   /** It is in the queue of several servers as well. */
@@ -220,35 +232,37 @@ export class LiveRun {
   }
 
   /**
+   * Records that the run starts, once; before a slot is free for it where one will be in a moment.
+   * False when it is not ours (any more). Never rejects.
+   */
+  start(): Promise<boolean> {
+    this.#starting ??= this.#start();
+    return this.#starting;
+  }
+
+  /** The slot that it was started for is not free yet: it waits again. Never rejects. */
+  async returnToQueue(): Promise<void> {
+    const started = this.#starting;
+    if (started === undefined) return;
+    this.#returning = this.#undoStart(started);
+    this.#starting = undefined;
+    await this.#returning;
+  }
+
+  /**
    * Takes the run over and executes it. Undefined when it is not ours to record (any more). Never
    * rejects.
    */
   async execute(): Promise<RunEnd | undefined> {
-    const { env, health, giveUp } = this.#services;
     this.endWait();
     if (this.#leftMs <= 0) this.#stopped ??= 'timeout';
     if (this.#stopped !== undefined) return UNSTARTED;
-    if (this.#startedAt !== null) return this.#execute();
-    const startedAt = env.clock.now().toISOString();
     try {
-      const mine = await health.insist(
-        (history) => history.startRun(this.fence, startedAt),
-        giveUp,
-      );
-      if (mine) {
-        this.#startedAt = startedAt;
-        return await this.#execute();
-      }
-      env.log.warn('a run was not started: its record belongs to somebody else or has ended', {
-        run_id: this.fence.run_id,
-      });
+      return (await this.start()) ? await this.#execute() : undefined;
     } catch (error) {
-      env.log.error('a run could not be started', {
-        run_id: this.fence.run_id,
-        error: messageOf(error),
-      });
+      this.#tellUnstarted(error);
+      return undefined;
     }
-    return undefined;
   }
 
   /** Makes the end of the run durable and tells whoever waits for it. Never rejects. */
@@ -275,6 +289,51 @@ export class LiveRun {
   /** Ends a run that cannot be started, with the sentence that says why. */
   endImpossible(reason: string): Promise<void> {
     return this.record({ type: 'crashed', reason });
+  }
+
+  async #start(): Promise<boolean> {
+    const { env, health, giveUp, noteStart } = this.#services;
+    await this.#returning;
+    const startedAt = env.clock.now().toISOString();
+    const begun = env.clock.elapsedMs();
+    try {
+      const mine = await health.insist(
+        (history) => history.startRun(this.fence, startedAt),
+        giveUp,
+      );
+      noteStart(env.clock.elapsedMs() - begun);
+      if (mine) this.#startedAt = startedAt;
+      else
+        env.log.warn('a run was not started: its record belongs to somebody else or has ended', {
+          run_id: this.fence.run_id,
+        });
+      return mine;
+    } catch (error) {
+      this.#tellUnstarted(error);
+      return false;
+    }
+  }
+
+  #tellUnstarted(error: unknown): void {
+    this.#services.env.log.error('a run could not be started', {
+      run_id: this.fence.run_id,
+      error: messageOf(error),
+    });
+  }
+
+  async #undoStart(started: Promise<boolean>): Promise<void> {
+    const { env, health, giveUp } = this.#services;
+    if (!(await started)) return;
+    try {
+      await health.insist((history) => history.returnToQueue(this.fence), giveUp);
+      this.#startedAt = null;
+    } catch (error) {
+      const { run_id } = this.fence;
+      env.log.error('a run that was started could not be put back into the queue', {
+        run_id,
+        error: messageOf(error),
+      });
+    }
   }
 
   async #execute(): Promise<RunEnd> {
@@ -434,6 +493,9 @@ export class LiveRun {
   async #record(end: RunEnd): Promise<void> {
     const { env, health, giveUp, flushLog, onRecorded, outputsExpire } = this.#services;
     this.#closing = true;
+    // Whether it started is part of its record.
+    await this.#starting;
+    await this.#returning;
     if (this.#fate !== 'ours' && !isComplete(end)) return this.#leave(end);
     if (this.#shards !== undefined && isComplete(end)) return this.#split(this.#shards);
     const { ending, reason } = endingOf(end, {

@@ -20,7 +20,7 @@ export interface LiveRunsOptions {
   /** Runs that may wait beyond those that can start at once. */
   readonly capacity: number;
   readonly onChange: (queued: number, inFlight: number) => void;
-  readonly services: LiveRunServices;
+  readonly services: Omit<LiveRunServices, 'noteStart'>;
   /** A slot is free, or may be. */
   readonly onRoom?: () => void;
 }
@@ -29,15 +29,19 @@ export interface LiveRunsOptions {
 const LINES_OF_CLAIM = 1_000_000_000;
 /** Queued runs taken over at a time. */
 const ADOPT_AT_ONCE = 100;
-/** After this time a run that was claimed ahead of a slot is given back: other servers may have one. */
+/**
+ * After this time a run that was claimed ahead of a slot is given back, because other servers may have
+ * one; one that was started ahead of it waits again.
+ */
 const GIVE_BACK_MS = 250;
 
 export class LiveRuns {
   readonly #options: LiveRunsOptions;
+  readonly #services: LiveRunServices;
   readonly #queue: RunQueue<LiveRun>;
   readonly #pace: RunPace;
-  /** Claimed ahead of a slot, with the time as `clock.elapsedMs()`. */
-  readonly #claimedAhead = new Map<LiveRun, number>();
+  /** Claimed or started ahead of a slot, with the time as `clock.elapsedMs()`. */
+  readonly #ahead = new Map<LiveRun, number>();
   #isWatching = false;
   /** Not recorded as ended yet. */
   readonly #runs = new Map<string, LiveRun>();
@@ -53,6 +57,7 @@ export class LiveRuns {
     this.#options = options;
     const { slots, capacity, onChange, services } = options;
     this.#pace = new RunPace({ clock: services.env.clock, slots });
+    this.#services = { ...services, noteStart: (ms) => this.#pace.noteStart(ms) };
     this.#queue = new RunQueue({ slots, capacity, onChange }, (run) => this.#execute(run));
   }
 
@@ -107,11 +112,12 @@ export class LiveRuns {
     if (this.#isStopped) live.stop('shutdown');
     place.enter(live);
     this.#limitWait(live, run.submitted_at);
+    this.#startAhead();
   }
 
   /** A waiting run ends at once; an executing one when it has flushed. */
   stop(run: LiveRun, cause: StopCause): Promise<void> {
-    this.#claimedAhead.delete(run);
+    this.#ahead.delete(run);
     if (this.#queue.remove(run)) return this.#settle(run, run.endUnstarted(cause));
     run.stop(cause);
     return Promise.resolve();
@@ -142,7 +148,7 @@ export class LiveRuns {
     this.#isHeld = true;
     for (const run of this.#queue.takeWaiting())
       if (run.isClaimed) void this.#giveBackUnstarted(run);
-      else this.#forget(run);
+      else void this.#leaveQueued(run);
   }
 
   /** Resolves when nothing waits or executes, and every end is recorded. */
@@ -217,6 +223,7 @@ export class LiveRuns {
     if (!this.#isHeld) {
       place.enter(live);
       this.#limitWait(live, run.submitted_at);
+      this.#startAhead();
       if (live.isClaimed && this.#queue.holds(live)) this.#watchAhead(live);
       return Promise.resolve();
     }
@@ -227,30 +234,59 @@ export class LiveRuns {
   }
 
   #giveBackUnstarted(run: LiveRun): Promise<void> {
-    this.#claimedAhead.delete(run);
+    this.#ahead.delete(run);
     run.giveBack();
     return this.#settle(run, run.record(NOT_BEGUN));
   }
 
+  #leaveQueued(run: LiveRun): Promise<void> {
+    this.#ahead.delete(run);
+    if (!run.isStarting) return Promise.resolve(this.#forget(run));
+    return this.#settle(
+      run,
+      run.returnToQueue().finally(() => this.#forget(run)),
+    );
+  }
+
+  /**
+   * Where it takes a while to record that a run starts, this is done for those that begin in a moment
+   * while the slots are still taken, for several at once.
+   */
+  #startAhead(): void {
+    let left = this.#isHeld || this.#isStopped ? 0 : this.#pace.startable;
+    for (const run of left > 0 ? this.#queue.inTurn() : []) {
+      if (left === 0) return;
+      left -= 1;
+      if (run.isStarting) continue;
+      void run.start();
+      this.#watchAhead(run);
+    }
+  }
+
   #watchAhead(run: LiveRun): void {
     const { clock } = this.#options.services.env;
-    this.#claimedAhead.set(run, clock.elapsedMs());
+    this.#ahead.set(run, clock.elapsedMs());
     if (!this.#isWatching) void this.#watch();
   }
 
   async #watch(): Promise<void> {
     const { clock } = this.#options.services.env;
     this.#isWatching = true;
-    while (this.#claimedAhead.size > 0) {
+    while (this.#ahead.size > 0) {
       await clock.sleep(GIVE_BACK_MS);
       const longAgo = clock.elapsedMs() - GIVE_BACK_MS;
-      for (const [run, at] of this.#claimedAhead)
-        if (at <= longAgo && this.#queue.remove(run)) {
-          this.#pace.forget();
-          void this.#giveBackUnstarted(run);
-        }
+      for (const [run, at] of this.#ahead) if (at <= longAgo) this.#tooEarly(run);
     }
     this.#isWatching = false;
+  }
+
+  /** The slot that it was claimed or started for is still taken. */
+  #tooEarly(run: LiveRun): void {
+    this.#ahead.delete(run);
+    if (!this.#queue.holds(run)) return;
+    this.#pace.forget();
+    if (!run.isClaimed) void run.returnToQueue();
+    else if (this.#queue.remove(run)) void this.#giveBackUnstarted(run);
   }
 
   /**
@@ -292,15 +328,16 @@ export class LiveRuns {
         callback,
         claimed,
       },
-      this.#options.services,
+      this.#services,
     );
     this.#runs.set(run_id, live);
     return live;
   }
 
   async #execute(run: LiveRun): Promise<void> {
-    this.#claimedAhead.delete(run);
+    this.#ahead.delete(run);
     const ended = this.#pace.begin();
+    this.#startAhead();
     const end = await run.execute();
     ended();
     // The slot is free while the end is being recorded: the next run's start shares the same

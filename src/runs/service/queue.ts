@@ -58,6 +58,11 @@ export class RunQueue<T extends Queued> {
     return this.#setOf(item).has(item);
   }
 
+  /** Those that get the next slots. */
+  *inTurn(): Generator<T> {
+    for (const some of this.#waiting.values()) yield* some;
+  }
+
   /** Slots that nothing executes in or waits for. */
   get free(): number {
     return Math.max(0, this.#options.slots - this.#inFlight - this.waiting);
@@ -108,7 +113,7 @@ export class RunQueue<T extends Queued> {
 
   /** Takes all waiting items out. */
   takeWaiting(): T[] {
-    const waiting = [...this.#waiting.values()].flatMap((some) => [...some]);
+    const waiting = [...this.inTurn()];
     for (const some of this.#waiting.values()) some.clear();
     this.#claimed = 0;
     this.#pump();
@@ -143,8 +148,8 @@ export class RunQueue<T extends Queued> {
   }
 
   #next(): T | undefined {
-    for (const some of this.#waiting.values()) for (const item of some) return item;
-    return undefined;
+    const { value } = this.inTurn().next() as IteratorResult<T, undefined>;
+    return value;
   }
 
   #pump(): void {

@@ -23,6 +23,21 @@ it('expects as many runs as end within a tenth of a second, for each slot', () =
   expect(pace.ahead).toBe(8);
 });
 
+it('starts as many ahead as begin while two starts are recorded', () => {
+  const { pace, run } = paceOf(2);
+  run(10);
+  expect(pace.startable).toBe(0);
+  for (let n = 0; n < 100; n += 1) pace.noteStart(15);
+  expect(pace.startable).toBe(5);
+});
+
+it('starts no more ahead than begin within a tenth of a second', () => {
+  const { pace, run } = paceOf(2);
+  run(25);
+  for (let n = 0; n < 100; n += 1) pace.noteStart(5000);
+  expect(pace.startable).toBe(8);
+});
+
 it('expects no more than sixteen', () => {
   const { pace, run } = paceOf(4);
   run(0);

@@ -1,4 +1,4 @@
-/** How fast runs end here lately: how many of those that wait begin soon. */
+/** How fast runs start and end here lately: how many of those that wait begin soon. */
 import type { Clock } from '../../lib/time/clock.ts';
 
 /** What begins within this time may be claimed before a slot is free for it. */
@@ -20,6 +20,8 @@ export class RunPace {
   readonly #begun = new Set<{ readonly at: number }>();
   /** Undefined before the first run has ended. */
   #meanMs: number | undefined;
+  /** Until the start of a run is on record. */
+  #startMs = 0;
 
   constructor(options: RunPaceOptions) {
     this.#options = options;
@@ -32,22 +34,39 @@ export class RunPace {
     this.#begun.add(begun);
     return () => {
       this.#begun.delete(begun);
-      const ms = clock.elapsedMs() - begun.at;
-      this.#meanMs = this.#meanMs === undefined ? ms : this.#meanMs + (ms - this.#meanMs) * WEIGHT;
+      this.#meanMs = meanOf(this.#meanMs, clock.elapsedMs() - begun.at);
     };
+  }
+
+  /** A start was recorded, which took so long. */
+  noteStart(ms: number): void {
+    this.#startMs = meanOf(this.#startMs, ms);
   }
 
   /** Runs beyond the slots that are likely to begin soon; 0 while one of those in the slots is a long one. */
   get ahead(): number {
+    return this.#within(AHEAD_MS);
+  }
+
+  /** Those of them that begin while the next starts are recorded, and those after them. */
+  get startable(): number {
+    return this.#within(Math.min(2 * this.#startMs, AHEAD_MS));
+  }
+
+  #within(ms: number): number {
     const { clock, slots } = this.#options;
     if (this.#meanMs === undefined) return 0;
     const longAgo = clock.elapsedMs() - AHEAD_MS;
     for (const { at } of this.#begun) if (at < longAgo) return 0;
-    return Math.min(MOST_AHEAD, Math.floor((slots * AHEAD_MS) / Math.max(1, this.#meanMs)));
+    return Math.min(MOST_AHEAD, Math.floor((slots * ms) / Math.max(1, this.#meanMs)));
   }
 
   /** It was wrong: a run waited for long. The next ones say how fast they end. */
   forget(): void {
     this.#meanMs = undefined;
   }
+}
+
+function meanOf(mean: number | undefined, newest: number): number {
+  return mean === undefined ? newest : mean + (newest - mean) * WEIGHT;
 }

@@ -195,6 +195,7 @@ describe('submitting', () => {
     });
     for (let n = 0; n < 3; n += 1) await refusalOf(service.submit({ doctor_first: true }));
     const used = await service.submit({ idempotency_key: 'k' });
+    await rest();
     service.executor.last.finish();
     await rest();
     for (let n = 0; n < 3; n += 1)
