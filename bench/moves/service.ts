@@ -230,10 +230,18 @@ export interface LoadedRoute {
 }
 
 /** A server whose only worker sleeps, under load. */
-export async function oneHeadgate(
+export async function oneHeadgate(bench: Bench, route: LoadedRoute): Promise<Load> {
+  const [only] = await loadsInTurn(bench, route, [route.bodyFile]);
+  if (only === undefined) throw new Error('one load was asked for');
+  return only;
+}
+
+/** The same server under one load after the other, the first of them while it has just started. */
+export async function loadsInTurn(
   bench: Bench,
-  { sleeping, bodyFile, path = '/v1/runs', options = [], prepare }: LoadedRoute,
-): Promise<Load> {
+  { sleeping, path = '/v1/runs', options = [], prepare }: Omit<LoadedRoute, 'bodyFile'>,
+  bodyFiles: readonly string[],
+): Promise<readonly Load[]> {
   const server = await startHeadgate(
     bench.folder,
     '--max-concurrent-runs',
@@ -246,16 +254,20 @@ export async function oneHeadgate(
     await prepare?.(server.url);
     const id = await submit(server.url, sleeping);
     while ((await statusOf(server.url, id)) === 'queued') await pause(20);
-    const result = await load({
-      url: `${server.url}${path}`,
-      seconds: LOAD_SECONDS,
-      connections: CONNECTIONS,
-      bodyFile,
-      expectedStatus: '202',
-    });
+    const loads: Load[] = [];
+    for (const bodyFile of bodyFiles)
+      loads.push(
+        await load({
+          url: `${server.url}${path}`,
+          seconds: LOAD_SECONDS,
+          connections: CONNECTIONS,
+          bodyFile,
+          expectedStatus: '202',
+        }),
+      );
     if ((await statusOf(server.url, id)) !== 'running')
       throw new Error('the run that was to keep the worker waiting has ended');
-    return result;
+    return loads;
   } finally {
     await server.stop();
   }
