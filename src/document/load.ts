@@ -15,7 +15,7 @@ import {
   type DocumentText,
 } from './compose/compose.ts';
 import type { Document } from './document.ts';
-import { readFormattedFile, type FileFault, type ReadFile } from './text/file-text.ts';
+import { readFormattedFile } from './text/file-text.ts';
 import { interpolate, type Interpolated } from './tokens/interpolate.ts';
 import { canonicalPaths } from './text/local-file.ts';
 import { withPlaces, type Locate } from './text/locate.ts';
@@ -128,7 +128,7 @@ export type FileOptions = Omit<LoadOptions, 'format' | 'origin'>;
  * that gives itself none.
  */
 export function loadDocumentFile(path: string, options: FileOptions): Document {
-  const { text, format } = readDocument(path, options.readFile);
+  const { text, format } = readFormattedFile(path, options.readFile);
   return loadDocument(text, { ...options, format, origin: { kind: 'file', path } });
 }
 
@@ -137,7 +137,7 @@ export function loadFileWithSecrets(
   options: FileOptions,
   ask: AskSecrets,
 ): Promise<Document> {
-  const { text, format } = readDocument(path, options.readFile);
+  const { text, format } = readFormattedFile(path, options.readFile);
   return loadWithSecrets(text, { ...options, format, origin: { kind: 'file', path } }, ask);
 }
 
@@ -148,29 +148,13 @@ export type ComposeFileOptions = Pick<LoadOptions, 'readFile' | 'canonicalPath' 
  * in; and its text.
  */
 export function composeFile(path: string, options: ComposeFileOptions): Composed & DocumentText {
-  const file = { path, ...readDocument(path, options.readFile) };
+  const file = { path, ...readFormattedFile(path, options.readFile) };
   return { ...file, ...composeDocument(file, compositionOf(options)) };
 }
 
 /** As `composeFile`, of a text that stands somewhere in the file. */
 export function composeText(document: DocumentText, options: ComposeFileOptions): Composed {
   return composeDocument(document, compositionOf(options));
-}
-
-function readDocument(
-  path: string,
-  readFile: ReadFile,
-): { readonly text: string; readonly format: Format } {
-  const read = readFormattedFile(path, readFile);
-  if (!read.ok) throw fileRefusal(path, read.fault);
-  return read;
-}
-
-const PATH_HINT = 'check the path and the rights to it; relative paths start at the working folder';
-
-function fileRefusal(file: string, fault: FileFault): ConfigError {
-  const hint = fault.code === 'file_unreadable' ? { hint: PATH_HINT } : {};
-  return new ConfigError([{ ...hint, ...fault, path: '', file }], { stage: 'parse' });
 }
 
 /** A document whose tree is already interpolated: a worker process plans again from it. */

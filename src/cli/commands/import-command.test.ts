@@ -381,3 +381,12 @@ it('leaves files alone that exist, and says what it can import', async () => {
   const other = await cli(['import', 'other.yaml']);
   expect([other.code, other.err]).toEqual([1, expect.stringContaining('a replication of sling')]);
 });
+
+it('says what can be named where nothing is', async () => {
+  const { code, err } = await cli(['import', 'gone']);
+  expect([code, err]).toEqual([
+    1,
+    expect.stringContaining(`there is no file or folder ${cwd}/gone`),
+  ]);
+  expect(err).toContain('hint: check the path; name a replication of sling');
+});

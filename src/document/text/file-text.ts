@@ -1,5 +1,5 @@
 import { extname } from 'node:path';
-import type { Issue } from '../../lib/errors.ts';
+import { ConfigError, type Issue } from '../../lib/errors.ts';
 import { fileFault, isFileFault } from '../../lib/files/file-fault.ts';
 import { NotRegularFileError } from '../../lib/files/regular-file.ts';
 import { lineNotUtf8 } from '../../lib/text/utf8-fault.ts';
@@ -28,20 +28,26 @@ export function formatOf(path: string): Format | undefined {
   return Object.hasOwn(FORMATS, extension) ? FORMATS[extension] : undefined;
 }
 
+const PATH_HINT = 'check the path and the rights to it; relative paths start at the working folder';
+
 /**
- * A file that holds a document, or settings in the same form. One that is not there is told before
- * anything that its name lacks.
+ * A file that somebody named, and that holds a document or settings in the same form. Throws
+ * `ConfigError`; one that is not there is told before anything that its name lacks.
  */
 export function readFormattedFile(
   path: string,
   readFile: ReadFile,
-):
-  | (FileText & { readonly ok: false })
-  | (FileText & { readonly ok: true; readonly format: Format }) {
+): { readonly text: string; readonly format: Format } {
   const read = readFileText(path, readFile);
-  if (!read.ok) return read;
+  if (!read.ok) throw fileRefusal(path, read.fault);
   const format = formatOf(path);
-  return format === undefined ? { ok: false, fault: extensionFault(path) } : { ...read, format };
+  if (format === undefined) throw fileRefusal(path, extensionFault(path));
+  return { text: read.text, format };
+}
+
+function fileRefusal(file: string, fault: FileFault): ConfigError {
+  const hint = fault.code === 'file_unreadable' ? { hint: PATH_HINT } : {};
+  return new ConfigError([{ ...hint, ...fault, path: '', file }], { stage: 'parse' });
 }
 
 export function extensionFault(path: string): FileFault {

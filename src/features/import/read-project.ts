@@ -29,10 +29,15 @@ export interface Project {
   readonly notes: readonly string[];
 }
 
+const WHAT_TO_NAME =
+  'name a replication of sling (`source`, `target`, `streams`), a `meltano.yml`, or the working folder of a dlt pipeline (`~/.dlt/pipelines/NAME`)';
+
 /** Throws `AppError` where there is nothing to import, or something is missing. */
 export function readProject(place: string, options: ProjectOptions): Project {
   if (!existsSync(place))
-    throw new AppError('file_unreadable', `there is no file or folder ${place}`);
+    throw new AppError('file_unreadable', `there is no file or folder ${place}`, {
+      hint: `check the path; ${WHAT_TO_NAME}`,
+    });
   if (statSync(place).isDirectory()) return readFolder(place, options);
   const document = readMapping(place);
   if (isSling(document)) {
@@ -130,6 +135,6 @@ function readMapping(file: string): JsonObject {
 
 function notKnown(place: string): AppError {
   return new AppError('bad_import', `${place} is of none of the tools that can be imported from`, {
-    hint: 'name a replication of sling (`source`, `target`, `streams`), a `meltano.yml`, or the working folder of a dlt pipeline (`~/.dlt/pipelines/NAME`)',
+    hint: WHAT_TO_NAME,
   });
 }

@@ -89,6 +89,24 @@ pipeline:
     ]);
   });
 
+  test('that is not there, or names a document that is not, says where paths start', () => {
+    const hints = (at: () => unknown): unknown[] => refusalOf(at).issues.map(({ hint }) => hint);
+    const says = (start: string): unknown[] => [
+      `check the path and the rights to it; relative paths start at the ${start}`,
+    ];
+    expect(hints(() => checked(file('name: a, type: webhook, config: gone.yaml')))).toEqual(
+      says('folder of the file of triggers'),
+    );
+    const reading = {
+      ...loadOptions(),
+      readFile: () => {
+        throw Object.assign(new Error('gone'), { code: 'ENOENT' });
+      },
+    };
+    const options = { definitions: TRIGGERS, parts: FAKE_PARTS, cpus: 2, reading };
+    expect(hints(() => checkTriggers('/work/gone.yaml', options))).toEqual(says('working folder'));
+  });
+
   test('whose document needs a parameter is refused, because no run would have it', () => {
     const params = '{day: {type: string, required: true}}';
     const text = file(

@@ -82,7 +82,7 @@ function placeOf(
       file: own,
       of: (issue) =>
         issue.path === '' && issue.line === undefined
-          ? { ...issue, path: at, file, ...locate(at), message: missing(name, document, issue) }
+          ? { ...unusable(name, document, issue), path: at, file, ...locate(at) }
           : { ...issue, file: issue.file ?? own },
     };
   }
@@ -96,9 +96,15 @@ function placeOf(
 }
 
 /** A file that cannot be read is a problem of the trigger that names it. */
-function missing(name: string, document: string, { message }: Issue): string {
-  return `trigger \`${name}\`: \`${document}\`: ${message}`;
+function unusable(name: string, document: string, issue: Issue): Issue {
+  const message = `trigger \`${name}\`: \`${document}\`: ${issue.message}`;
+  return issue.code === 'file_unreadable'
+    ? { ...issue, message, hint: DOCUMENT_HINT }
+    : { ...issue, message };
 }
+
+const DOCUMENT_HINT =
+  'check the path and the rights to it; relative paths start at the folder of the file of triggers';
 
 /** The warnings of its plan. */
 function checkDocument(

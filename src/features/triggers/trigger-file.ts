@@ -2,7 +2,7 @@
 import { z, type ZodType } from 'zod';
 import { boolean, check, finding, integer, json, optional, text } from '../../kit/schema.ts';
 import type { TriggerDefinition } from '../../kit/trigger.ts';
-import { ConfigError, type Issue } from '../../lib/errors.ts';
+import type { Issue } from '../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
@@ -143,7 +143,6 @@ export function readTriggerFile(
   sources: TokenSources,
 ): TriggerFile {
   const read = readFormattedFile(file, sources.readFile);
-  if (!read.ok) throw refusal(file, read.fault);
   const { tree, locate } = parseText(read.text, read.format, { kind: 'file', path: file });
   const issues: Issue[] = [];
   const head = check(headSchema, tree);
@@ -155,10 +154,6 @@ export function readTriggerFile(
   });
   issues.push(...duplicates(entries));
   return { triggers, issues, locate };
-}
-
-function refusal(file: string, found: Omit<Issue, 'path'>): ConfigError {
-  return new ConfigError([{ ...found, path: '', file }], { stage: 'parse' });
 }
 
 interface Reading {

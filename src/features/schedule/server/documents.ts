@@ -83,10 +83,8 @@ function filesOf(folder: string): string[] {
   } catch (error) {
     throw new AppError(
       'bad_option',
-      `the folder of schedules cannot be read: ${fileFault(error).says}`,
-      {
-        hint: 'check the path that --schedules names',
-      },
+      `the folder of schedules ${folder} cannot be read: ${fileFault(error).says}`,
+      { hint: 'check the path that --schedules names' },
     );
   }
 }

@@ -36,6 +36,16 @@ test.each([
   expect(() => read(config)).not.toThrow('s3cret');
 });
 
+test('a file that is not there is named, and the option that names it', () => {
+  const file = join(folder, 'gone.yaml');
+  expect(() => readOriginsFile(file)).toThrow(
+    expect.objectContaining({
+      message: `the file of origins ${file} cannot be read: it does not exist`,
+      hint: 'check the path given to --templates-sync',
+    }) as Error,
+  );
+});
+
 test('a repository with a folder in it is taken', () => {
   expect(read({ url, path: 'templates/orders', token_env: 'GIT_TOKEN' })).toHaveLength(1);
 });

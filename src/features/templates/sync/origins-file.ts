@@ -90,7 +90,8 @@ export function readOriginsFile(file: string): readonly OriginSettings[] {
   } catch (error) {
     throw new AppError(
       'bad_option',
-      `the file of origins cannot be read: ${fileFault(error).says}`,
+      `the file of origins ${file} cannot be read: ${fileFault(error).says}`,
+      { hint: 'check the path given to --templates-sync' },
     );
   }
   const format = formatOf(file) ?? 'yaml';
