@@ -129,6 +129,41 @@ test('a request that ends its connection and never sends its body is answered al
   expect(await answer).toMatch(/^HTTP\/1.1 401 /);
 });
 
+test.each([
+  ['is too large', `Bearer ${TOKENS.admin}`, 1001, 413, 'payload_too_large'],
+  ['nobody may send', 'Bearer nobody', 10, 401, 'unauthorized'],
+])('a body that %s is not asked for', async (_, authorization, length, status, code) => {
+  const { port } = await start({ bodyLimitBytes: 1000 });
+  const answer = await raw(port, held(authorization, length));
+  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(answer).toMatch(/^connection: close\r$/im);
+  expect(bodyOf(answer)).toMatchObject({ error: { code } });
+});
+
+test('a body that waits to be asked for is, and is read', async () => {
+  const { port } = await start();
+  const socket = connect(port, '127.0.0.1');
+  socket.write(held(`Bearer ${TOKENS.admin}`, 2));
+  const [word] = (await once(socket, 'data')) as [Buffer];
+  expect(word.toString()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+  socket.write('{}');
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  expect(answer.toString()).toMatch(/^HTTP\/1.1 400 [^]*config/);
+  socket.destroy();
+});
+
+/** The head of a request that waits before it sends its body. */
+function held(authorization: string, length: number): string {
+  const fields = [
+    'Host: x',
+    `Authorization: ${authorization}`,
+    'Content-Type: application/json',
+    `Content-Length: ${length}`,
+    'Expect: 100-continue',
+  ];
+  return `POST /v1/runs HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`;
+}
+
 test('a tunnel that was refused does not hold the server when it closes', async () => {
   const { port, server } = await start();
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });

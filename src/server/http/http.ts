@@ -17,7 +17,8 @@ import { admit, NOBODY } from '../auth/admit.ts';
 import type { Principal } from '../auth/auth.ts';
 import { afterLostBody } from './after-lost-body.ts';
 import { answerBrokenRequest, answerTunnel } from './broken-request.ts';
-import { hostRefusal, noHost, originRefusal } from './host-rules.ts';
+import { earlyRefusal } from './early-refusal.ts';
+import { HeldBodies } from './held-bodies.ts';
 import { jsonPieces } from './json-pieces.ts';
 import { cannotListen } from './listen.ts';
 import { corsFor, preflightHeaders } from './cors.ts';
@@ -100,7 +101,8 @@ export async function createServer(
     const path = url.replaceAll(/:(\w+)/g, '{$1}');
     for (const one of [method].flat()) if (one !== 'HEAD') registered.push({ method: one, path });
   });
-  addPrelude(app, { options, limit, closing: closing.signal });
+  const held = new HeldBodies();
+  addPrelude(app, { options, limit, held, closing: closing.signal });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   const services = servicesOf(options);
@@ -117,6 +119,10 @@ export async function createServer(
   app.server.on('checkExpectation', (request, response) =>
     app.server.emit('request', request, response),
   );
+  app.server.on('checkContinue', (request, response) => {
+    held.hold(request);
+    app.server.emit('request', request, response);
+  });
   // Without a listener Node ends the connection and says nothing.
   app.server.on('connect', (_request, socket) => answerTunnel(socket, options.env.redactor));
 
@@ -163,7 +169,12 @@ interface Scope {
 /** What happens to every request, matched or not, before anything else. */
 function addPrelude(
   app: FastifyInstance,
-  { options, closing, limit }: Omit<Scope, 'services'> & { readonly limit: number },
+  {
+    options,
+    closing,
+    limit,
+    held,
+  }: Omit<Scope, 'services'> & { readonly limit: number; readonly held: HeldBodies },
 ): void {
   const cors = corsFor(options.corsOrigins ?? [], options.env.log);
   app.decorateRequest('principal', null);
@@ -175,13 +186,21 @@ function addPrelude(
     if (granted !== undefined) reply.headers(granted);
     if (request.method === 'OPTIONS') reply.headers(preflightHeaders(granted));
     const isListed = granted?.['access-control-allow-origin'] !== undefined;
-    const refusal = earlyRefusal(request, { options, closing, limit, isListed });
+    const refusal = earlyRefusal(request, { ...options, closing, limit, isListed });
     if (refusal === undefined) return done();
     // The hook of the route, which names it, is not reached.
     request.template = (request.routeOptions.config as RouteLabel).template ?? UNMATCHED;
     done(refusal);
   });
-  app.addHook('onSend', (request, _reply, _payload, done) => {
+  app.addHook('preParsing', (request, reply, _payload, done) => {
+    held.call(request.raw, reply.raw);
+    done();
+  });
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    if (held.has(request.raw)) {
+      reply.header('connection', 'close');
+      return done();
+    }
     afterLostBody(request.raw, options.env.clock, done);
   });
   app.addHook('onResponse', (request, reply, done) => {
@@ -193,30 +212,6 @@ function addPrelude(
 /** What a route has to say about itself to hooks that come before it. */
 interface RouteLabel {
   readonly template?: string;
-}
-
-/** Why a request is refused whatever it asks for. */
-function earlyRefusal(
-  { method, headers, raw }: FastifyRequest,
-  {
-    options,
-    closing,
-    limit,
-    isListed,
-  }: Omit<Scope, 'services'> & {
-    readonly limit: number;
-    /** Its origin is one that `--cors-origin` names. */
-    readonly isListed: boolean;
-  },
-): RefusedError | undefined {
-  if (closing.aborted) return new RefusedError('unavailable', 'the server is shutting down');
-  if (Number(headers['content-length']) > limit) return tooLarge(limit);
-  if (raw.httpVersion === '1.1' && headers.host === undefined) return noHost();
-  const origin = isListed ? undefined : headers.origin;
-  return (
-    hostRefusal(raw.rawHeaders, options.localOnly) ??
-    originRefusal({ method, origin }, options.localOnly)
-  );
 }
 
 function count(request: FastifyRequest, reply: FastifyReply, { env }: ServerOptions): void {
