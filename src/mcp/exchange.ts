@@ -3,7 +3,7 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { parseJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import { isObject, parseJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 
 /** JSON-RPC 2.0, section 5.1. */
 const PARSE_ERROR = -32700;
@@ -54,6 +54,8 @@ export function readMessage(body: Uint8Array): ReadMessage | NoMessage {
   const name = params?.['name'];
   if (method === 'tools/call' && typeof name !== 'string' && id !== undefined)
     return errorAnswer(id, INVALID_PARAMS, 'the name of the tool is missing');
+  if (method === 'tools/call' && !isObject(params?.['arguments'] ?? {}) && id !== undefined)
+    return errorAnswer(id, INVALID_PARAMS, 'the arguments of a tool are an object');
   return {
     type: 'message',
     method,

@@ -1,13 +1,19 @@
 /** A server of the Model Context Protocol for one caller. */
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import {
+  CallToolRequestSchema,
   ErrorCode,
   ListResourcesRequestSchema,
+  ListToolsRequestSchema,
   McpError,
   ReadResourceRequestSchema,
+  type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
-import { adviceOf, ConfigError } from '../lib/errors.ts';
+import { z } from 'zod';
+import { check } from '../kit/schema.ts';
+import { adviceOf, AppError, ConfigError, formatIssue } from '../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../lib/text/json.ts';
+import { suggestion } from '../lib/text/nearest.ts';
 import { ToolFailure, type McpTool, type ToolContext, type ToolPermission } from './define-tool.ts';
 import { TOOLS } from './tools/index.ts';
 
@@ -23,19 +29,23 @@ export function createMcpServer(version: string, caller: McpCaller): McpServer {
     { name: 'headgate', version },
     { capabilities: { tools: {}, resources: {} } },
   );
-  for (const tool of TOOLS) {
-    if (!caller.may(tool.needs) || (tool.mutates === true && !caller.allowsMutations)) continue;
-    mcp.registerTool(
-      tool.name,
-      { description: tool.description, inputSchema: tool.input },
-      async (input, { signal }) => answerOf(tool, input, { ...caller.context, signal }),
-    );
-  }
+  const tools = TOOLS.filter(
+    (tool) => caller.may(tool.needs) && (tool.mutates !== true || caller.allowsMutations),
+  );
+  mcp.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.map(listed) }));
+  mcp.server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) =>
+    answerOf(tools, params, { ...caller.context, signal }),
+  );
   mcp.server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [] }));
   mcp.server.setRequestHandler(ReadResourceRequestSchema, () => {
     throw new McpError(ErrorCode.InvalidParams, 'there are no resources');
   });
   return mcp;
+}
+
+function listed({ name, description, input }: McpTool): Tool {
+  const shape = z.toJSONSchema(input, { target: 'draft-7', io: 'input' });
+  return { name, description, inputSchema: shape as Tool['inputSchema'] };
 }
 
 interface ToolAnswer {
@@ -44,9 +54,14 @@ interface ToolAnswer {
   isError: boolean;
 }
 
+interface ToolCall {
+  readonly name: string;
+  readonly arguments?: Record<string, unknown> | undefined;
+}
+
 async function answerOf(
-  tool: McpTool,
-  input: Record<string, unknown>,
+  tools: readonly McpTool[],
+  call: ToolCall,
   context: ToolContext,
 ): Promise<ToolAnswer> {
   const say = (answer: object | string, isError: boolean): ToolAnswer => {
@@ -54,10 +69,28 @@ async function answerOf(
     return { content: [{ type: 'text', text: context.env.redactor.text(text) }], isError };
   };
   try {
+    const { tool, input } = readCall(tools, call);
     return say(await tool.call(input, context), false);
   } catch (error) {
     if (error instanceof ToolFailure) return say(error.answer, true);
     if (error instanceof ConfigError) return say({ valid: false, issues: error.issues }, true);
     return say(adviceOf(error), true);
   }
+}
+
+/** Throws `AppError` that says what to write instead. */
+function readCall(
+  tools: readonly McpTool[],
+  call: ToolCall,
+): { readonly tool: McpTool; readonly input: Record<string, unknown> } {
+  const tool = tools.find(({ name }) => name === call.name);
+  if (tool === undefined) {
+    const names = tools.map(({ name }) => name);
+    const hint = suggestion(call.name, names, 'there are') ?? 'see `tools/list`';
+    throw new AppError('missing', `there is no tool \`${call.name}\``, { hint });
+  }
+  const checked = check(tool.input, call.arguments ?? {});
+  if (checked.ok) return { tool, input: checked.value };
+  const faults = checked.issues.map(formatIssue).join('; ');
+  throw new AppError('bad_option', `the arguments of \`${tool.name}\` are wrong: ${faults}`);
 }

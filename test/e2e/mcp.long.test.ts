@@ -258,11 +258,26 @@ describe('messages', () => {
   });
 
   test('an unknown tool and wrong arguments are results that say so', async () => {
-    const unknown = await send(message('tools/call', { name: 'fly' }));
-    expect(unknown.body).toMatchObject({ result: { isError: true } });
-    const params = { name: 'get_connector_schema', arguments: { kind: 1 } };
-    const wrong = await send(message('tools/call', params));
-    expect(wrong.body).toMatchObject({ result: { isError: true } });
+    const said = async (params: object): Promise<unknown> => {
+      const { body } = await send(message('tools/call', params));
+      expect(body).toMatchObject({ result: { isError: true } });
+      return (body as { result: { content: { text: string }[] } }).result.content[0]?.text;
+    };
+    const name = 'get_connector_schema';
+    expect(await said({ name: 'get_conector_schema' })).toBe(
+      `there is no tool \`get_conector_schema\` — did you mean \`${name}\`?`,
+    );
+    expect(await said({ name, arguments: { kind: 1, nam: 'csv' } })).toBe(
+      `the arguments of \`${name}\` are wrong: kind: expected text, got 1; ` +
+        'name: `name` is required; nam: unknown key `nam` — did you mean `name`?',
+    );
+  });
+
+  test('arguments that are no object are a wrong message', async () => {
+    const { body } = await send(message('tools/call', { name: 'preview', arguments: [] }));
+    expect(body).toMatchObject({
+      error: { code: -32602, message: 'the arguments of a tool are an object' },
+    });
   });
 
   test('a notification has no answer', async () => {

@@ -16,7 +16,7 @@ export const validateConfigTool = defineTool({
   name: 'validate_config',
   description:
     'Checks a document and says which rows would run. Secrets are not asked for, and nothing is contacted.',
-  input: z.object({ config }),
+  input: z.strictObject({ config }),
   needs: 'doctor',
   call: async (input, context) => {
     const document = documentOf(input.config, context);
@@ -50,7 +50,7 @@ export const previewTool = defineTool({
   name: 'preview',
   description:
     'Reads the first records of the first row that has no parent and shows them after transforms and masking. Nothing is written.',
-  input: z.object({
+  input: z.strictObject({
     config,
     limit: z.int().min(1).max(100).default(10).meta({ description: 'Records to show.' }),
   }),
@@ -66,7 +66,7 @@ export const runPipelineTool = defineTool({
   name: 'run_pipeline',
   description:
     'Runs a document and waits for its end. With `dry_run` everything is read and checked, and nothing is written.',
-  input: z.object({
+  input: z.strictObject({
     config,
     dry_run: z.boolean().default(false).meta({ description: 'Write nothing.' }),
   }),

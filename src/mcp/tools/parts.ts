@@ -9,7 +9,7 @@ const KINDS = ['source', 'sink', 'transform', 'state', 'all'] as const;
 export const listConnectorsTool = defineTool({
   name: 'list_connectors',
   description: 'Lists sources, sinks, transforms and state stores that a document may name.',
-  input: z.object({
+  input: z.strictObject({
     kind: z.enum(KINDS).default('all').meta({ description: 'Only these.' }),
   }),
   needs: 'schema_read',
@@ -29,7 +29,7 @@ export const listConnectorsTool = defineTool({
 export const connectorSchemaTool = defineTool({
   name: 'get_connector_schema',
   description: 'Gives the JSON Schema of the config of a source, sink or transform, or of a block.',
-  input: z.object({
+  input: z.strictObject({
     kind: z.string().meta({ description: 'source, sink, transform or block.' }),
     name: z.string().meta({ description: 'Its name.' }),
   }),
@@ -40,7 +40,7 @@ export const connectorSchemaTool = defineTool({
 export const scaffoldConfigTool = defineTool({
   name: 'scaffold_config',
   description: 'Writes a commented document for a source and a sink, to be filled in.',
-  input: z.object({
+  input: z.strictObject({
     source: z.string().meta({ description: 'Name of the source, such as `csv`.' }),
     sink: z.string().meta({ description: 'Name of the sink, such as `jsonl`.' }),
     name: z.string().min(1).optional().meta({ description: 'Name of the document.' }),

@@ -13,7 +13,7 @@ const version = z
 export const listTemplatesTool = defineTool({
   name: 'list_templates',
   description: 'Lists the templates of the registry.',
-  input: z.object({}),
+  input: z.strictObject({}),
   needs: 'template_read',
   call: async (_input, context) => {
     const templates = await context.templates.list(undefined);
@@ -24,7 +24,7 @@ export const listTemplatesTool = defineTool({
 export const getTemplateTool = defineTool({
   name: 'get_template',
   description: 'Gives one version of a template with its document, and its release state.',
-  input: z.object({ id, version }),
+  input: z.strictObject({ id, version }),
   needs: 'template_read',
   call: async (input, { templates }) => {
     const { launches, is_stable, ...rest } = await templates.get(input.id, input.version);
@@ -37,7 +37,7 @@ export const getTemplateTool = defineTool({
 export const registerTemplateTool = defineTool({
   name: 'register_template',
   description: 'Registers a document as a new version of a template.',
-  input: z.object({
+  input: z.strictObject({
     config: z.string().meta({ description: 'The document, YAML or JSON text.' }),
     id: z.string().optional().meta({ description: 'By default made of its name.' }),
     description: z.string().optional().meta({ description: 'What it is for.' }),
@@ -54,7 +54,7 @@ export const registerTemplateTool = defineTool({
 export const launchTemplateTool = defineTool({
   name: 'launch_template',
   description: 'Makes a version of a template the stable one.',
-  input: z.object({ id, version }),
+  input: z.strictObject({ id, version }),
   needs: 'template_admin',
   mutates: true,
   call: async (input, { templates }) => {
@@ -70,7 +70,7 @@ export const launchTemplateTool = defineTool({
 export const rollbackTemplateTool = defineTool({
   name: 'rollback_template',
   description: 'Launches the version of a template that was launched before.',
-  input: z.object({ id }),
+  input: z.strictObject({ id }),
   needs: 'template_admin',
   mutates: true,
   call: (input, { templates }) => templates.rollBack(input.id),
@@ -79,7 +79,7 @@ export const rollbackTemplateTool = defineTool({
 export const deprecateTemplateTool = defineTool({
   name: 'deprecate_template',
   description: 'Says that a template should not be used any more, or takes that back.',
-  input: z.object({
+  input: z.strictObject({
     id,
     reason: z.string().optional().meta({ description: 'Shown to everybody who runs it.' }),
     undo: z.boolean().default(false).meta({ description: 'Revive it.' }),
@@ -94,7 +94,7 @@ export const runTemplateTool = defineTool({
   name: 'run_template',
   description:
     'Runs a template and waits for its end. With `dry_run` everything is read and checked, and nothing is written.',
-  input: z.object({
+  input: z.strictObject({
     id,
     version,
     params: z
