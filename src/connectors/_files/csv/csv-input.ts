@@ -40,6 +40,7 @@ export async function openText(stored: Blocks, input: TextInput): Promise<Opened
     ? textBlocks(stored, { name: input.name, hasEncodings: true })
     : inUtf8(stored, encoding);
   const first = await peek(input.skipped === 0 ? text : withoutLines(text, input));
+  tellOtherText(first.line, input);
   const told = toldDelimiter(first.line, input);
   const { line, blocks } =
     told === undefined ? first : await peek(withoutLines(first.blocks, { ...input, skipped: 1 }));
@@ -47,6 +48,29 @@ export async function openText(stored: Blocks, input: TextInput): Promise<Opened
   const delimiter =
     input.delimiter === 'auto' && told !== undefined ? told : delimiterOf(line, input);
   return { delimiter, firstByte, encoding: isUtf8 ? undefined : encoding, blocks };
+}
+
+const OTHER_TEXTS = [
+  {
+    is: 'a page of HTML',
+    begins: /^<(?:!doctype\s+html|html)\b/i,
+    hint: 'it is often what a server answers in place of a file: look into it, and get the file again',
+  },
+  {
+    is: 'JSON',
+    begins: /^(?:\[\s*)?\{\s*(?:"[^"]*"\s*:|\}|$)/,
+    hint: 'read it with the source `jsonl`, or with `format: json_lines` or `json_array` of the source `file`',
+  },
+];
+
+/** Text of other kinds reads as rows of few columns without an error. */
+function tellOtherText(line: string, { name, log }: TextInput): void {
+  const found = OTHER_TEXTS.find(({ begins }) => begins.test(line));
+  if (found === undefined) return;
+  log.warn(`the file is probably ${found.is}, and no delimited text`, {
+    path: name,
+    hint: found.hint,
+  });
 }
 
 /** A line above the header with which files tell spreadsheet programs their delimiter: `sep=;`. */

@@ -105,6 +105,24 @@ describe('delimited text of the file source', () => {
     expect(warnings[0]?.line).toContain('or `delimiter: auto`');
   });
 
+  it.each([
+    ['<!DOCTYPE html>\n<html><body>Not found</body></html>\n', 'a page of HTML'],
+    ['\ufeff<HTML lang="en">\n', 'a page of HTML'],
+    ['{"a":1}\n{"a":2}\n', 'JSON'],
+    ['[\n{"a":1}\n]\n', undefined],
+    ['[{"a": 1, "b": 2}]\n', 'JSON'],
+    ['{\n"a": 1}\n', 'JSON'],
+    ['{id},"{""a"": 1}"\n1,2\n', undefined],
+    ['<name>,b\n1,2\n', undefined],
+  ])('tells that %j is no delimited text', async (text, told) => {
+    await put('a.csv', text);
+    await read({ flexible: true }).catch(() => []);
+    const warnings = context.lines.filter(({ line }) => line.includes('no delimited text'));
+    expect(warnings.map(({ line }) => /probably (.*?), and/.exec(line)?.[1])).toEqual(
+      told === undefined ? [] : [told],
+    );
+  });
+
   it('recognises another encoding and lines above the header', async () => {
     const hintOf = async (csv: JsonObject): Promise<unknown> => {
       const failure: unknown = await read(csv).catch((error: unknown) => error);
