@@ -10,6 +10,7 @@ import { hasSpellings } from '../../../lib/text/number-spelling.ts';
 import {
   isObject,
   jsonText,
+  parseData,
   stringifyJson,
   type JsonObject,
   type JsonValue,
@@ -22,7 +23,6 @@ import { hasTypeForm, NOT_FINITE } from '../../../kit/typed-values.ts';
 import { decimalText, unscaledOf } from '../parquet/exact-values.ts';
 import { storedDuration } from './duration.ts';
 import { kindOf, kindText, mismatch, type ColumnKind } from './column-kinds.ts';
-import { keyOfName } from './map-keys.ts';
 
 export interface Place {
   /** Of the field, for messages. */
@@ -129,6 +129,21 @@ function fitMap(
     keys.add(key);
     return { key, value: fit(exactField(entry, 'value'), kind.value, below(place, '.value')) };
   });
+}
+
+/** The value of a key that is the name of a field; a name that spells none stays as it is. */
+function keyOfName(name: string, kind: ColumnKind): JsonValue {
+  if (!isSpelledAsJson(kind)) return name;
+  try {
+    return parseData(name);
+  } catch {
+    return name;
+  }
+}
+
+function isSpelledAsJson(kind: ColumnKind): boolean {
+  if (kind.is === 'typed') return /^(?:u?int|float)\d+$/.test(kind.type.kind);
+  return ['boolean', 'integer', 'number', 'list', 'struct', 'map'].includes(kind.is);
 }
 
 export function repeatedKey(key: JsonValue, { path }: Place): ConnectorError {

@@ -2,10 +2,8 @@
  * The keys of maps in files. In a record they are the names of fields, and so texts; what they are in
  * the file stands beside the type of the field, for a file that is written of the records.
  */
-import { parseData, type JsonValue } from '../../../lib/text/json.ts';
 import type { NativeType, RecordType } from '../../../kit/record-schema.ts';
 import { parseType, typeText } from '../../../kit/type-text.ts';
-import type { ColumnKind } from './column-kinds.ts';
 
 const SYSTEM = 'file';
 
@@ -33,19 +31,4 @@ function keyed(type: RecordType, keys: readonly RecordType[]): RecordType {
   const [key, ...inner] = keys;
   if (type.kind !== 'map' || key === undefined) return type;
   return { kind: 'map', key, value: keyed(type.value, inner) };
-}
-
-/** The value of a key that is the name of a field; a name that spells none stays as it is. */
-export function keyOfName(name: string, kind: ColumnKind): JsonValue {
-  if (!isSpelledAsJson(kind)) return name;
-  try {
-    return parseData(name);
-  } catch {
-    return name;
-  }
-}
-
-function isSpelledAsJson(kind: ColumnKind): boolean {
-  if (kind.is === 'typed') return /^(?:u?int|float)\d+$/.test(kind.type.kind);
-  return ['boolean', 'integer', 'number', 'list', 'struct', 'map'].includes(kind.is);
 }
