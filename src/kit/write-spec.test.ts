@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { check } from './schema.ts';
 import {
   checkWriteFields,
+  deleteMarker,
   keyedSpec,
   planKeyedPage,
   settle,
@@ -87,13 +88,31 @@ describe('the plan of a page', () => {
     expect(plan.upserts).toEqual([{ index: 3, record: { id: 2, v: 2 }, replaces: true }]);
   });
 
-  test('a marker that is not a listed text does not delete', () => {
-    const plan = planKeyedPage([{ id: 1, __op: 7 }], {
+  test.each([
+    ['7', 7],
+    ['true', true],
+    [7, '7'],
+    [true, 'true'],
+    [1, true],
+    [2 ** 53, 2n ** 53n],
+    ['null', null],
+  ])('the marker %o does not delete what has %o', (marker, value) => {
+    const plan = planKeyedPage([{ id: 1, __op: value }], {
       ...marked,
-      marker: { field: '__op', values: new Set(['7']) },
+      marker: { field: '__op', values: new Set([marker]) },
     });
     expect(plan.deletes).toEqual([]);
     expect(plan.upserts).toEqual([{ index: 0, record: { id: 1 } }]);
+  });
+
+  test.each([true, false, 1, 0, 'd', ''])('the marker %j deletes what has it', (value) => {
+    const spec = { write_mode: 'upsert', key: ['id'] } as const;
+    const given = check(schema, { ...spec, delete_marker: { field: '__op', values: [value] } });
+    const plan = planKeyedPage([{ id: 1, __op: value }], {
+      ...marked,
+      marker: deleteMarker((given.ok ? given.value.delete_marker : undefined) as never),
+    });
+    expect(plan.deletes).toEqual([{ index: 0, record: { id: 1, __op: value } }]);
   });
 
   test('in delete mode every record with a key deletes', () => {

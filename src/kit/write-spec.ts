@@ -26,9 +26,13 @@ export function writeFields<const M extends WriteMode>(modes: readonly [M, ...M[
       description: 'Field that marks a record as a deletion; it is never written.',
     }),
     values: z
-      .array(z.string())
+      .array(z.union([z.string(), z.number(), z.boolean()]))
       .min(1)
-      .meta({ description: 'Values of that field that mean: delete the row with this key.' }),
+      .meta({
+        description:
+          'Values of that field that mean: delete the row with this key. A text is no number, and `true` no text.',
+        examples: [['d'], [true], [1]],
+      }),
   });
   return {
     write_mode: z.preprocess(absent, z.enum(modes).default(modes[0])).meta({
@@ -46,11 +50,19 @@ export function writeFields<const M extends WriteMode>(modes: readonly [M, ...M[
   };
 }
 
+type MarkerValue = string | number | boolean;
+
+/** The field that marks a record as a deletion, and the values that it has then. */
+export interface DeleteMarker {
+  readonly field: string;
+  readonly values: ReadonlySet<MarkerValue>;
+}
+
 export interface WriteFields {
   readonly write_mode: WriteMode;
   readonly key: readonly string[];
   readonly delete_marker?:
-    | { readonly field: string; readonly values: readonly string[] }
+    | { readonly field: string; readonly values: readonly MarkerValue[] }
     | undefined;
 }
 
@@ -95,7 +107,7 @@ export function isKeyed(mode: WriteMode): boolean {
 export interface KeyedSpec {
   readonly mode: 'upsert' | 'delete';
   readonly key: readonly string[];
-  readonly marker?: { readonly field: string; readonly values: ReadonlySet<string> };
+  readonly marker?: DeleteMarker;
   /**
    * When two keys mean the same row. `value`: equal JSON values. `text`: equal as text, for
    * destinations that convert every key to the type of its column, so that `1` and `"1"` are the
@@ -113,9 +125,18 @@ export function keyedSpec(
   const { write_mode: mode, key, delete_marker: marker } = config;
   if (mode !== 'upsert' && mode !== 'delete') return undefined;
   const base = { mode, key, sameKey };
-  return marker === undefined
-    ? base
-    : { ...base, marker: { field: marker.field, values: new Set(marker.values) } };
+  return marker === undefined ? base : { ...base, marker: deleteMarker(marker) };
+}
+
+export function deleteMarker(config: NonNullable<WriteFields['delete_marker']>): DeleteMarker {
+  return { field: config.field, values: new Set(config.values) };
+}
+
+/** Whether the record is a deletion. */
+export function hasMarker(record: JsonObject, { field, values }: DeleteMarker): boolean {
+  const value = hasField(record, field) ? record[field] : null;
+  if (typeof value === 'bigint') return false;
+  return typeof value !== 'object' && value !== undefined && values.has(value);
 }
 
 export interface PlannedRecord {
@@ -229,9 +250,7 @@ function over(before: JsonObject | undefined, record: JsonObject, spec: KeyedSpe
 }
 
 function isMarked(record: JsonObject, spec: KeyedSpec): boolean {
-  if (spec.marker === undefined || !hasField(record, spec.marker.field)) return false;
-  const value = record[spec.marker.field];
-  return typeof value === 'string' && spec.marker.values.has(value);
+  return spec.marker !== undefined && hasMarker(record, spec.marker);
 }
 
 function without(record: JsonObject, field: string): JsonObject {

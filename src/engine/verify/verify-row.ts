@@ -10,8 +10,14 @@ import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
+import {
+  deleteMarker,
+  hasMarker,
+  type DeleteMarker,
+  type WriteFields,
+} from '../../kit/write-spec.ts';
 import { ConfigError, RefusedError } from '../../lib/errors.ts';
-import { hasField, isObject, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
+import { isObject, stringifyJson } from '../../lib/text/json.ts';
 import type { Plan, PlannedRow } from '../../plan/plan.ts';
 import { resolvePart } from '../../plan/resolve.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
@@ -139,7 +145,7 @@ async function compareSides(settings: VerifySettings): Promise<{
     spec,
     maxDifferences: task.maxDifferences ?? spec.max_differences,
     budget,
-    isDeletion: marker === undefined ? undefined : (record) => isMarked(record, marker),
+    isDeletion: marker === undefined ? undefined : (record) => hasMarker(record, marker),
     log: env.log.at('headgate::verify'),
   });
   return { compared, sides, heldBack: heldBack.count + putAside.size };
@@ -322,20 +328,10 @@ function countedBy(
     !starts.some((start) => name.startsWith(start));
 }
 
-interface DeleteMarker {
-  readonly field: string;
-  readonly values: readonly string[];
-}
-
 /** The field that marks a record of the source as a deletion, as every keyed sink knows it. */
 function markerOf(config: unknown): DeleteMarker | undefined {
   const marker = isObject(config)
-    ? (config as { delete_marker?: unknown }).delete_marker
+    ? (config as { delete_marker?: WriteFields['delete_marker'] }).delete_marker
     : undefined;
-  return marker === undefined ? undefined : (marker as DeleteMarker);
-}
-
-function isMarked(record: JsonObject, { field, values }: DeleteMarker): boolean {
-  const value = hasField(record, field) ? record[field] : undefined;
-  return typeof value === 'string' && values.includes(value);
+  return marker && deleteMarker(marker);
 }
