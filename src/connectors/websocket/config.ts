@@ -10,10 +10,10 @@ export const websocketConfig = z.lazy(() =>
     .strictObject({
       url: text()
         .superRefine((value, ctx) => {
-          if (!/^wss?:\/\/[^/]/i.test(value))
+          if (!isAddress(value))
             ctx.addIssue(
               finding('invalid_value', 'this is not a ws or wss address', {
-                hint: 'write it in full, e.g. `wss://feed.example.com/trades`',
+                hint: 'write it in full and without `#`, e.g. `wss://feed.example.com/trades`',
               }),
             );
         })
@@ -81,6 +81,12 @@ export const websocketConfig = z.lazy(() =>
         );
     }),
 );
+
+/** Anything may stand in place of `{key}`. */
+function isAddress(value: string): boolean {
+  const url = URL.parse(value.replaceAll(/\{[^{}]*\}/g, '0'));
+  return url !== null && /^wss?:\/\//i.test(value) && url.host !== '' && !value.includes('#');
+}
 
 const seconds = () => number({ min: 0.001, max: 86_400 });
 

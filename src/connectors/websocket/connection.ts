@@ -13,10 +13,13 @@ const FEWEST_PINGS = 2;
 const CLEAN = 1000;
 /** Closed as it should be, by a server that says nothing of why (RFC 6455, 7.1.5). */
 const NO_CODE = 1005;
+/** The client holds the server to one of them, which it has to know as such. */
+const PROTOCOL = 'sec-websocket-protocol';
 const TOO_LONG = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 
 export interface ConnectionOptions {
   readonly url: string;
+  /** Their names are lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly maxMessageBytes: number;
   /** Sent when it stands. */
@@ -35,12 +38,20 @@ export interface ConnectionOptions {
 export async function connect(options: ConnectionOptions): Promise<Connection> {
   const { url, headers, maxMessageBytes } = options;
   const { WebSocket: Client } = await import('ws');
-  const socket = new Client(url, {
-    headers,
-    maxPayload: maxMessageBytes,
-    handshakeTimeout: HANDSHAKE_MS,
-  });
-  return new Connection(socket, options);
+  const { [PROTOCOL]: protocols, ...others } = headers;
+  try {
+    const socket = new Client(url, protocolsIn(protocols), {
+      headers: others,
+      maxPayload: maxMessageBytes,
+      handshakeTimeout: HANDSHAKE_MS,
+    });
+    return new Connection(socket, options);
+  } catch (error) {
+    // The client speaks up before it connects where it cannot ask for what it was given.
+    const what = `${safeUrl(url)} cannot be asked: ${messageOf(error)}`;
+    const hint = 'check `url`, the values that fill it, and the headers of `auth`';
+    throw new ConnectorError('refused', what, { hint, cause: error });
+  }
 }
 
 export class Connection {
@@ -134,6 +145,13 @@ export class Connection {
     this.#unanswered = 0;
     this.#options.onFrame();
   }
+}
+
+function protocolsIn(header = ''): string[] {
+  return header
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
 }
 
 function failureOf(

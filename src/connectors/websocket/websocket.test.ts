@@ -199,6 +199,14 @@ test('the login is sent with the handshake, and a refused one is told', async ()
   closed.close();
 });
 
+test('a protocol that a header asks for is agreed on with the server', async () => {
+  const url = await serverThat((socket) => sends(JSON.stringify(socket.protocol))(socket, 1, {}));
+  const headers = { 'Sec-WebSocket-Protocol': 'graphql-transport-ws, other' };
+  const get = () => Promise.resolve({ headers, query: {} });
+  const credentials = { resolve: () => ({ get, invalidate: () => {} }) };
+  expect(await read({ url }, { credentials })).toEqual(['graphql-transport-ws']);
+});
+
 test('a login that has expired meanwhile is renewed, and refused again it is told', async () => {
   let [good, isClosed] = [1, false];
   const seen: unknown[] = [];
@@ -283,12 +291,19 @@ test('the address is filled from the parent record', async () => {
   const url = await serverThat(sends('1'));
   expect(await read({ url: `${url}/{id}` }, { parent: { id: 'a/b' } })).toEqual([1]);
   await expect(read({ url: `${url}/{id}` })).rejects.toThrow(/`\{id\}`/);
+  await expect(read({ url: 'ws://{host}/' }, { parent: { host: 'a b' } })).rejects.toMatchObject({
+    kind: 'refused',
+    hint: expect.stringContaining('`url`') as string,
+  });
 });
 
 test.each([
   ['neither end', { idle_timeout: null }, 'missing_key'],
   ['a page of everything', { idle_timeout: 1, batch_size: 0 }, 'invalid_value'],
   ['another address', { url: 'http://h', max_messages: 1 }, 'invalid_value'],
+  ['an address with a fragment', { url: 'ws://h/#a', max_messages: 1 }, 'invalid_value'],
+  ['a port that is none', { url: 'ws://h:99999/', max_messages: 1 }, 'invalid_value'],
+  ['no host', { url: 'ws://', max_messages: 1 }, 'invalid_value'],
 ])('%s is refused', (_what, config, code) => {
   expect(check(websocketSource.config, { url: 'ws://h', ...config })).toMatchObject({
     ok: false,
