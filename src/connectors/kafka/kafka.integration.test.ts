@@ -282,6 +282,37 @@ describe.skipIf(missing !== undefined)(`kafka ${missing ?? ''}`, { timeout: LONG
     expect((await read(topic)).records.map(({ key }) => key)).toEqual(['7', '7', null]);
   });
 
+  it('takes the partition from the record, and writes nothing where the topic has no such', async () => {
+    const topic = await makeTopic(unique('t'), 2);
+    const config = { topic, partition_path: '$.p' };
+    await expect(write(config, [{ p: 1 }, { p: 2 }])).rejects.toMatchObject({
+      kind: 'data',
+      record: 1,
+      message: expect.stringContaining(`\`${topic}\` has 2`) as string,
+    });
+    await write(config, [{ p: 1 }, { p: 0 }]);
+    const { records } = await read(topic);
+    expect(records).toMatchObject([
+      { partition: 0, value: { p: 0 } },
+      { partition: 1, value: { p: 1 } },
+    ]);
+  });
+
+  it('says what to do about a record or a name that no broker takes, and does not try again', async () => {
+    const topic = await makeTopic(unique('t'));
+    await expect(write({ topic }, [{ v: 'x'.repeat(1_500_000) }])).rejects.toMatchObject({
+      kind: 'data',
+      hint: expect.stringContaining('max.message.bytes') as string,
+    });
+    const named = { topic: { type: 'from_path', path: '$.to' } };
+    await expect(write(named, [{ to: topic }, { to: 'a b' }])).rejects.toMatchObject({
+      kind: 'data',
+      record: 1,
+    });
+    await expect(write({ topic: 'a b' }, [1])).rejects.toMatchObject({ kind: 'refused' });
+    expect(values(await read(topic))).toEqual([]);
+  });
+
   it('does not read what a transaction did not commit, and a later run of the row ends it', async () => {
     const [topic, tokens] = [await makeTopic(unique('t')), unique('tokens')];
     const at = { clientId: 'test', bootstrapBrokers: [brokers()], idempotent: true, retries: 50 };

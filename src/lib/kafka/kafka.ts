@@ -31,7 +31,19 @@ const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
   [/AUTHORIZATION_FAILED/, 'refused'],
   [/MESSAGE_TOO_LARGE|RECORD_LIST_TOO_LARGE|INVALID_RECORD|CORRUPT_MESSAGE/, 'data'],
   [FENCED, 'refused'],
+  // What no broker will take, however often it is asked.
+  [/INVALID_(TOPIC|REQUIRED_ACKS|PARTITIONS|REPLICATION|CONFIG|TRANSACTION_TIMEOUT)/, 'refused'],
+  [/INVALID_(GROUP_ID|SESSION_TIMEOUT)|POLICY_VIOLATION|SECURITY_DISABLED/, 'refused'],
+  [/UNSUPPORTED_(VERSION|COMPRESSION_TYPE|FOR_MESSAGE_FORMAT)/, 'refused'],
   [/timed? ?out/i, 'timeout'],
+];
+
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  [
+    /MESSAGE_TOO_LARGE|RECORD_LIST_TOO_LARGE/,
+    'raise `max.message.bytes` of the topic, set `compression`, or make the records smaller',
+  ],
+  [/INVALID_TOPIC/, 'a name of a topic has letters, digits, `.`, `_` and `-`, 249 at most'],
 ];
 
 export function kafkaError(error: unknown, doing: string): ConnectorError {
@@ -41,7 +53,8 @@ export function kafkaError(error: unknown, doing: string): ConnectorError {
   const untrusted = tlsFault(error);
   const known = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'connection';
   const kind = untrusted === undefined ? known : 'refused';
-  const hint = kind === 'missing' ? 'make the topic, or check its name' : untrusted;
+  const advice = HINTS.find(([pattern]) => pattern.test(text))?.[1];
+  const hint = untrusted ?? (kind === 'missing' ? 'make the topic, or check its name' : advice);
   return new ConnectorError(kind, `${doing}: ${found.at(-1) ?? messageOf(error)}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),
@@ -58,6 +71,11 @@ function* messagesOf(error: unknown): Generator<string> {
   yield `${'apiId' in error ? `${String(error.apiId)} ` : ''}${error.message}`;
   if (error instanceof AggregateError) for (const one of error.errors) yield* messagesOf(one);
   yield* messagesOf(error.cause);
+}
+
+/** Whether brokers take it for the name of a topic. */
+export function isTopicName(text: string): boolean {
+  return /^[\w.-]{1,249}$/.test(text) && text !== '.' && text !== '..';
 }
 
 /** Whether a text is `host:port` or a host, or several of them. */

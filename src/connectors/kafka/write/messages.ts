@@ -1,6 +1,7 @@
 /** Records as messages. */
 import type { Page } from '../../../kit/page.ts';
 import { ConnectorError, RecordError, messageOf } from '../../../lib/errors.ts';
+import { isTopicName } from '../../../lib/kafka/kafka.ts';
 import { isObject, jsonText, type JsonValue } from '../../../lib/text/json.ts';
 import { compilePath, type PathReader } from '../../_http/json-path.ts';
 import type { KafkaSinkConfig } from '../config.ts';
@@ -18,6 +19,9 @@ export interface OutMessage {
 /** `undefined` is a record that is left out. */
 export type Made = OutMessage | undefined;
 
+/** How many partitions a topic has now. */
+export type CountPartitions = (topic: string) => Promise<number>;
+
 interface TopicEncoders {
   readonly key: Encode;
   readonly value: Encode;
@@ -31,11 +35,18 @@ export class MessageMaker {
   readonly #partition: PathReader | undefined;
   readonly #headers: PathReader | undefined;
   readonly #encoders = new Map<string, Promise<TopicEncoders>>();
+  readonly #countPartitions: CountPartitions;
+  readonly #partitionCounts = new Map<string, number>();
 
-  constructor(config: KafkaSinkConfig, registry: SchemaRegistry | undefined) {
+  constructor(
+    config: KafkaSinkConfig,
+    registry: SchemaRegistry | undefined,
+    countPartitions: CountPartitions,
+  ) {
     const { topic, key_path: key, partition_path: partition, headers_path: headers } = config;
     this.#config = config;
     this.#registry = registry;
+    this.#countPartitions = countPartitions;
     this.#topic = topic.type === 'from_path' ? compilePath(topic.path) : undefined;
     this.#key = key === undefined ? undefined : compilePath(key);
     this.#partition = partition === undefined ? undefined : compilePath(partition);
@@ -49,7 +60,9 @@ export class MessageMaker {
       try {
         const topic = this.#topicOf(record);
         const message = this.#message(record, topic, await this.#encodersOf(topic));
-        if (message !== undefined) made.push(message);
+        if (message === undefined) continue;
+        if (message.partition !== undefined) await this.#checkPartition(topic, message.partition);
+        made.push(message);
       } catch (error) {
         if (!(error instanceof RecordError)) throw error;
         throw new ConnectorError('data', `a record cannot be sent: ${messageOf(error)}`, {
@@ -80,7 +93,7 @@ export class MessageMaker {
     const { topic } = this.#config;
     if (topic.type === 'fixed') return topic.name;
     const [name] = this.#topic?.(record) ?? [];
-    if (typeof name === 'string' && name !== '') return name;
+    if (typeof name === 'string' && isTopicName(name)) return name;
     throw new RecordError('Sink', `there is no name of a topic at \`${topic.path}\``);
   }
 
@@ -103,6 +116,16 @@ export class MessageMaker {
     if (typeof found === 'number' && Number.isInteger(found) && found >= 0) return found;
     const path = this.#config.partition_path;
     throw new RecordError('Sink', `there is no number of a partition at \`${path}\``);
+  }
+
+  /** The client would take the remainder. */
+  async #checkPartition(topic: string, partition: number): Promise<void> {
+    if (partition < (this.#partitionCounts.get(topic) ?? 0)) return;
+    const count = await this.#countPartitions(topic);
+    this.#partitionCounts.set(topic, count);
+    if (partition < count) return;
+    const what = `there is no partition ${partition}: the topic \`${topic}\` has ${count}`;
+    throw new RecordError('Sink', what, { hint: 'partitions are counted from 0' });
   }
 
   #headersOf(record: JsonValue): Map<Buffer, Buffer> | undefined {

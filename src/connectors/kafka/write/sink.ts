@@ -37,7 +37,8 @@ class KafkaSink implements Sink {
   constructor(setup: SinkSetup) {
     const { config, context } = setup;
     this.#setup = setup;
-    this.#maker = new MessageMaker(config, registryOf(config.schema_registry, context));
+    const registry = registryOf(config.schema_registry, context);
+    this.#maker = new MessageMaker(config, registry, (topic) => this.#countPartitions(topic));
     this.#transactions = new Transactions(setup);
     this.tokens = {
       last: (scope) => this.#transactions.last(scope),
@@ -114,6 +115,20 @@ class KafkaSink implements Sink {
 
   #nowMs(): number {
     return this.#setup.context.env.clock.elapsedMs();
+  }
+
+  /** Asks as a producer does that sends: the topic may be made by that. */
+  async #countPartitions(topic: string): Promise<number> {
+    const { settings, context } = this.#setup;
+    const producer = await this.#open();
+    const asked = producer.metadata({ topics: [topic], forceUpdate: true });
+    const doing = `the partitions of the topic \`${topic}\` cannot be counted`;
+    const found = await withinTime(asked, {
+      ms: settings.messageMs,
+      signal: context.signal,
+      doing,
+    });
+    return found.topics.get(topic)?.partitionsCount ?? 0;
   }
 
   async #open(): Promise<Producer> {
