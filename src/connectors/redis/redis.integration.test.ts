@@ -243,6 +243,26 @@ describe.skipIf(redis.reason !== undefined)(`redis ${redis.reason ?? ''}`, () =>
       }
     });
 
+    it('commits nothing of a page with a record of more fields than a script can add', async () => {
+      const sink = await openSink({ type: 'Stream', key: 's' });
+      const fields = (count: number): JsonObject =>
+        Object.fromEntries(Array.from({ length: count }, (_, n) => [`f${n}`, n]));
+      const wide = Page.ofRecords([{ id: 1 }, fields(4000)]);
+      const failure = {
+        kind: 'data',
+        record: 1,
+        message: expect.stringContaining('4000 fields') as string,
+      };
+      await expect(sink.tokens?.write(wide, 'scope', 'one')).rejects.toMatchObject(failure);
+      await expect(sink.tokens?.hold(wide)).rejects.toMatchObject(failure);
+      expect(await client.xlen('s')).toBe(0);
+      await sink.tokens?.write(Page.ofRecords([{ id: 1 }, fields(3950)]), 'scope', 'one');
+      expect(await client.xlen('s')).toBe(2);
+      await sink.write(wide, { partial: false });
+      expect(await client.xlen('s')).toBe(4);
+      await sink.close();
+    });
+
     it.each<JsonObject>([
       { type: 'List', key: 'k' },
       { type: 'Stream', key: 'k' },

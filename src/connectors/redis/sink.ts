@@ -36,6 +36,8 @@ const TOKEN_PREFIX = '_svc_commit_token:';
 /** Of the commands that are sent together. */
 const MOST_BYTES = 4 * 1024 * 1024;
 const MOST_COMMANDS = 10_000;
+/** Of a command within a script: its stack holds 8000 values. */
+const MOST_ARGUMENTS = 7900;
 
 export const redisSink = defineSink<RedisSinkConfig>({
   type: 'redis',
@@ -87,10 +89,9 @@ class RedisSink implements Sink {
     this.#doing = `records cannot be written to ${target}`;
     this.tokens = {
       last: (scope) => this.#lastToken(scope),
-      hold: (page) => {
+      hold: async (page) => {
         requireOpen(this.#isClosed);
-        this.#held = this.#held.concat(commandsOf(page, type));
-        return Promise.resolve();
+        this.#held = this.#held.concat(scriptable(commandsOf(page, type)));
       },
       write: (page, scope, token) => this.#commit(page, scope, token),
       forget: async (scope) => {
@@ -147,7 +148,7 @@ class RedisSink implements Sink {
   async #commit(page: Page, scope: string, token: string): Promise<WriteResult> {
     requireOpen(this.#isClosed);
     const { sink_type: type } = this.#config;
-    const commands = [...this.#held, ...commandsOf(page, type)];
+    const commands = [...this.#held, ...scriptable(commandsOf(page, type))];
     const given = commands.flatMap((command) => [`${command.length}`, ...command]);
     const target = type.type === 'KeyValue' ? [] : [type.key];
     const keys = [TOKEN_PREFIX + scope, ...target, executionKey(scope)];
@@ -196,6 +197,18 @@ function commandsOf(page: Page, type: RedisSinkType): Command[] {
   if (type.type === 'List') return records.map((record) => [stringifyJson(record)]);
   if (type.type === 'Stream') return records.map(fieldsOf);
   return records.map((record, index) => keyValueOf(record, index, type.key_field));
+}
+
+/** A script that ends in the middle keeps what it has written. */
+function scriptable(commands: Command[]): Command[] {
+  const wide = commands.findIndex(({ length }) => length > MOST_ARGUMENTS);
+  if (wide === -1) return commands;
+  const fields = (commands[wide] as Command).length / 2;
+  throw new ConnectorError(
+    'data',
+    `a record has ${fields} fields; an entry of a stream takes ${MOST_ARGUMENTS / 2} where it is written exactly once`,
+    { record: wide, hint: 'put fields into nested ones, or write with `delivery: at_least_once`' },
+  );
 }
 
 /** Texts as they are, everything else as JSON. A record without fields is one field. */
