@@ -104,12 +104,13 @@ export class MqttSink implements Sink {
     const { batch_size: size, qos } = this.#config;
     const { receiveMaximum = MOST_UNCONFIRMED, maximumPacketSize: longest = Infinity } =
       session.server;
-    for (const { topic, payload } of messages)
-      if (Buffer.byteLength(topic) + payload.length + PACKET_BYTES > longest)
-        throw new ConnectorError(
-          'data',
-          `a record is longer than the ${longest} bytes of a message`,
-        );
+    const large = messages.findIndex(
+      ({ topic, payload }) => Buffer.byteLength(topic) + payload.length + PACKET_BYTES > longest,
+    );
+    if (large !== -1) {
+      const what = `a record is longer than the ${longest} bytes of a message`;
+      throw new ConnectorError('data', what, { record: large });
+    }
     const most = Math.min(size || Infinity, receiveMaximum, MOST_UNCONFIRMED);
     for (let from = 0; from < messages.length; from += most) {
       const sent = messages.slice(from, from + most).map((one) => session.publish(one));

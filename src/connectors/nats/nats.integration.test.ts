@@ -406,16 +406,20 @@ describe.skipIf(missing !== undefined)(`nats ${missing ?? ''}`, { timeout: LONG 
       expect(await stored(stream)).toEqual(good);
     });
 
-    it('sends nothing of a page with a record that the server would not take', async () => {
-      const stream = await makeStream();
-      const page = Page.ofRecords([{ id: 1 }, { id: 2, v: 'x'.repeat(2_000_000) }]);
-      await expect(write({ subject: `${stream}.a` }, [page])).rejects.toMatchObject({
-        code: 'connector_data',
-        message: expect.stringMatching(/ 20000\d\d bytes/) as string,
-        record: 1,
-      });
-      expect(await stored(stream)).toEqual([]);
-    });
+    it.each([1000, 1])(
+      'sends nothing of a page with a record that the server would not take, %d at a time',
+      async (batch_size) => {
+        const stream = await makeStream();
+        const page = Page.ofRecords([{ id: 1 }, { id: 2, v: 'x'.repeat(2_000_000) }]);
+        const config = { subject: `${stream}.a`, batch_size };
+        await expect(write(config, [page])).rejects.toMatchObject({
+          code: 'connector_data',
+          message: expect.stringMatching(/ 20000\d\d bytes/) as string,
+          record: 1,
+        });
+        expect(await stored(stream)).toEqual([]);
+      },
+    );
 
     it('stores a page once that failed half way and is written again', async () => {
       const stream = await makeStream({ max_msgs: 2, discard: DiscardPolicy.New });

@@ -50,6 +50,7 @@ export class NatsSink implements Sink {
     const id = this.#failed.get(page) ?? this.#context.env.ids.next();
     const most = Math.min(this.#config.batch_size || Infinity, MOST_UNCONFIRMED);
     try {
+      await this.#checkSizes(messages);
       for (let from = 0; from < messages.length; from += most)
         await this.#send(messages.slice(from, from + most), { id, from });
     } catch (error) {
@@ -81,14 +82,29 @@ export class NatsSink implements Sink {
     });
   }
 
+  get #doing(): string {
+    return `records cannot be published to \`${this.#config.subject}\``;
+  }
+
+  async #checkSizes(messages: readonly OutMessage[]): Promise<void> {
+    await this.#link.run(this.#doing, (nc) => {
+      const most = nc.info?.max_payload ?? Infinity;
+      const large = messages.findIndex(({ payload }) => payload.length > most);
+      if (large === -1) return Promise.resolve();
+      throw new ConnectorError(
+        'data',
+        `a record has ${messages[large]?.payload.length} bytes; the server takes ${most}`,
+        { record: large, hint: 'raise `max_payload` of the server' },
+      );
+    });
+  }
+
   async #send(
     messages: readonly OutMessage[],
     { id, from }: { readonly id: string; readonly from: number },
   ): Promise<void> {
-    const doing = `records cannot be published to \`${this.#config.subject}\``;
-    await this.#link.run(doing, async (nc) => {
+    await this.#link.run(this.#doing, async (nc) => {
       const session = await this.#sessionOf(nc);
-      checkSizes(messages, { most: nc.info?.max_payload ?? Infinity, from });
       const confirmed: Promise<unknown>[] = [];
       let isAnyLoose = false;
       for (const [index, { subject, payload }] of messages.entries()) {
@@ -113,19 +129,6 @@ export class NatsSink implements Sink {
     this.#session = { nc, jetstream: streams.jetstream(), isKept: new Map() };
     return this.#session;
   }
-}
-
-function checkSizes(
-  messages: readonly OutMessage[],
-  { most, from }: { readonly most: number; readonly from: number },
-): void {
-  const large = messages.findIndex(({ payload }) => payload.length > most);
-  if (large === -1) return;
-  throw new ConnectorError(
-    'data',
-    `a record has ${messages[large]?.payload.length} bytes; the server takes ${most}`,
-    { record: from + large, hint: 'raise `max_payload` of the server' },
-  );
 }
 
 /** Whether a stream keeps what is published to the subject, and confirms it. */
