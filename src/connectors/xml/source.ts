@@ -2,6 +2,7 @@ import type { SourceContext } from '../../kit/context.ts';
 import type { Source } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
+import { excerptOf } from '../../lib/text/excerpt.ts';
 import { elementsAt, elementsBelow, parseXml } from '../../lib/xml/xml-document.ts';
 import { tellMisnamedEncoding, xmlText } from '../../lib/xml/xml-text.ts';
 import { answerSource } from '../_http/answer-source.ts';
@@ -11,6 +12,7 @@ import { openConnections } from '../_http/connections.ts';
 import { ANSWER_SECS } from '../_http/fields.ts';
 import { decodeAnswer } from '../_http/decode.ts';
 import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../_http/retry.ts';
+import { statusError } from '../_http/errors.ts';
 import { joinUrl, looksSecret } from '../_http/url.ts';
 import { methodOf, type XmlConfig } from './config.ts';
 import { createPager, type PageChange } from './pager.ts';
@@ -42,7 +44,7 @@ export async function openXml(config: XmlConfig, context: SourceContext): Promis
     timeoutField: 'timeout',
     keepsBody: true,
     retry: requestRetry(context.retry, RETRY, {}),
-    // Faults of SOAP come with the status 500.
+    // Faults of SOAP come with the status 500, those of version 1.2 for what was sent with 400.
     ...(config.soap === undefined ? {} : { accepts: isXmlFailure }),
     fetch: connections.fetch,
   });
@@ -65,7 +67,7 @@ function nameOf({ shownUrl }: HttpAnswer): string {
 }
 
 function isXmlFailure({ status, headers }: Response): boolean {
-  return status === 500 && /\bxml\b/.test(headers.get('content-type') ?? '');
+  return (status === 400 || status === 500) && /\bxml\b/.test(headers.get('content-type') ?? '');
 }
 
 interface Setup {
@@ -135,9 +137,9 @@ class XmlReader {
     const fault = faultOf(document);
     if (fault === undefined) {
       if (answer.status < 300) return document;
-      throw new ConnectorError('http_5xx', `${answer.shownUrl} answers ${answer.status}`, {
-        status: answer.status,
-      });
+      const { status, shownUrl: url, bytes } = answer;
+      const excerpt = excerptOf(bytes, this.#setup.context.env.redactor);
+      throw statusError({ method: methodOf(this.#setup.config), url, status, excerpt });
     }
     if (!soap.fault_as_error) return undefined;
     throw new ConnectorError('refused', `${answer.shownUrl} answers with a Fault: ${fault}`, {

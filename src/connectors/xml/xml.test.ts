@@ -254,6 +254,7 @@ describe('SOAP', () => {
   it.each([
     ['<S:Fault><faultcode>S:Client</faultcode><faultstring>no day</faultstring></S:Fault>', 200],
     ['<S:Fault><S:Reason><S:Text xml:lang="en">no day</S:Text></S:Reason></S:Fault>', 500],
+    ['<S:Fault><S:Reason><S:Text xml:lang="de">no day</S:Text></S:Reason></S:Fault>', 400],
   ])('a Fault ends the run with its words, and is sent once: %s', async (fault, status) => {
     server.respond([{ ...soapAnswer(fault), status }]);
     await expect(run({ ...path, soap: { body_inner: '<a/>' } })).rejects.toThrow(/Fault: no day/);
@@ -265,7 +266,13 @@ describe('SOAP', () => {
   it('a failure that is no Fault is one, and is tried again when it is not of SOAP', async () => {
     const soap = { body_inner: '<a/>' };
     server.respond([{ ...soapAnswer('<list/>'), status: 500 }]);
-    await expect(run({ ...path, soap })).rejects.toThrow(/500/);
+    await expect(run({ ...path, soap })).rejects.toMatchObject({ kind: 'http_5xx', status: 500 });
+    server.respond([{ ...soapAnswer('<list/>'), status: 400 }]);
+    await expect(run({ ...path, soap })).rejects.toMatchObject({
+      kind: 'refused',
+      status: 400,
+      message: expect.stringContaining('<list/>') as string,
+    });
     server.requests.length = 0;
     server.respond([{ status: 500 }, soapAnswer(`<list>${inner}</list>`)]);
     expect(ids(await run({ ...path, soap }))).toEqual(['1']);
