@@ -110,14 +110,16 @@ describe('a cursor', () => {
   });
 
   it.each<JsonObject>([{}, { endCursor: null }, { endCursor: '' }, { endCursor: 'a' }])(
-    'ends with %j, whatever is promised',
+    'ends with %j, whatever is promised, with a warning',
     async (last) => {
       server.respond([
         page(0, { hasNextPage: true, endCursor: 'a' }),
         page(3, { hasNextPage: true, ...last }),
       ]);
-      expect((await run({ pagination: { type: 'cursor' } })).records).toEqual(rows.slice(0, 6));
+      const result = await run({ pagination: { type: 'cursor' } });
+      expect(result.records).toEqual(rows.slice(0, 6));
       expect(server.requests).toHaveLength(2);
+      expect(warnings(result)).toEqual([expect.stringContaining('without a new cursor')]);
     },
   );
 

@@ -57,8 +57,15 @@ function cursorPager(first: PageRequest, style: Style<'Cursor'>, log: Log): Page
         });
       }
       const [cursor] = readCursor(body);
-      if (cursor === undefined || cursor === null || cursor === '') return undefined;
-      if (!seen.add(jsonText(cursor))) return undefined;
+      const isThere = cursor !== undefined && cursor !== null && cursor !== '';
+      if (!isThere || !seen.add(jsonText(cursor))) {
+        if (hasNext === true)
+          log.warn('the server promises another page without a new cursor: the reading ends here', {
+            cursor_path: style.cursor_path,
+            found: isThere ? jsonText(cursor) : 'nothing',
+          });
+        return undefined;
+      }
       return { ...first, variables: { ...first.variables, [style.cursor_variable]: cursor } };
     },
   };
