@@ -162,8 +162,11 @@ export interface SchemaAccess {
   current(): Promise<readonly DestinationColumn[] | undefined>;
   /** Names that differ only in the case of ASCII letters mean the same column. */
   readonly ignoresCase?: boolean;
-  /** Present when `capabilities.schema` is `evolve`. */
-  evolve?(change: SchemaChange): Promise<void>;
+  /**
+   * Present when `capabilities.schema` is `evolve`. `records` are those that need the change; what they
+   * were read from may tell more of a new column than its type.
+   */
+  evolve?(change: SchemaChange, records?: readonly JsonValue[]): Promise<void>;
 }
 
 export interface SinkCapabilities {

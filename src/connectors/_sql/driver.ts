@@ -158,7 +158,8 @@ export interface SqlDriver {
   lastToken(scope: string, execution?: Execution): Promise<string | undefined>;
   /** Removes the token of a scope, also where there is no table of tokens. */
   forgetToken(scope: string): Promise<void>;
-  evolve(table: string, change: SchemaChange): Promise<void>;
+  /** `records` are those that need the change. */
+  evolve(table: string, change: SchemaChange, records: readonly JsonValue[]): Promise<void>;
   /** The part of the table that an overwrite replaces; absent when it replaces all. */
   readonly part?: string;
   /** Tables whose names start with `prefix`. */

@@ -61,10 +61,7 @@ async function prepare(
   if (config.write_mode === 'delete') return;
   const live = await driver.columns(config.table_name);
   if (live === undefined || live.some(({ name }) => name === column)) return;
-  await driver.evolve(config.table_name, {
-    add: [{ name: column, type: 'string' }],
-    widen: [],
-    relaxNull: [],
-  });
+  const add = [{ name: column, type: 'string' }] as const;
+  await driver.evolve(config.table_name, { add, widen: [], relaxNull: [] }, []);
   log.info('the table got a column for the id of the run', { table: config.table_name, column });
 }

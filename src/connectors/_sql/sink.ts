@@ -323,7 +323,7 @@ interface TableAccess extends SchemaAccess {
   /** Drops what other runs and earlier executions have collected for an overwrite. */
   dropOthers(): Promise<void>;
   finish(reason: FinishReason): Promise<void>;
-  evolve(change: SchemaChange): Promise<void>;
+  evolve(change: SchemaChange, records?: readonly JsonValue[]): Promise<void>;
   /** Whether another run has started to replace the same rows. */
   isTaken(): Promise<boolean>;
 }
@@ -408,12 +408,12 @@ function createTableAccess(config: SqlSinkConfig, { driver, howIn, role }: Table
     current: () => driver.columns(table),
     ignoresCase: driver.names.ignoresCase,
     dropOthers,
-    async evolve(change) {
+    async evolve(change, records = []) {
       refuseNames(
         change.add.map(({ name }) => name),
         driver.names,
       );
-      await driver.evolve(table, change);
+      await driver.evolve(table, change, records);
       live = undefined;
     },
     isTaken,

@@ -53,7 +53,7 @@ import { rowsOfPage } from '../../fast/sqlite/row-blocks.ts';
 import { roundingOf } from './rounding.ts';
 import { declaredType, isReal } from './column-types.ts';
 import { stage } from './stage.ts';
-import { readColumns, SQLITE_TYPES } from './schema.ts';
+import { readColumns } from './schema.ts';
 import { withoutStored } from './stored-types.ts';
 import { writeLockOf } from './write-lock.ts';
 import { sqliteFieldValue, toSqlite } from '../../lib/sql/sqlite-values.ts';
@@ -137,14 +137,13 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
         return lastToken(db, scope);
       }),
     forgetToken: (scope) => run('removing the commit token', () => setToken(db, scope, undefined)),
-    evolve: (table, change) =>
+    evolve: (table, change, records) =>
       run(`changing the table \`${table}\``, () => {
         const present = new Set(readColumns(db, table)?.map((column) => column.name));
         inTransaction(db, () => {
-          for (const { name, type } of change.add.filter((one) => !present.has(one.name))) {
-            db.exec(
-              `ALTER TABLE ${quoteName(table)} ADD COLUMN ${quoteName(name)} ${SQLITE_TYPES[type]}`,
-            );
+          for (const column of change.add.filter((one) => !present.has(one.name))) {
+            const line = `${quoteName(column.name)} ${declaredType(column, records)}`;
+            db.exec(`ALTER TABLE ${quoteName(table)} ADD COLUMN ${line}`);
           }
         });
       }),

@@ -222,9 +222,9 @@ function tableOf(
   path = fresh(),
 ): string {
   const db = new DatabaseSync(path);
-  const columns = types.map((type, index) => `c${index} ${type}`);
-  db.exec(`CREATE TABLE t (id INTEGER PRIMARY KEY, ${columns.join(', ')})`);
-  const insert = db.prepare(`INSERT INTO t VALUES (?, ${types.map(() => '?').join(', ')})`);
+  const columns = ['id INTEGER PRIMARY KEY', ...types.map((type, index) => `c${index} ${type}`)];
+  db.exec(`CREATE TABLE t (${columns.join(', ')})`);
+  const insert = db.prepare(`INSERT INTO t VALUES (${columns.map(() => '?').join(', ')})`);
   for (const [index, row] of rows.entries()) insert.run(index, ...row);
   db.close();
   return path;
@@ -256,6 +256,23 @@ test('a column that REAL would round is refused, and a new one is none', async (
   const document = documentOf(path, path, { sink: { table_name: 'r' } });
   const { error } = await run(planOfTree(document));
   expect(error?.message).toContain('column `c0` is REAL, which would round 9007199254740993');
+});
+
+test('columns that a table gets have the types that they had', async () => {
+  const types = ['', 'VARCHAR(9)', 'NUMERIC', 'BLOB'];
+  const rows = [
+    [5, 'a', 9_007_199_254_740_993n, '7'],
+    ['007', null, 1.5, 3],
+    [1.5, '7', 2, null],
+  ] satisfies SQLInputValue[][];
+  const [from, into] = [tableOf(types, rows), tableOf([], [])];
+  const { pipeline } = documentOf(from, into, {}) as { pipeline: JsonObject };
+  const { error } = await run(
+    planOfTree({ pipeline: { ...pipeline, schema: { on_drift: 'evolve' } } }),
+  );
+  expect(error).toBeNull();
+  const names = ['id', 'c0', 'c1', 'c2', 'c3'];
+  expect(digest(into, names)).toEqual(digest(from, names));
 });
 
 test('a field that is dropped leaves the others as they were stored', async () => {

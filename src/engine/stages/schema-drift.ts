@@ -155,7 +155,7 @@ class SchemaDrift {
       throw driftError(rest, this.#context.sinkType);
     const change = changeFor(drift, relaxMissing);
     if (change.add.length + change.widen.length + change.relaxNull.length > 0)
-      await this.#change(change, live);
+      await this.#change(change, page.records, live);
     if (incompatible.length === 0) return;
     const misfits = incompatible.filter((name) => !onlyNull.includes(name));
     const required = requiredColumns(
@@ -169,11 +169,15 @@ class SchemaDrift {
     );
   }
 
-  async #change(change: SchemaChange, live: readonly DestinationColumn[]): Promise<void> {
+  async #change(
+    change: SchemaChange,
+    records: readonly JsonValue[],
+    live: readonly DestinationColumn[],
+  ): Promise<void> {
     const { env, row, sinkType } = this.#context;
     try {
       if (this.#schema.evolve === undefined) throw cannotEvolve(sinkType);
-      await this.#schema.evolve(change);
+      await this.#schema.evolve(change, records);
     } catch (error) {
       throw wrapConnectorError('Sink', sinkType, error);
     }
