@@ -11,6 +11,7 @@ import {
   extensionFault,
   formatOf,
   readFileText,
+  NAMED_PATH_HINT,
   type FileFault,
   type ReadFile,
 } from '../text/file-text.ts';
@@ -292,7 +293,9 @@ class Composer {
   #refuse({ target, at }: Reference, { code, message, hint }: FileFault): undefined {
     const advice = target.includes('${')
       ? 'tokens are filled in after composition: a path cannot hold any'
-      : hint;
+      : code === 'file_unreadable'
+        ? NAMED_PATH_HINT
+        : hint;
     this.issues.push({
       code,
       message: `\`${target}\`: ${message}`,

@@ -115,7 +115,7 @@ export const ISSUES = {
   ),
   file_unreadable: code(
     'A file cannot be read.',
-    'check the path and the rights to it; relative paths start at the working folder',
+    'check the path and the rights to it; relative paths start at the working folder, those in a file at its folder',
   ),
   interpolation_cycle: code(
     'Tokens refer to each other in a circle.',

@@ -28,7 +28,10 @@ export function formatOf(path: string): Format | undefined {
   return Object.hasOwn(FORMATS, extension) ? FORMATS[extension] : undefined;
 }
 
-const PATH_HINT = 'check the path and the rights to it; relative paths start at the working folder';
+const pathHint = (start: string): string =>
+  `check the path and the rights to it; relative paths start at the ${start}`;
+/** For a file that another file names. */
+export const NAMED_PATH_HINT = pathHint('folder of the file that names it');
 
 /**
  * A file that somebody named, and that holds a document or settings in the same form. Throws
@@ -46,7 +49,7 @@ export function readFormattedFile(
 }
 
 function fileRefusal(file: string, fault: FileFault): ConfigError {
-  const hint = fault.code === 'file_unreadable' ? { hint: PATH_HINT } : {};
+  const hint = fault.code === 'file_unreadable' ? { hint: pathHint('working folder') } : {};
   return new ConfigError([{ ...hint, ...fault, path: '', file }], { stage: 'parse' });
 }
 

@@ -95,7 +95,7 @@ pipeline:
       `check the path and the rights to it; relative paths start at the ${start}`,
     ];
     expect(hints(() => checked(file('name: a, type: webhook, config: gone.yaml')))).toEqual(
-      says('folder of the file of triggers'),
+      says('folder of the file that names it'),
     );
     const reading = {
       ...loadOptions(),

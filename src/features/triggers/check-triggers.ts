@@ -9,6 +9,7 @@ import {
   type FileOptions,
 } from '../../document/load.ts';
 import { stepsOf } from '../../document/parse/steps.ts';
+import { NAMED_PATH_HINT } from '../../document/text/file-text.ts';
 import { withPlaces, type Locate } from '../../document/text/locate.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { TriggerDefinition } from '../../kit/trigger.ts';
@@ -99,12 +100,9 @@ function placeOf(
 function unusable(name: string, document: string, issue: Issue): Issue {
   const message = `trigger \`${name}\`: \`${document}\`: ${issue.message}`;
   return issue.code === 'file_unreadable'
-    ? { ...issue, message, hint: DOCUMENT_HINT }
+    ? { ...issue, message, hint: NAMED_PATH_HINT }
     : { ...issue, message };
 }
-
-const DOCUMENT_HINT =
-  'check the path and the rights to it; relative paths start at the folder of the file of triggers';
 
 /** The warnings of its plan. */
 function checkDocument(
