@@ -21,6 +21,12 @@ describe('one mistake is reported once', () => {
     ]);
   });
 
+  test('a config that is no mapping lacks nothing', () => {
+    expect(found({ source: { type: 'lines', config: ['path', 'in'] } }, [])).toEqual([
+      'wrong_type pipeline.source.config',
+    ]);
+  });
+
   test('a rule without any criterion has to say what it matches', () => {
     const rules = [{ match: {}, action: { type: 'hash' } }];
     expect(found({ masking: { rules } }, [])).toEqual([

@@ -27,6 +27,11 @@ export class IssueList {
     if (!isFull(this.warnings) && this.#isNew('warning', issue)) this.warnings.push(issue);
   }
 
+  /** Such an error was found at exactly this place. */
+  has(code: string, path: string): boolean {
+    return this.errors.some((error) => error.code === code && error.path === path);
+  }
+
   /**
    * `did you mean …?` or what there is. Among very many errors hints are left out: they would cost
    * more than they help.

@@ -126,7 +126,10 @@ export class PartPlanner {
       parsed = parseConfig(definition, resolved.config, this.#check);
       byConfig.set(resolved.config, parsed);
     }
-    for (const issue of parsed.issues)
+    // A config that is no mapping was left out: what it lacks is no second mistake.
+    const isLeftOut =
+      parsed.issues.length > 0 && this.#issues.has('wrong_type', joinPath(resolved.path, 'config'));
+    for (const issue of isLeftOut ? [] : parsed.issues)
       this.#issues.add({ ...issue, path: placeInConfig(resolved, issue.path) });
     const doubts = parsed.judged === undefined ? [] : (definition.doubts?.(parsed.judged) ?? []);
     for (const { code, path, message, hint } of doubts)
