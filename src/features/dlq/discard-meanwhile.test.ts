@@ -1,16 +1,18 @@
 /** Dead letters that are discarded while a run adds others to the same file. */
+import { spawnSync } from 'node:child_process';
 import {
   appendFileSync,
   lstatSync,
   mkdtempSync,
   readFileSync,
+  readdirSync,
   renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { testContext } from '../../../test/fakes/env.ts';
 import { jsonlSink } from '../../connectors/jsonl/index.ts';
@@ -154,4 +156,44 @@ test('a line that nobody ended stays, and whoever adds to the new file begins a 
   expect(first).toBe(garbage);
   expect(others).toHaveLength(1);
   expect(others[0]).toContain('"id":3');
+});
+
+test('what a run added before the file was replaced is there, although the process was killed then', async () => {
+  const path = join(mkdtempSync(join(folder, 'killed-')), 'killed.jsonl');
+  const sink = await queue(path);
+  await add(sink, [1]);
+  await sink.finish('success');
+  await sink.close();
+  const late = `${JSON.stringify({ payload: { id: 2 }, reason: 'contract', ts_ms: 1 })}\n`;
+  const request = {
+    location: path,
+    filter: { reason: 'quality' },
+    delete: true,
+    keys: [],
+    cwd: folder,
+  };
+  const program = `
+    import files from 'node:fs/promises';
+    import { appendFileSync } from 'node:fs';
+    import { syncBuiltinESMExports } from 'node:module';
+    const { rename } = files;
+    files.rename = async (from, to) => {
+      appendFileSync(to, ${JSON.stringify(late)});
+      await rename(from, to);
+      process.kill(process.pid, 'SIGKILL');
+    };
+    syncBuiltinESMExports();
+    const { purge } = await import(${JSON.stringify(new URL('purge.ts', import.meta.url).href)});
+    await purge(${JSON.stringify(request)});
+  `;
+  const { signal, stderr } = spawnSync(
+    process.execPath,
+    ['--input-type=module', '--eval', program],
+    { encoding: 'utf8' },
+  );
+  expect(signal, stderr).toBe('SIGKILL');
+  expect(idsIn(path)).toEqual([]);
+  expect(await discard(path, 'quality')).toMatchObject({ discarded: 0 });
+  expect(idsIn(path)).toEqual([2]);
+  expect(readdirSync(dirname(path))).toEqual(['killed.jsonl']);
 });

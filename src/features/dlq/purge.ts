@@ -13,6 +13,7 @@ import type { DiscardReport } from '../../wire/dlq.ts';
 import { isWanted, linesOf, type DeadLetterFilter, type Line } from './dead-letters.ts';
 import { archiveOf, locate } from './location.ts';
 import { assertReadable } from './reading.ts';
+import { areLeft, keepAside, leftFiles } from './replaced-file.ts';
 
 export interface PurgeRequest {
   readonly location: string;
@@ -60,19 +61,21 @@ async function purgeAll(request: PurgeRequest): Promise<DiscardReport> {
  * added to one of two new files would be in neither. The archive is on disk before the file is replaced, so that a
  * crash leaves dead letters twice rather than nowhere. A run that appends meanwhile looks after each
  * flush whether its file is still the one of that name, and writes again what it had not flushed
- * before (`connectors/jsonl/sink.ts`); what it had is taken over here.
+ * before (`connectors/jsonl/sink.ts`); what it had is taken over here, or by the next one where this process is killed.
  */
 async function purgeFrom(named: string, request: PurgeRequest, seen: Seen): Promise<number> {
   const isMatch = (line: Line): boolean =>
     line.kind === 'dead_letter' && isWanted(line, request.filter);
   // The file that a link leads to is the one to which runs add.
   const file = await realpath(named);
+  await takeOverLeft(file);
   if (!(await holdsAny(file, request.keys, { isMatch, seen, signal: request.signal }))) return 0;
   await using lock = await lockFile(file, 'discard');
   if (lock === undefined) throw replaced(file);
   const fresh = join(dirname(file), `.${basename(file)}.${randomUUID()}.tmp`);
   await using old = await openRegular(file);
   const { mode } = await old.stat();
+  let aside: string | undefined;
   try {
     // Whoever finds the new file appends to it at once.
     await using kept = writer(await open(fresh, 'ax', mode));
@@ -100,13 +103,32 @@ async function purgeFrom(named: string, request: PurgeRequest, seen: Seen): Prom
     await archive?.sync();
     await kept.sync();
     await assertSame(old, file);
+    aside = await keepAside(file, read);
     await rename(fresh, file);
     await kept.write(await linesBehind(old, read));
     await kept.sync();
+    if (aside !== undefined) await rm(aside);
     return removed;
   } catch (error) {
     await rm(fresh, { force: true });
+    // It is no other name of the file where the file was replaced.
+    if (aside !== undefined) await leftFiles(file);
     throw error;
+  }
+}
+
+/** Copies what processes that were killed could not; who is replacing the file copies by itself. */
+export async function takeOverLeft(file: string): Promise<void> {
+  if (!(await areLeft(file))) return;
+  await using lock = await lockFile(file, 'discard');
+  if (lock === undefined) return;
+  const { mode } = await stat(file);
+  for (const { path, read } of await leftFiles(file)) {
+    await using left = await openRegular(path);
+    await using into = writer(await appendRegular(file, mode));
+    await into.write(await linesBehind(left, read));
+    await into.sync();
+    await rm(path);
   }
 }
 

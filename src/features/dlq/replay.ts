@@ -25,6 +25,7 @@ import type { ReplayReport, ReplayTask } from '../../wire/dlq.ts';
 import type { OutcomeError } from '../../wire/outcome.ts';
 import { deadLetterSource } from './dead-letter-source.ts';
 import { locate } from './location.ts';
+import { takeOverLeft } from './purge.ts';
 import { assertIsThere, Reading } from './reading.ts';
 import { leaseForReplay } from './replay-lease.ts';
 
@@ -55,6 +56,7 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
         ? []
         : [sealing.key, ...sealing.previous];
   const { files, failedAgain } = await locate(request.from, { cwd: env.cwd });
+  if (!dryRun) for (const file of files) await takeOverLeft(await realpath(file));
   const failed =
     request.failedDlq === undefined ? failedAgain : resolve(env.cwd, request.failedDlq);
   const [place, ...read] = await Promise.all(
