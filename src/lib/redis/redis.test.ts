@@ -16,3 +16,14 @@ test.each([
     message: `it cannot be read: ${message}`,
   });
 });
+
+test.each([
+  ['MOVED 3999 10.0.0.2:6381', 'write `10.0.0.2:6381` as host and port of `url`'],
+  ['ASK 3999 10.0.0.2:6381', 'write `10.0.0.2:6381` as host and port of `url`'],
+  ["CROSSSLOT Keys in request don't hash to the same slot", 'must be in one slot'],
+])('%s is not asked for again, and it is told what to do', (message, hint) => {
+  expect(redisError(new Error(message), 'it cannot be read')).toMatchObject({
+    kind: 'refused',
+    hint: expect.stringContaining(hint) as string,
+  });
+});

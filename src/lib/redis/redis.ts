@@ -46,6 +46,8 @@ export function isRedisUrl(url: string): boolean {
 const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
   [/^(NOAUTH|WRONGPASS|ERR invalid password|ERR AUTH)/, 'auth'],
   [/^(NOPERM|OOM|MISCONF)/, 'refused'],
+  // No other attempt on this server helps.
+  [/^(MOVED|ASK|CROSSSLOT) /, 'refused'],
   [/^NOGROUP/, 'missing'],
   // Servers that start, are busy, or have lost or given up their part to another one.
   [/^(LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|READONLY|UNBLOCKED|NOREPLICAS|BUSY )/, 'connection'],
@@ -62,9 +64,19 @@ export function redisError(error: unknown, doing: string, wrongType?: string): C
   const tls = tlsFault(inner);
   const known = KINDS.find(([pattern]) => pattern.test(message))?.[1];
   const kind = tls === undefined ? (known ?? 'data') : 'refused';
-  const hint = message.includes('WRONGTYPE') ? wrongType : tls;
+  const hint = message.includes('WRONGTYPE') ? wrongType : (tls ?? clusterHint(message));
   return new ConnectorError(kind, `${doing}: ${message}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),
   });
+}
+
+/** Servers of a cluster that have other keys. */
+function clusterHint(message: string): string | undefined {
+  const [, place] = /^(?:MOVED|ASK) \d+ (\S+)/.exec(message) ?? [];
+  if (place !== undefined)
+    return `another server of the cluster has this key: write \`${place}\` as host and port of \`url\``;
+  return message.startsWith('CROSSSLOT ')
+    ? 'all keys of a commit must be in one slot of the cluster: write with `delivery: at_least_once`'
+    : undefined;
 }
