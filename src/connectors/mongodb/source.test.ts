@@ -172,9 +172,11 @@ describe('failures', () => {
 
   test('of the query itself are told at once', async () => {
     server.commands();
-    const failure = await failureOf(read({ filter: { n: { $nope: 1 } } }));
-    expect(failure).toMatchObject({ kind: 'data' });
-    expect(failure.message).toContain('unknown operator: $nope');
+    await expect(read({ filter: { n: { $nope: 1 } } })).rejects.toMatchObject({
+      kind: 'refused',
+      message: expect.stringContaining('unknown operator: $nope') as string,
+      hint: expect.stringContaining('`filter`') as string,
+    });
     expect(server.commands().filter((name) => name === 'find')).toHaveLength(1);
   });
 

@@ -61,10 +61,17 @@ class MongodbSource implements Source {
     await this.#cursor?.close().catch(() => {});
     const filter = this.#document('filter') ?? {};
     const options = this.#options(limit);
-    return this.#link.run(this.#doing, (db) => {
-      this.#cursor = db.collection(this.#config.collection).find(filter, options);
-      return this.#cursor.next();
-    });
+    try {
+      return await this.#link.run(this.#doing, (db) => {
+        this.#cursor = db.collection(this.#config.collection).find(filter, options);
+        return this.#cursor.next();
+      });
+    } catch (error) {
+      // No document has come that could be at fault.
+      if (!(error instanceof ConnectorError) || error.kind !== 'data') throw error;
+      const hint = 'check `filter`, `projection` and `sort`: the server does not take the query';
+      throw new ConnectorError('refused', error.message, { hint, cause: error });
+    }
   }
 
   #next(): Promise<Uint8Array | null> {
