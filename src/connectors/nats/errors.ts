@@ -25,7 +25,10 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   InvalidSubjectError: { kind: 'refused' },
   InvalidNameError: { kind: 'refused' },
   JetStreamNotEnabled: { kind: 'missing', hint: 'JetStream is off on this server, or busy' },
-  NoResponders: { kind: 'missing' },
+  NoResponders: {
+    kind: 'missing',
+    hint: 'nobody listens there: the stream or its consumer was removed, or JetStream is off',
+  },
 };
 
 export function natsError(error: unknown, doing: string): ConnectorError {

@@ -207,6 +207,22 @@ describe.skipIf(missing !== undefined)(`nats ${missing ?? ''}`, { timeout: LONG 
       expect(await openWaiting(stream)).toBe(0);
     });
 
+    it('that is removed while it is read ends the run, and is told', async () => {
+      const stream = await makeStream();
+      await makeConsumer(stream);
+      await publish(`${stream}.a`, [1, 2]);
+      const source = await opened(from(stream, { max_messages: 2, batch_size: 2 }));
+      expect.hasAssertions();
+      for await (const { bookmark = null } of source.pages({ lane: RECORDS_LANE })) {
+        await (await manager()).consumers.delete(stream, 'loader');
+        await expect(source.acknowledge?.(bookmark)).rejects.toMatchObject({
+          kind: 'missing',
+          hint: expect.stringContaining('was removed') as string,
+        });
+      }
+      await source.close();
+    });
+
     it('without acknowledgements gives everything once', async () => {
       const stream = await makeStream();
       await makeConsumer(stream, { ack_policy: AckPolicy.None });
