@@ -4,6 +4,7 @@ import type { RunPriority } from '../../wire/run-priority.ts';
 import type { ClaimRequest } from '../cluster.ts';
 import { UNCLAIMED_SHARD } from '../shards.ts';
 import { RANKS } from '../sql/priority-rank.ts';
+import { HELD } from '../sql/run-statements.ts';
 import type { SqlValue } from '../sql/sql-store.ts';
 
 /** Times as `Date.toISOString` writes them, so many milliseconds from now. */
@@ -13,10 +14,7 @@ export const NOW = TIME_IN.replace('?', '0');
 const UNCLAIMED = `status = 'queued' AND owner = ''`;
 /** The same, as the index of these runs has it (`0017-unclaimed-by-priority.ts`). */
 const IN_QUEUE = `owner || status = 'queued'`;
-/**
- * The same once more, written so that no index answers it. A planner that takes the queue for short,
- * because nobody has analyzed the table since it grew, would otherwise read all of it for each run.
- */
+/** The same once more, written so that no index answers it, as `STILL_QUEUED` is. */
 const STILL_UNCLAIMED = `status || owner = 'queued'`;
 const NAME = `COALESCE(r.name, '')`;
 /** Of the first run in the order of names that fulfils the condition; none where there is none. */
@@ -83,11 +81,10 @@ export function claimValues({
 
 export const CLAIM_ONE = `WITH claimed AS (
     UPDATE svc_serve_runs SET owner = ?, claims = claims + 1, lease_until = ${TIME_IN}
-    WHERE run_id = ? AND ${UNCLAIMED} RETURNING *
+    WHERE run_id = ? AND ${STILL_UNCLAIMED} RETURNING *
   ) ${WITH_SUBMISSIONS}`;
 
 const NOBODYS = `CASE WHEN parent_id IS NULL THEN '' ELSE '${UNCLAIMED_SHARD}' END`;
-const HELD = `run_id = ? AND owner = ? AND attempt = ? AND status <> 'completed' AND status IN ('queued', 'running')`;
 export const RELEASE = `UPDATE svc_serve_runs SET status = 'queued', owner = ${NOBODYS}, started_at = NULL, records_written = ?, invocations = ? WHERE ${HELD}`;
 
 const RUNNING = `status <> 'completed' AND status = 'running'`;

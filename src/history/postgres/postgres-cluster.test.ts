@@ -5,9 +5,18 @@ import { aRun } from '../../../test/conformance/history.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
 import type { ClaimRequest, DoneSoFar, ClusterStore, OpenedHistory } from '../cluster.ts';
-import { NOBODY, type Instance, type RunEnding, type StoredRun } from '../history.ts';
+import {
+  NOBODY,
+  type Instance,
+  type RunEnding,
+  type RunFence,
+  type StoredRun,
+} from '../history.ts';
 import { openHistory } from '../open.ts';
+import { finishRun, holdRun, startRun } from '../sql/run-statements.ts';
 import { CLAIM, claimValues } from './claim-statements.ts';
+import type { SqlValue } from '../sql/sql-store.ts';
+import { mergeStatements, type MergedStatement } from './write-waves.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 
 const database = await freshDatabase();
@@ -97,16 +106,24 @@ const instance = (id: string): Instance => ({
   in_flight: 1,
 });
 
-/** Pages of tables and indexes that a claim of four runs looks at. */
-async function blocksReadBy(client: Client): Promise<number> {
+/** Pages of tables and indexes that a statement looks at, by a plan that is made for all values. */
+async function blocksReadBy(
+  client: Client,
+  { sql, values }: Pick<MergedStatement, 'sql' | 'values'>,
+): Promise<number> {
   let count = 0;
-  const claim = CLAIM.replaceAll('?', () => `$${(count += 1)}`);
-  await client.query('BEGIN');
-  const { rows } = await client.query<{ 'QUERY PLAN': readonly Explained[] }>(
-    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${claim}`,
-    claimValues({ owner: 'me', leaseMs: 1000, limit: 4, behind: { normal: 'p2' } }),
+  const text = sql.replaceAll('?', () => `$${(count += 1)}`);
+  const inList = (value: SqlValue): string =>
+    value === null ? 'NULL' : JSON.stringify(`${value}`);
+  const given = values.map((value) =>
+    client.escapeLiteral(Array.isArray(value) ? `{${value.map(inList).join(',')}}` : `${value}`),
   );
-  await client.query('ROLLBACK');
+  await client.query('BEGIN; SET LOCAL plan_cache_mode = force_generic_plan');
+  await client.query(`PREPARE looked_at AS ${text}`);
+  const { rows } = await client.query<{ 'QUERY PLAN': readonly Explained[] }>(
+    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked_at (${given.join(', ')})`,
+  );
+  await client.query('ROLLBACK; DEALLOCATE looked_at');
   const plan = rows[0]?.['QUERY PLAN'][0]?.Plan;
   if (plan === undefined) throw new Error('PostgreSQL explained nothing');
   return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
@@ -114,6 +131,37 @@ async function blocksReadBy(client: Client): Promise<number> {
 
 interface Explained {
   readonly Plan: { readonly 'Shared Hit Blocks': number; readonly 'Shared Read Blocks': number };
+}
+
+/** Of a queue that is long, as many pages as of a short one, and not many more. */
+async function expectSameReads(
+  one: Opened,
+  statements: readonly Pick<MergedStatement, 'sql' | 'values'>[],
+  more: number,
+): Promise<void> {
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  const reads = async (): Promise<readonly number[]> => {
+    const counts: number[] = [];
+    for (const statement of statements) counts.push(await blocksReadBy(client, statement));
+    return counts;
+  };
+  try {
+    await client.query(`SET search_path TO cluster_${schemas}`);
+    // The planner takes the queue for short from now on.
+    await client.query('ALTER TABLE svc_serve_runs SET (autovacuum_enabled = off)');
+    await client.query('ANALYZE svc_serve_runs');
+    for (let n = 10; n < 15; n += 1) await queue(one, `few-${n}`, { name: `p${n % 5}` });
+    const short = await reads();
+    await client.query(
+      `INSERT INTO svc_serve_runs (run_id, name, labels, status, submitted_at, records_written, invocations, attempt, owner, lease_until, cancel_requested, priority)
+       SELECT 'many-' || n, 'p' || n % 5, '{}', 'queued', '2026-08-01T00:00:00.000Z', 0, '[]', 0, '', '', 0, n % 2 - 1 FROM generate_series(1, 10000) AS n`,
+    );
+    for (const [index, count] of (await reads()).entries())
+      expect(count, statements[index]?.sql).toBeLessThan((short[index] ?? 0) + more);
+  } finally {
+    await client.end();
+  }
 }
 
 describe('the queue of a cluster', () => {
@@ -197,25 +245,27 @@ describe('the queue of a cluster', () => {
 
   it('reads no more of a long queue than of a short one, whatever its priorities', async () => {
     const one = await openOne();
-    const client = new Client({ connectionString: database.url });
-    await client.connect();
-    try {
-      await client.query(`SET search_path TO cluster_${schemas}`);
-      // The planner takes the queue for short from now on.
-      await client.query('ALTER TABLE svc_serve_runs SET (autovacuum_enabled = off)');
-      await client.query('ANALYZE svc_serve_runs');
-      for (let n = 10; n < 15; n += 1) await queue(one, `few-${n}`, { name: `p${n % 5}` });
-      const short = await blocksReadBy(client);
-      await client.query(
-        `INSERT INTO svc_serve_runs (run_id, name, labels, status, submitted_at, records_written, invocations, attempt, owner, lease_until, cancel_requested, priority)
-         SELECT 'many-' || n, 'p' || n % 5, '{}', 'queued', '2026-08-01T00:00:00.000Z', 0, '[]', 0, '', '', 0, n % 2 - 1 FROM generate_series(1, 3000) AS n`,
-      );
-      const long = await blocksReadBy(client);
-      // It finds twice as many candidates as it may take of each name.
-      expect(long).toBeLessThan(short + 300);
-    } finally {
-      await client.end();
-    }
+    const claim = {
+      sql: CLAIM,
+      values: claimValues({ owner: 'me', leaseMs: 1000, limit: 4, behind: { normal: 'p2' } }),
+    };
+    // It finds twice as many candidates as it may take of each name.
+    await expectSameReads(one, [claim], 300);
+  });
+
+  it('starts and ends a run, or several, without a look at the others', async () => {
+    const one = await openOne();
+    const fences = [10, 11, 12].map((n) => ({ run_id: `few-${n}`, owner: NOBODY, attempt: 0 }));
+    const statements = [
+      (fence: RunFence) => startRun(fence, AT),
+      (fence: RunFence) => finishRun(fence, { ...ENDING, error: 'e' }),
+      holdRun,
+    ].flatMap((make) => [
+      ...mergeStatements(fences.slice(0, 1).map(make)),
+      ...mergeStatements(fences.map(make)),
+    ]);
+    expect(statements).toHaveLength(6);
+    await expectSameReads(one, statements, 100);
   });
 
   it('does not start a run whose end was asked for', async () => {

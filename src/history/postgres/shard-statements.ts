@@ -1,14 +1,13 @@
 /** Statements on runs that are read in shards. */
 import { SHARDED, UNCLAIMED_SHARD } from '../shards.ts';
 import { insertInto } from '../sql/sql-store.ts';
-import { NOT_COMPLETED, UNFINISHED } from '../sql/run-statements.ts';
+import { HELD, STILL_RUNNING, UNFINISHED } from '../sql/run-statements.ts';
 import { NOW, TIME_IN, WITH_SUBMISSIONS } from './claim-statements.ts';
 
 /** No server is late with it. */
 const NEVER = '9999-12-31T23:59:59.999Z';
-const HELD = `run_id = ? AND owner = ? AND attempt = ? AND ${NOT_COMPLETED} AND status = 'running'`;
 
-export const SPLIT = `UPDATE svc_serve_runs SET owner = '${SHARDED}', lease_until = '${NEVER}' WHERE ${HELD} RETURNING *`;
+export const SPLIT = `UPDATE svc_serve_runs SET owner = '${SHARDED}', lease_until = '${NEVER}' WHERE ${HELD} AND ${STILL_RUNNING} RETURNING *`;
 export const insertShard = insertInto('svc_serve_runs', {
   run_id: 'text',
   parent_id: 'text',
@@ -41,12 +40,12 @@ export const WAITING_PRIORITIES = `SELECT DISTINCT priority FROM svc_serve_runs 
  * Whoever ends a shard waits here for others that end one of the same run: the last of them then
  * sees that it is the last.
  */
-export const LOCK_PARENT = `SELECT * FROM svc_serve_runs WHERE run_id = ? AND owner = '${SHARDED}' AND ${NOT_COMPLETED} AND status = 'running' FOR UPDATE`;
+export const LOCK_PARENT = `SELECT * FROM svc_serve_runs WHERE run_id = ? AND owner = '${SHARDED}' AND ${STILL_RUNNING} FOR UPDATE`;
 export const PARENT_OF = 'SELECT parent_id FROM svc_serve_runs WHERE run_id = ?';
 export const COUNT_OPEN = `SELECT count(*)::integer AS open FROM svc_serve_runs WHERE parent_id = ? AND ${UNFINISHED}`;
 export const SHARDS_OF = 'SELECT * FROM svc_serve_runs WHERE parent_id = ?';
 export const END_PARENT = `UPDATE svc_serve_runs SET status = ?, finished_at = ${NOW}, records_written = ?, invocations = ?, error = ?
-  WHERE run_id = ? AND owner = '${SHARDED}' AND status = 'running' RETURNING *`;
+  WHERE run_id = ? AND owner = '${SHARDED}' AND ${STILL_RUNNING} RETURNING *`;
 
 export const CANCEL_UNCLAIMED = `UPDATE svc_serve_runs SET status = 'cancelled', finished_at = ${NOW}, cancel_requested = 1
   WHERE parent_id = ? AND status = 'queued' AND owner IN ('', '${UNCLAIMED_SHARD}')`;

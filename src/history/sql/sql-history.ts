@@ -23,7 +23,13 @@ import type {
 } from '../history.ts';
 import type { ClusterStore, OpenedHistory } from '../cluster.ts';
 import { Conditions } from './conditions.ts';
-import { finishRun, NOT_COMPLETED, returnToQueue, startRun, UNFINISHED } from './run-statements.ts';
+import {
+  finishRun,
+  NOT_COMPLETED,
+  returnToQueue,
+  startRun,
+  STILL_UNFINISHED,
+} from './run-statements.ts';
 import { instanceOf, runOf, text } from './rows.ts';
 import { admission, HOLDER, repetitionOf } from './sql-admission.ts';
 import { insertAudit, listAudit } from './sql-audit.ts';
@@ -40,7 +46,7 @@ import { SqlTriggers } from './sql-triggers.ts';
 
 const RUN = 'SELECT * FROM svc_serve_runs WHERE run_id = ?';
 const STATUS = 'SELECT status FROM svc_serve_runs WHERE run_id = ?';
-const CANCEL = `UPDATE svc_serve_runs SET cancel_requested = 1 WHERE run_id = ? AND ${UNFINISHED}`;
+const CANCEL = `UPDATE svc_serve_runs SET cancel_requested = 1 WHERE run_id = ? AND ${STILL_UNFINISHED}`;
 const RELEASE_CLAIM = `DELETE FROM svc_serve_idem
   WHERE idem_key = (SELECT idempotency_key FROM svc_serve_runs WHERE run_id = ?) AND run_id = ?`;
 const PUT_INSTANCE = `INSERT INTO svc_serve_instances (instance_id, host, pid, pid_started, listen, started_at, seen_at, max_concurrent, in_flight)
