@@ -151,7 +151,7 @@ async function expectSameReads(
     // The planner takes the queue for short from now on.
     await client.query('ALTER TABLE svc_serve_runs SET (autovacuum_enabled = off)');
     await client.query('ANALYZE svc_serve_runs');
-    for (let n = 10; n < 15; n += 1) await queue(one, `few-${n}`, { name: `p${n % 5}` });
+    for (let n = 10; n < 18; n += 1) await queue(one, `few-${n}`, { name: `p${n % 5}` });
     const short = await reads();
     await client.query(
       `INSERT INTO svc_serve_runs (run_id, name, labels, status, submitted_at, records_written, invocations, attempt, owner, lease_until, cancel_requested, priority)
@@ -255,7 +255,11 @@ describe('the queue of a cluster', () => {
 
   it('starts and ends a run, or several, without a look at the others', async () => {
     const one = await openOne();
-    const fences = [10, 11, 12].map((n) => ({ run_id: `few-${n}`, owner: NOBODY, attempt: 0 }));
+    const fences = Array.from({ length: 8 }, (_, n) => ({
+      run_id: `few-${10 + n}`,
+      owner: NOBODY,
+      attempt: 0,
+    }));
     const statements = [
       (fence: RunFence) => startRun(fence, AT),
       (fence: RunFence) => finishRun(fence, { ...ENDING, error: 'e' }),

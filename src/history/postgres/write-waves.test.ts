@@ -69,6 +69,21 @@ describe('equal statements', () => {
     expect(only).toMatchObject({ sql: insert(['a', 1]).sql, values: ['a', 1] });
   });
 
+  it('are done one by one where they are too few to become one', () => {
+    const few = ['a', 'b', 'c'].map((id): SqlStatement => {
+      const { many, ...one } = update(id);
+      return { ...one, many: { sql: '', ...many, atLeast: 4 } };
+    });
+    const alone = mergeStatements([...few, plain('last')]);
+    expect(alone.map(({ sql, values, answers }) => [sql.split(' ')[0], values, answers])).toEqual([
+      ['UPDATE', ['a'], [0]],
+      ['UPDATE', ['b'], [1]],
+      ['UPDATE', ['c'], [2]],
+      ['last', [], [3]],
+    ]);
+    expect(mergeStatements([...few, ...few.slice(0, 1)])).toHaveLength(1);
+  });
+
   it('tell each which of them changed something', () => {
     const [merged] = mergeStatements(['a', 'b', 'c'].map(update));
     const result = { rows: [{ key: 'c' }, { key: 'a' }], changed: 2 };

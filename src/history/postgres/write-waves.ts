@@ -81,7 +81,13 @@ export function mergeStatements(statements: readonly SqlStatement[]): readonly M
     }
     group.push(index);
   }
-  return groups.map((group) => mergeGroup(statements, group));
+  return groups
+    .flatMap((group) => (isWorthMerging(statements, group) ? [group] : group.map((one) => [one])))
+    .map((group) => mergeGroup(statements, group));
+}
+
+function isWorthMerging(statements: readonly SqlStatement[], group: readonly number[]): boolean {
+  return group.length >= (statements[group[0] ?? 0]?.many?.atLeast ?? 0);
 }
 
 function mergeGroup(statements: readonly SqlStatement[], answers: number[]): MergedStatement {

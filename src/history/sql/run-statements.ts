@@ -37,6 +37,12 @@ const HOLD = `UPDATE svc_serve_runs SET owner = owner WHERE ${HELD}`;
 const HOLD_MANY = `UPDATE svc_serve_runs r SET owner = r.owner FROM unnest(${FENCE_ARRAYS}) AS v (run_id, owner, attempt)
   WHERE ${ALL_HELD} RETURNING r.run_id AS key`;
 
+/**
+ * Of a table of a thousand rows PostgreSQL rather reads all for a list of runs: 1.3 ms for two of them, where one by its
+ * id takes 0.1 ms.
+ */
+const MANY = 8;
+
 const insert = insertInto('svc_serve_runs', RUN_COLUMNS);
 
 export function insertRun(run: StoredRun): SqlStatement {
@@ -48,14 +54,18 @@ export function insertRun(run: StoredRun): SqlStatement {
  * not that of this execution.
  */
 export function holdRun({ run_id, owner, attempt }: RunFence): SqlStatement {
-  return { sql: HOLD, values: [run_id, owner, attempt], many: { sql: HOLD_MANY, keyAt: 0 } };
+  return {
+    sql: HOLD,
+    values: [run_id, owner, attempt],
+    many: { sql: HOLD_MANY, keyAt: 0, atLeast: MANY },
+  };
 }
 
 export function startRun({ run_id, owner, attempt }: RunFence, startedAt: string): SqlStatement {
   return {
     sql: START,
     values: [startedAt, run_id, owner, attempt],
-    many: { sql: START_MANY, keyAt: 1 },
+    many: { sql: START_MANY, keyAt: 1, atLeast: MANY },
   };
 }
 
@@ -69,6 +79,6 @@ export function finishRun({ run_id, owner, attempt }: RunFence, ending: RunEndin
   return {
     sql: FINISH,
     values: [...end, run_id, owner, attempt],
-    many: { sql: FINISH_MANY, keyAt: 5 },
+    many: { sql: FINISH_MANY, keyAt: 5, atLeast: MANY },
   };
 }

@@ -23,6 +23,8 @@ export interface SqlStatement {
  */
 export interface ManyRows {
   readonly sql: string;
+  /** Fewer are done one by one, which costs less then. */
+  readonly atLeast?: number;
   /**
    * It returns, as `key`, this value of each statement that changed a row; without it every one of
    * them counts as changed.
