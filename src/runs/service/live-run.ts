@@ -11,9 +11,9 @@ import type { RunEvent, RunIdentity } from '../../wire/run-event.ts';
 import type { Shard } from '../../wire/shards.ts';
 import type { StoredSubmissionContent } from '../../wire/submission.ts';
 import type { JobExecutor, JobHandle } from '../worker/executor.ts';
-import type { HistoryHealth } from './history-health.ts';
 import { runsTotal } from './metrics.ts';
 import { doneSoFar, endingOf, outcomeOf, type EndContext, type RunEnd } from './record.ts';
+import { RunStart, type RunStartServices } from './run-start.ts';
 
 const LONGEST_SLEEP_MS = 86_400_000;
 const UNSTARTED: RunEnd = { type: 'crashed', reason: 'it had not started yet' };
@@ -49,9 +49,8 @@ export interface ClaimOfRun {
   readonly spentMs: number;
 }
 
-export interface LiveRunServices {
+export interface LiveRunServices extends RunStartServices {
   readonly env: Pick<Env, 'clock' | 'log' | 'metrics'>;
-  readonly health: HistoryHealth;
   readonly executor: JobExecutor;
   readonly isLevelChosen: boolean;
   readonly outputsExpire: EndContext['outputsExpire'];
@@ -61,16 +60,12 @@ export interface LiveRunServices {
   readonly flushLog: (runId: string) => Promise<void>;
   /** How long a run that is asked to stop may take to flush before its worker is killed. */
   readonly stopGraceMs: number;
-  /** Fires when the service gives up recording. */
-  readonly giveUp: AbortSignal;
   /** The run is over here, whether it could be recorded or not. */
   readonly onOver: (run: LiveRun) => void;
   /** The end of the run is on record. */
   readonly onRecorded: (run: LiveRun) => void;
   /** Present where servers share the shards of runs. */
   readonly shards?: ShardService;
-  /** It took so long until the start of a run was on record. */
-  readonly noteStart: (ms: number) => void;
   /** Gives a run back to the servers that share it. */
   readonly release?: (fence: RunFence, done: DoneSoFar) => Promise<boolean>;
 }
@@ -79,6 +74,8 @@ export class LiveRun {
   readonly identity: RunIdentity;
   readonly fence: RunFence;
   readonly callback: Callback | undefined;
+  /** May be recorded before a slot is free for it. */
+  readonly start: RunStart;
   readonly #run: StoredRun;
   readonly #submission: StoredSubmissionContent;
   readonly #base: string | null;
@@ -89,11 +86,6 @@ export class LiveRun {
   readonly #services: LiveRunServices;
   /** Made with the first event: a run that waits has none. */
   #follower: ((event: RunEvent) => void) | undefined;
-  #startedAt: string | null = null;
-  /** Its start is on record, or about to be; false when it is not ours any more. */
-  #starting: Promise<boolean> | undefined;
-  /** What was recorded too early is being undone. */
-  #returning: Promise<void> | undefined;
   /** As `clock.elapsedMs()`, where the time of its start is that of the store's clock. */
   #startedElapsed: number | undefined;
   #progress: Progress | undefined;
@@ -126,12 +118,10 @@ export class LiveRun {
     this.#spentMs = options.claimed?.spentMs ?? 0;
     this.#trustedUntil = options.claimed?.trustedUntil ?? Number.POSITIVE_INFINITY;
     // Whoever claims a run starts it in the same step.
-    if (options.run.status === 'running') {
-      this.#startedAt = options.run.started_at;
-      this.#startedElapsed = services.env.clock.elapsedMs();
-    }
+    const isStarted = options.run.status === 'running';
+    if (isStarted) this.#startedElapsed = services.env.clock.elapsedMs();
+    this.start = new RunStart(options.fence, isStarted ? options.run.started_at : null, services);
     this.#services = services;
-    if (this.#startedAt !== null) this.#starting = Promise.resolve(true);
   }
 
   get priority(): RunPriority {
@@ -141,11 +131,6 @@ export class LiveRun {
   /** It is one of the parts of a run. */
   get isShard(): boolean {
     return this.#run.shard !== undefined;
-  }
-
-  /** Its start is on record, or about to be. */
-  get isStarting(): boolean {
-    return this.#starting !== undefined;
   }
 
   /** It is in the queue of several servers as well. */
@@ -159,9 +144,8 @@ export class LiveRun {
 
   /** What its record says, as far as it is known without asking the store. */
   get known(): StoredRun {
-    return this.#startedAt === null
-      ? this.#run
-      : { ...this.#run, status: 'running', started_at: this.#startedAt };
+    const { at } = this.start;
+    return at === null ? this.#run : { ...this.#run, status: 'running', started_at: at };
   }
 
   /** The outcome is known and being recorded: nothing can be stopped any more. */
@@ -232,24 +216,6 @@ export class LiveRun {
   }
 
   /**
-   * Records that the run starts, once; before a slot is free for it where one will be in a moment.
-   * False when it is not ours (any more). Never rejects.
-   */
-  start(): Promise<boolean> {
-    this.#starting ??= this.#start();
-    return this.#starting;
-  }
-
-  /** The slot that it was started for is not free yet: it waits again. Never rejects. */
-  async returnToQueue(): Promise<void> {
-    const started = this.#starting;
-    if (started === undefined) return;
-    this.#returning = this.#undoStart(started);
-    this.#starting = undefined;
-    await this.#returning;
-  }
-
-  /**
    * Takes the run over and executes it. Undefined when it is not ours to record (any more). Never
    * rejects.
    */
@@ -258,9 +224,12 @@ export class LiveRun {
     if (this.#leftMs <= 0) this.#stopped ??= 'timeout';
     if (this.#stopped !== undefined) return UNSTARTED;
     try {
-      return (await this.start()) ? await this.#execute() : undefined;
+      return (await this.start.record()) ? await this.#execute() : undefined;
     } catch (error) {
-      this.#tellUnstarted(error);
+      this.#services.env.log.error('a run could not be started', {
+        run_id: this.fence.run_id,
+        error: messageOf(error),
+      });
       return undefined;
     }
   }
@@ -289,51 +258,6 @@ export class LiveRun {
   /** Ends a run that cannot be started, with the sentence that says why. */
   endImpossible(reason: string): Promise<void> {
     return this.record({ type: 'crashed', reason });
-  }
-
-  async #start(): Promise<boolean> {
-    const { env, health, giveUp, noteStart } = this.#services;
-    await this.#returning;
-    const startedAt = env.clock.now().toISOString();
-    const begun = env.clock.elapsedMs();
-    try {
-      const mine = await health.insist(
-        (history) => history.startRun(this.fence, startedAt),
-        giveUp,
-      );
-      noteStart(env.clock.elapsedMs() - begun);
-      if (mine) this.#startedAt = startedAt;
-      else
-        env.log.warn('a run was not started: its record belongs to somebody else or has ended', {
-          run_id: this.fence.run_id,
-        });
-      return mine;
-    } catch (error) {
-      this.#tellUnstarted(error);
-      return false;
-    }
-  }
-
-  #tellUnstarted(error: unknown): void {
-    this.#services.env.log.error('a run could not be started', {
-      run_id: this.fence.run_id,
-      error: messageOf(error),
-    });
-  }
-
-  async #undoStart(started: Promise<boolean>): Promise<void> {
-    const { env, health, giveUp } = this.#services;
-    if (!(await started)) return;
-    try {
-      await health.insist((history) => history.returnToQueue(this.fence), giveUp);
-      this.#startedAt = null;
-    } catch (error) {
-      const { run_id } = this.fence;
-      env.log.error('a run that was started could not be put back into the queue', {
-        run_id,
-        error: messageOf(error),
-      });
-    }
   }
 
   async #execute(): Promise<RunEnd> {
@@ -407,10 +331,9 @@ export class LiveRun {
   /** By the clock that its start was read from: those of machines may differ by minutes. */
   #now(): string {
     const { clock } = this.#services.env;
-    if (this.#startedAt === null || this.#startedElapsed === undefined)
-      return clock.now().toISOString();
-    const sinceMs = clock.elapsedMs() - this.#startedElapsed;
-    return new Date(Date.parse(this.#startedAt) + sinceMs).toISOString();
+    const { at } = this.start;
+    if (at === null || this.#startedElapsed === undefined) return clock.now().toISOString();
+    return new Date(Date.parse(at) + clock.elapsedMs() - this.#startedElapsed).toISOString();
   }
 
   #endOf(end: JobEnd): RunEnd {
@@ -494,8 +417,7 @@ export class LiveRun {
     const { env, health, giveUp, flushLog, onRecorded, outputsExpire } = this.#services;
     this.#closing = true;
     // Whether it started is part of its record.
-    await this.#starting;
-    await this.#returning;
+    await this.start.settled();
     if (this.#fate !== 'ours' && !isComplete(end)) return this.#leave(end);
     if (this.#shards !== undefined && isComplete(end)) return this.#split(this.#shards);
     const { ending, reason } = endingOf(end, {
@@ -533,7 +455,7 @@ export class LiveRun {
     for (const event of this.#moved) this.tell(event);
     onRecorded(this);
     const outcome = end.type === 'finished' ? end.outcome : null;
-    const started_at = this.#startedAt;
+    const started_at = this.start.at;
     this.tell({ kind: 'ended', end: { status, started_at, finished_at, error, outcome } });
   }
 }

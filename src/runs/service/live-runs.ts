@@ -241,10 +241,10 @@ export class LiveRuns {
 
   #leaveQueued(run: LiveRun): Promise<void> {
     this.#ahead.delete(run);
-    if (!run.isStarting) return Promise.resolve(this.#forget(run));
+    if (!run.start.isAsked) return Promise.resolve(this.#forget(run));
     return this.#settle(
       run,
-      run.returnToQueue().finally(() => this.#forget(run)),
+      run.start.undo().finally(() => this.#forget(run)),
     );
   }
 
@@ -257,8 +257,8 @@ export class LiveRuns {
     for (const run of left > 0 ? this.#queue.inTurn() : []) {
       if (left === 0) return;
       left -= 1;
-      if (run.isStarting) continue;
-      void run.start();
+      if (run.start.isAsked) continue;
+      void run.start.record();
       this.#watchAhead(run);
     }
   }
@@ -285,7 +285,7 @@ export class LiveRuns {
     this.#ahead.delete(run);
     if (!this.#queue.holds(run)) return;
     this.#pace.forget();
-    if (!run.isClaimed) void run.returnToQueue();
+    if (!run.isClaimed) void run.start.undo();
     else if (this.#queue.remove(run)) void this.#giveBackUnstarted(run);
   }
 
