@@ -58,10 +58,13 @@ async function threads(): Promise<readonly Thread[]> {
   return rows as Thread[];
 }
 
+async function readers(): Promise<readonly Thread[]> {
+  return (await threads()).filter(({ Command: command }) => command === 'Binlog Dump');
+}
+
 /** Of the newest; the server finds out late that an earlier one has left. */
 async function readerState(since = 0): Promise<string | undefined> {
-  const found = (await threads()).filter(({ Command: command }) => command === 'Binlog Dump');
-  return found.findLast(({ Id: id }) => id > since)?.State;
+  return (await readers()).findLast(({ Id: id }) => id > since)?.State;
 }
 
 async function newestThread(): Promise<number> {
@@ -613,6 +616,17 @@ describe.skipIf(reason !== undefined)('the wire', () => {
     });
     await run(`INSERT INTO ${TABLE} VALUES (1, 'a')`);
     expect(ids((await second).records)).toEqual([1]);
+  });
+
+  test('is left for good: the server sends nothing to nobody', async () => {
+    const start = await server.renew(SMALL);
+    await run(`INSERT INTO ${TABLE} VALUES (1, 'a')`);
+    expect(ids((await readLog(server.url, { start, count: 1 })).records)).toEqual([1]);
+    await eventually(async () => {
+      // It notices when it has something to send.
+      await run(`UPDATE ${TABLE} SET name = uuid()`);
+      expect(await readers()).toEqual([]);
+    });
   });
 
   test('is not taken from a reader by the doctor', async () => {

@@ -1,6 +1,7 @@
 /** Connections to MySQL and MariaDB: loads the client when needed, and ends statements. */
 import { readFile } from 'node:fs/promises';
 import type { Connection, QueryOptions } from 'mysql2';
+import type { Duplex } from 'node:stream';
 import { ConnectorError } from '../errors.ts';
 import { parseMysqlAddress, type MysqlAddress } from './mysql-address.ts';
 import { codesOf, mysqlError } from './mysql-errors.ts';
@@ -73,6 +74,7 @@ async function openConnection(address: MysqlAddress, options: MysqlOptions): Pro
   });
   // A connection that breaks while idle is found by the next statement.
   connection.on('error', () => {});
+  destroysAll(connection);
   const connecting = new Promise<void>((resolve, reject) => {
     connection.connect((error) => (error === null ? resolve() : reject(error)));
   });
@@ -86,6 +88,19 @@ async function openConnection(address: MysqlAddress, options: MysqlOptions): Pro
     connection.destroy();
     throw error;
   }
+}
+
+/**
+ * The client only ends its own half. A server that sends, as one that is asked for its log does for
+ * ever, would not notice, and keep the connection.
+ */
+function destroysAll(connection: Connection): void {
+  const endOwnHalf = connection.destroy.bind(connection);
+  const { stream } = connection as unknown as { readonly stream: Duplex };
+  connection.destroy = () => {
+    endOwnHalf();
+    stream.destroy();
+  };
 }
 
 async function tlsOf({ tls, ca, cert, key }: MysqlAddress): Promise<{ ssl?: object }> {
