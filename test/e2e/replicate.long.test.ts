@@ -113,6 +113,10 @@ test('once: what is there, then what has changed', LONG, async () => {
     stream: { runs: 1, records_written: 0 },
   });
   expect(await difference()).toEqual([]);
+  const { rows: columns } = await server.client.query<{ name: string }>(
+    `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'copied'::regclass AND attnum > 0 ORDER BY attnum`,
+  );
+  expect(columns.map(({ name }) => name)).toEqual(['id', 'name', 'price']);
   await server.client.query(`UPDATE ${TABLE} SET name = 'x' WHERE id < 4`);
   await server.client.query(`DELETE FROM ${TABLE} WHERE id = 5`);
   await server.client.query(`UPDATE ${TABLE} SET id = 31 WHERE id = 6`);

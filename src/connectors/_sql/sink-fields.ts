@@ -3,6 +3,7 @@ import { quoteName } from '../../lib/sql/sql-name.ts';
 import { z } from 'zod';
 import { copyCells } from '../../fast/fast-paths.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../kit/schema.ts';
+import type { RecordSchema } from '../../kit/record-schema.ts';
 import type { ReadBack, SinkCapabilities } from '../../kit/sink.ts';
 import { checkWriteFields, isKeyed, writeFields, type WriteFields } from '../../kit/write-spec.ts';
 import type { OnRounding } from './rounding.ts';
@@ -40,6 +41,15 @@ export interface SqlSinkConfig extends WriteFields {
   readonly column_mapping: ColumnMapping;
   readonly create_table: boolean;
   readonly on_rounding?: OnRounding | undefined;
+}
+
+/** The field that tells deletes is no column of a table that is made. */
+export function withoutMarker(
+  schema: RecordSchema | undefined,
+  { delete_marker: marker }: SqlSinkConfig,
+): RecordSchema | undefined {
+  if (schema === undefined || marker === undefined) return schema;
+  return { ...schema, fields: schema.fields.filter(({ name }) => name !== marker.field) };
 }
 
 /** Whether pages may be written without reading their records. */

@@ -38,7 +38,7 @@ import { planPage, rowsOf, type PagePlan } from './page-rows.ts';
 import { createRecording } from './recording.ts';
 import { withRecordOfRow, withRefusedRecord } from './refused-row.ts';
 import { roundedFields } from './rounded-fields.ts';
-import { canSweep, takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
+import { canSweep, takesBlocks, withoutMarker, type SqlSinkConfig } from './sink-fields.ts';
 import { settleOnce } from './settle-once.ts';
 import { stagingName } from './table-names.ts';
 
@@ -402,7 +402,7 @@ function createTableAccess(config: SqlSinkConfig, { driver, howIn, role }: Table
       const wanted = upserts.length > 0 || (config.write_mode === 'delete' && deletes.length > 0);
       if ((await load()) !== undefined) return live;
       if (await isTaken()) throw takenOver(table);
-      if (wanted) await create(upserts, schema);
+      if (wanted) await create(upserts, withoutMarker(schema, config));
       return load();
     },
     current: () => driver.columns(table),
