@@ -10,6 +10,7 @@ import {
 } from '../lib/text/json.ts';
 import { fieldOf, withField, type RecordField, type RecordSchema } from '../kit/record-schema.ts';
 import { optional, text } from '../kit/schema.ts';
+import { RecordError } from '../lib/errors.ts';
 import { typeText } from '../kit/type-text.ts';
 import { defineTransform } from '../kit/transform.ts';
 
@@ -38,11 +39,14 @@ const schema = z.lazy(() =>
       .meta({ description: 'Kinds of change that give no record.' }),
     key: optional(z.array(text()).min(1)).meta({
       description:
-        'Key of the sink: an update that changes it gives a delete of the row before, and then the row after. The event has to hold the row before, or its key.',
+        'Key of the sink: an update that changes it gives a delete of the row before, and then the row after. The event has to hold the row before, or its key, and all of the row after: one of PostgreSQL without its large values fails.',
       examples: [['id']],
     }),
   }),
 );
+
+/** Names of columns that the row of a change of PostgreSQL lacks; no column itself. */
+const UNCHANGED = '__unchanged_toast__';
 
 type UnwrapConfig = z.infer<typeof schema>;
 
@@ -60,11 +64,13 @@ export const cdcUnwrap = defineTransform<UnwrapConfig>({
         { op: 'delete', document_key: { id: 2 } },
         { op: 'ddl', after: { id: 3 } },
         { op: 'u', after: null },
+        { op: 'update', after: { id: 4, __unchanged_toast__: ['n'] } },
       ],
       output: [
         { id: 1, n: 'a', __op: 'u' },
         { id: 1, n: 'a', __op: 'd' },
         { id: 2, __op: 'd' },
+        { id: 4, __op: 'u' },
       ],
     },
     {
@@ -102,8 +108,10 @@ export const cdcUnwrap = defineTransform<UnwrapConfig>({
         );
         if (row !== undefined) {
           const before = isDelete ? undefined : firstObject(record, [config.before_field]);
-          if (before !== undefined && hasOtherKey(before, row, config.key))
+          if (before !== undefined && hasOtherKey(before, row, config.key)) {
+            refuseLacking(row);
             emit(marked(before, config.marker_field, 'd'));
+          }
           return emit(marked(row, config.marker_field, isDelete ? 'd' : 'u'));
         }
         rowless += 1;
@@ -167,8 +175,22 @@ function hasOtherKey(before: JsonObject, after: JsonObject, key: readonly string
   );
 }
 
+/** The row of the old key goes, and with it what the log does not repeat. */
+function refuseLacking(row: JsonObject): void {
+  const lacking = hasField(row, UNCHANGED) ? row[UNCHANGED] : undefined;
+  if (!Array.isArray(lacking)) return;
+  const names = lacking.map((name) => `\`${jsonText(name)}\``).join(', ');
+  throw new RecordError(
+    'Transform',
+    `the key of a row was changed, and its large values that were not are not in the event: ${names}`,
+    {
+      hint: 'ALTER TABLE … REPLICA IDENTITY FULL, and load the table anew (`headgate replicate --restart`)',
+    },
+  );
+}
+
 function marked(row: JsonObject, name: string, marker: string): JsonObject {
-  const copy = { ...row };
+  const { [UNCHANGED]: _lacking, ...copy } = row;
   setField(copy, name, marker);
   return copy;
 }

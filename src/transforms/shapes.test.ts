@@ -457,6 +457,16 @@ describe('an update that changes the key', () => {
     expect(await unwrap({}, event)).toEqual([{ id: 2, n: 'a', __op: 'u' }]);
   });
 
+  it('fails where the event lacks values of the new row: the old one has them', async () => {
+    const event = { op: 'update', before: { id: 1 }, after: { id: 2, __unchanged_toast__: ['n'] } };
+    await expect(unwrap({ key: ['id'] }, event)).rejects.toMatchObject({
+      message: expect.stringMatching(/large values .*`n`/) as string,
+      hint: expect.stringContaining('REPLICA IDENTITY FULL') as string,
+    });
+    const same = { ...event, after: { ...event.after, id: 1 } };
+    expect(await unwrap({ key: ['id'] }, same)).toEqual([{ id: 1, __op: 'u' }]);
+  });
+
   it('has to say so: other updates, images without the whole key and deletes give one record', async () => {
     const events: JsonValue[] = [
       { op: 'u', before: { a: 1, b: 1, n: 1 }, after: { a: 1, b: 1, n: 2 } },

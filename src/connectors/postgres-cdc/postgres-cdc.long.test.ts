@@ -161,6 +161,23 @@ describe('values', () => {
     ]);
   });
 
+  test('of a key are there, also where they are stored elsewhere', async () => {
+    await server.renew('name text, part int, n int, PRIMARY KEY (name, part)');
+    await run(`ALTER TABLE orders ALTER name SET STORAGE EXTERNAL`);
+    await run(
+      `INSERT INTO orders SELECT string_agg(md5(i::text), ''), 1, 1 FROM generate_series(1, 80) AS i`,
+    );
+    await run(`UPDATE orders SET n = 2`);
+    await run(`UPDATE orders SET part = 2`);
+    const { records } = await read({}, { count: 3 });
+    const [name] = records.map(({ after }) => (after as JsonObject)['name']);
+    expect(records.map(({ after }) => after)).toEqual([
+      { name, part: 1, n: 1 },
+      { name, part: 1, n: 2 },
+      { name, part: 2, n: 2 },
+    ]);
+  });
+
   test('of a key that has changed are told, and the whole row where it is logged', async () => {
     await server.renew('id int PRIMARY KEY, n text');
     await run(`INSERT INTO orders VALUES (1, 'a')`);
@@ -513,6 +530,22 @@ describe('the doctor', () => {
     );
     await run(`ALTER PUBLICATION ${PUBLICATION} DROP TABLE orders`);
     expect((await probe({}))[1]).toMatch(/^publication fail: no table belongs.*ADD TABLE/);
+  });
+
+  test('says what a publication leaves out, and so does a run', async () => {
+    await run(`DROP PUBLICATION ${PUBLICATION};
+      ALTER TABLE orders ADD twice int GENERATED ALWAYS AS (id * 2) STORED;
+      CREATE PUBLICATION ${PUBLICATION} FOR TABLE orders WHERE (id > 1) WITH (publish = 'insert, update')`);
+    const found = 'no delete, no truncate; some rows of public.orders; columns of public.orders';
+    expect((await probe({}))[1]).toContain(`publication skip: the publication`);
+    expect((await probe({}))[1]).toContain(`leaves out ${found} (twice)`);
+    const env = testEnv();
+    await read({}, { env });
+    expect(env.lines.map(({ line }) => line).join('\n')).toContain(found);
+    await run(
+      `DROP PUBLICATION ${PUBLICATION}; CREATE PUBLICATION ${PUBLICATION} FOR TABLE orders (id)`,
+    );
+    expect((await probe({}))[1]).toMatch(/leaves out columns of public.orders \(name, .*twice\)/);
   });
 
   test('says that a user may not replicate', async () => {

@@ -5,6 +5,7 @@ import type { ProbeFinding } from '../../kit/probe.ts';
 import { AppError, messageOf } from '../../lib/errors.ts';
 import { postgresError } from '../../lib/sql/postgres.ts';
 import type { PostgresCdcConfig } from './config.ts';
+import { leftOut } from './left-out.ts';
 import { asked, connectToLog, connectUsual } from './session.ts';
 import { checkPublication, findSlot } from './slot.ts';
 
@@ -49,8 +50,17 @@ async function publicationFinding(
 ): Promise<ProbeFinding> {
   const { hasTables } = await checkPublication(client, config);
   const name = 'publication';
-  if (hasTables) return { name, status: 'pass' };
   const publication = config.publication_name;
+  if (hasTables) {
+    const missing = await leftOut(client, publication);
+    if (missing.length === 0) return { name, status: 'pass' };
+    return {
+      name,
+      status: 'skip',
+      reason: `the publication \`${publication}\` leaves out ${missing.join('; ')}`,
+      hint: 'leave it where that is what you want; a copy of the tables would not be whole',
+    };
+  }
   return {
     name,
     status: 'fail',

@@ -10,6 +10,7 @@ import { untilAborted } from '../../lib/until-aborted.ts';
 import { withinSecs } from '../_sql/within-secs.ts';
 import { readAgain } from '../_brokers/read-again.ts';
 import { statusSeconds, type PostgresCdcConfig } from './config.ts';
+import { leftOut } from './left-out.ts';
 import { bookmarkOf, lsnOf } from './read/bookmark.ts';
 import { DATA_AT, LogStream, type LogMessage } from './read/log-stream.ts';
 import { parseLsn } from './read/lsn.ts';
@@ -179,13 +180,22 @@ export class CdcSource implements Source {
   /** Without a slot it has to be made, if this is the first time. */
   async #check(client: Client, stored: bigint | undefined) {
     const { timeoutMs, hasTables } = await checkPublication(client, this.#config);
-    if (!hasTables && !this.#hasStarted)
-      this.#context.env.log.warn('no table belongs to the publication', {
-        publication: this.#config.publication_name,
-      });
+    if (!this.#hasStarted) await this.#tellOfPublication(client, hasTables);
     // Once it was read, a slot that is gone must not be made again: that would leave a gap.
     const last = this.#hasStarted ? this.#pages?.position : stored;
     return { timeoutMs, slot: await slotBehind(client, this.#config, last) };
+  }
+
+  async #tellOfPublication(client: Client, hasTables: boolean): Promise<void> {
+    const { log } = this.#context.env;
+    const { publication_name: publication } = this.#config;
+    if (!hasTables) log.warn('no table belongs to the publication', { publication });
+    const missing = await leftOut(client, publication);
+    if (missing.length > 0)
+      log.warn('the publication leaves changes out, so that a copy would not be whole', {
+        publication,
+        left_out: missing.join('; '),
+      });
   }
 
   /** Asks on a usual connection, which is made anew after a failure. */

@@ -2,7 +2,7 @@
 import { mapFields, type RecordField, type RecordSchema } from '../../../kit/record-schema.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { Log } from '../../../lib/log.ts';
-import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import { hasField, setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
 import { isOwnTable } from '../../_cdc/own-tables.ts';
 import type { Decoder } from '../../_postgres/decode.ts';
 import { formatLsn } from './lsn.ts';
@@ -40,6 +40,8 @@ type Change = Extract<Message, { kind: 'change' }>;
 
 export class ChangeRecords {
   readonly #tables = new Map<number, Table>();
+  /** Tables of which an image lacked values. */
+  readonly #lacking = new Set<string>();
   readonly #log: Log;
   #lsn = '';
   #timeMs = 0;
@@ -92,7 +94,8 @@ export class ChangeRecords {
   record({ op, relation: id, old, values }: Change): JsonObject {
     const table = this.#table(id);
     const { schema, table: name } = table.relation;
-    const whole = old?.isWhole === true ? old.values : undefined;
+    const after = values === undefined ? null : image(table, values, old);
+    if (after !== null && hasField(after, UNCHANGED)) this.#tellLacking(`${schema}.${name}`);
     return {
       op,
       schema,
@@ -100,7 +103,7 @@ export class ChangeRecords {
       lsn: this.#lsn,
       ts_ms: this.#timeMs,
       before: old === undefined ? null : oldImage(table, old),
-      after: values === undefined ? null : image(table, values, whole),
+      after,
     };
   }
 
@@ -108,6 +111,16 @@ export class ChangeRecords {
     const { schema, table } = this.#table(id).relation;
     const [lsn, time] = [this.#lsn, this.#timeMs];
     return { op: 'truncate', schema, table, lsn, ts_ms: time, before: null, after: null };
+  }
+
+  /** An upsert leaves alone what it lacks, and a document that is replaced loses it. */
+  #tellLacking(table: string): void {
+    if (this.#lacking.has(table)) return;
+    this.#lacking.add(table);
+    this.#log.info('large values that updates did not change are not in the log', {
+      table,
+      hint: 'ALTER TABLE … REPLICA IDENTITY FULL where the sink replaces whole documents',
+    });
   }
 
   #table(id: number): Table {
@@ -121,18 +134,19 @@ function shapeOf({ schema, table, columns }: Relation): string {
   return JSON.stringify([schema, table, columns.map(({ name, oid }) => [name, oid])]);
 }
 
-/** Without its old values an image lacks those that did not change and are stored elsewhere. */
+/** An image lacks values that did not change and are stored elsewhere, unless the old ones are logged. */
 function image(
   { relation, decoders }: Table,
   values: readonly SentValue[],
-  old: readonly SentValue[] | undefined,
+  old: OldTuple | undefined,
 ): JsonObject {
   const { columns } = relation;
   const found: JsonObject = {};
   let unchanged: string[] | undefined;
   for (let index = 0; index < values.length; index += 1) {
-    const { name } = columns[index] ?? lacking();
-    const text = values[index] === undefined ? old?.[index] : values[index];
+    const { name, isKey } = columns[index] ?? lacking();
+    const kept = old?.isWhole === true || isKey ? old?.values[index] : undefined;
+    const text = values[index] === undefined ? kept : values[index];
     if (text === undefined) (unchanged ??= []).push(name);
     else setField(found, name, decoded(text, decoders[index]));
   }
