@@ -184,8 +184,8 @@ describe('columns of known types', () => {
       const fields = ['float64', 'float32', 'list(float32)', 'struct(d: float64)'].map(
         (type, index) => field('dfls'[index] ?? '', type),
       );
-      const create = writer === 'engine' ? ParquetEngineOutput.create : ParquetOutput.create;
-      const output = await create({
+      const Output = writer === 'engine' ? ParquetEngineOutput : ParquetOutput;
+      const output = await Output.create({
         path,
         columns: learnColumns([], { fields }),
         codec: 'snappy',
