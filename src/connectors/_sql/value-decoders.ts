@@ -2,7 +2,13 @@
 import { ConnectorError } from '../../lib/errors.ts';
 import { exactNumber } from '../../lib/text/exact-number.ts';
 import { withSourceText } from '../../lib/text/json-literal.ts';
-import { parseData, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import {
+  parseData,
+  parseWith,
+  stringifyJson,
+  type JsonValue,
+  type Reviver,
+} from '../../lib/text/json.ts';
 import { noteSpelling } from '../../lib/text/number-spelling.ts';
 
 export type BigNumbers = 'fail' | 'string';
@@ -40,12 +46,7 @@ export function jsonDecoder({
   isRespelled,
 }: JsonDecoding): (text: string) => JsonValue {
   let isReplaced = false;
-  const reviver = function (
-    this: object,
-    key: string,
-    value: unknown,
-    context?: { source?: string },
-  ): unknown {
+  const reviver: Reviver = function (key, value, context) {
     if (typeof value !== 'number' || context?.source === undefined) return value;
     const exact = exactNumber(value, context.source);
     if (typeof exact === 'number' && String(exact) !== context.source)
@@ -63,9 +64,7 @@ export function jsonDecoder({
   };
   return (text) => {
     isReplaced = false;
-    const value = MAY_BE_BIG.test(text)
-      ? (JSON.parse(text, reviver) as JsonValue)
-      : parseData(text);
+    const value = MAY_BE_BIG.test(text) ? parseWith(text, reviver) : parseData(text);
     if (value === null) return withSourceText(value, text);
     return !isReplaced && isRespelled(value, text) ? withSourceText(value, text) : value;
   };

@@ -1,5 +1,7 @@
+import { withPlainNames } from './escaped-names.ts';
 import {
   holdsSpelling,
+  keepSpelling,
   NEGATIVE_ZERO,
   noteSpelling,
   rememberSpelling,
@@ -81,9 +83,7 @@ const MAY_NOT_FIT = /[0-9]{16}|[0-9][eE][+]?[0-9]{3}/;
  * also for a number beyond a double.
  */
 export function parseJson(text: string): JsonValue {
-  return MAY_NOT_FIT.test(text)
-    ? (JSON.parse(text, exactInteger) as JsonValue)
-    : (JSON.parse(text) as JsonValue);
+  return parseWith(text, MAY_NOT_FIT.test(text) ? exactInteger : undefined);
 }
 
 /**
@@ -99,9 +99,44 @@ const MAY_BE_SPELLED =
  * it was written, and so does `stringifyJson`.
  */
 export function parseData(text: string): JsonValue {
-  return MAY_BE_SPELLED.test(text)
-    ? (JSON.parse(text, spelledNumber) as JsonValue)
-    : (JSON.parse(text) as JsonValue);
+  return parseWith(text, MAY_BE_SPELLED.test(text) ? spelledNumber : undefined);
+}
+
+/** What `JSON.parse` calls for each value. */
+export type Reviver = (
+  this: object,
+  key: string,
+  value: unknown,
+  context?: { readonly source?: string },
+) => unknown;
+
+/** As `JSON.parse` is meant, see `withPlainNames`. */
+export function parseWith(text: string, reviver: Reviver | undefined): JsonValue {
+  const plain = text.includes('\\') ? withPlainNames(text) : undefined;
+  if (plain === undefined) return JSON.parse(text, reviver) as JsonValue;
+  let value: JsonValue;
+  try {
+    value = JSON.parse(plain.text, reviver) as JsonValue;
+  } catch {
+    // It names the place in the text as it was given.
+    return JSON.parse(text, reviver) as JsonValue;
+  }
+  return plain.standIns.size === 0 ? value : renamed(value, plain.standIns);
+}
+
+function renamed(value: JsonValue, standIns: ReadonlyMap<string, string>): JsonValue {
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) value[index] = renamed(item, standIns);
+    return value;
+  }
+  if (!isObject(value)) return value;
+  const out: JsonObject = {};
+  for (const name of Object.keys(value)) {
+    const meant = standIns.get(name) ?? name;
+    setField(out, meant, renamed(value[name] ?? null, standIns));
+    keepSpelling(value, name, out, meant);
+  }
+  return out;
 }
 
 function spelledNumber(

@@ -4,7 +4,13 @@
  * whole one.
  */
 import { ConnectorError } from '../../../lib/errors.ts';
-import { isObject, parseJson, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import {
+  isObject,
+  parseJson,
+  parseWith,
+  type JsonObject,
+  type JsonValue,
+} from '../../../lib/text/json.ts';
 import type { Redactor } from '../../../lib/redact.ts';
 import { serverError } from '../errors.ts';
 
@@ -88,9 +94,9 @@ function incomplete(count: number): ConnectorError {
 }
 
 function parseDigits(text: string): JsonValue {
-  return JSON.parse(text, (_key, value: JsonValue, context?: { source?: string }) =>
+  return parseWith(text, (_key, value, context) =>
     typeof value === 'number' ? (context?.source ?? value) : value,
-  ) as JsonValue;
+  );
 }
 
 const NEWLINE = 10;

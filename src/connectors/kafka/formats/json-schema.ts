@@ -1,5 +1,5 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
-import { isObject, stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
+import { isObject, parseWith, stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 
 /** Why a value does not fit; `undefined` when it does. */
 export type Validator = (value: JsonValue) => string | undefined;
@@ -16,7 +16,7 @@ export async function validatorOf(schema: JsonValue): Promise<Validator> {
   );
   return (value) => {
     // Numbers as the library knows them.
-    if (validate(JSON.parse(stringifyJson(value)))) return undefined;
+    if (validate(parseWith(stringifyJson(value), undefined))) return undefined;
     const [first] = validate.errors ?? [];
     return first === undefined ? 'it does not fit' : faultOf(first);
   };
