@@ -7,6 +7,7 @@ import type { CatalogStore, CurrentSchema } from '../../history/catalog.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { memo } from '../../lib/memo.ts';
+import { parseWith } from '../../lib/text/json.ts';
 import type { InferredSchema, Movement, SchemaVersion } from '../../wire/catalog.ts';
 import { gainOf } from './gain.ts';
 import { compareSchemas, schemaHash } from './schemas.ts';
@@ -31,7 +32,10 @@ export class CatalogRecorder {
   readonly #env: Pick<Env, 'log'>;
   readonly #schemas = new Map<string, CurrentSchema>();
   readonly #idOf = memo(datasetId, REMEMBERED);
-  readonly #hashOf = memo((schema) => schemaHash(JSON.parse(schema) as InferredSchema), REMEMBERED);
+  readonly #hashOf = memo(
+    (schema) => schemaHash(parseWith(schema, undefined) as unknown as InferredSchema),
+    REMEMBERED,
+  );
   #queue: Movement[] = [];
   #dropped = 0;
   #timer: NodeJS.Timeout | undefined;
